@@ -130,7 +130,7 @@ def sparse_passes():
     X, truth = cells()
     size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
     model = SparseGraphSVD(10, n_rows=500, n_columns=200)
-    with mock.patch("netbic.estimators.search_input.as_operator", lambda X, low_memory=False: CountingOperator(X)):
+    with mock.patch("netbic.estimators.inputs.as_operator", lambda X, low_memory=False: CountingOperator(X)):
         most = peak(lambda: model.fit(X))
     found = recovery(model.columns_, truth)["f1"]
     return {

@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import netbic
-from netbic import AdaptiveSupport, SparseGraphSVD
+from netbic import SparseGraphSVD
 from netbic.estimators import parameters
 from netbic.simulate import paper
 
@@ -59,19 +59,9 @@ def test_a_model_without_graphs_has_none():
     assert model.graphs_["columns"] is None
 
 
-def test_the_scaler_under_both_names():
+def test_the_scaler_has_the_means():
     model = SparseGraphSVD(1, n_columns=50).fit(X)
     np.testing.assert_allclose(model.scaler_.offsets, toy.X.mean(axis=0))
-    with pytest.warns(FutureWarning, match="preparation_ is called scaler_ now"):
-        assert model.preparation_ is model.scaler_
-
-
-def test_earlier_columns_of_choices_hold_the_same_values():
-    adaptive = AdaptiveSupport()
-    model = SparseGraphSVD(1, row_penalty=adaptive, column_penalty=adaptive, center=None).fit(toy.X)
-    assert model.choices_.columns.tolist()[-3:] == ["diagnostic", "unevenness", "doubt"]
-    for earlier, today in {"unevenness": "heteroscedasticity", "doubt": "diagnostic"}.items():
-        assert model.choices_[earlier].tolist() == model.choices_[today].tolist()
 
 
 def test_passes_are_those_of_the_last_fit():

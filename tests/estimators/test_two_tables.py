@@ -9,7 +9,7 @@ from sklearn.cross_decomposition import PLSSVD, PLSCanonical, PLSRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from netbic import L0, Graph, GroupL0, L1Ball, SparseGraphCCA, SparseGraphPLS
-from netbic.estimators.two_tables import TwoTables
+from netbic.estimators import TwoTableModel
 
 
 def two_tables(n=40, p=30, q=20, seed=0, signal=2.0):
@@ -281,7 +281,7 @@ def test_either_name_of_the_second_table():
     np.testing.assert_array_equal(one.x_weights_, other.x_weights_)
     with pytest.raises(ValueError, match="Y and y are both given"):
         SparseGraphPLS().fit(X, Y, y=Y)
-    assert issubclass(SparseGraphPLS, TwoTables)
+    assert issubclass(SparseGraphPLS, TwoTableModel)
 
 
 def test_features_of_new_tables_are_checked_by_name():

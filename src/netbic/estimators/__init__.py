@@ -1,10 +1,9 @@
 """The estimators, and the access of other packages to a fitted model."""
 
-from netbic.estimators.cca import SparseGraphCCA
-from netbic.estimators.covariate_table import as_table
 from netbic.estimators.covariates import (
     CovariateCoding,
     Design,
+    as_table,
     basis_of,
     check_part,
     covariate_names,
@@ -14,40 +13,46 @@ from netbic.estimators.covariates import (
     store_covariates,
     training_design,
 )
-from netbic.estimators.diagnostics import DIAGNOSTIC_NUMBERS, diagnostics_from, leading_features, recurrent_features
-from netbic.estimators.estimator import SparseGraphSVD
-from netbic.estimators.fitted import (
-    check_same_data,
-    fitted_model,
-    heaviest,
-    is_model,
-    names_of,
-    unwrapped,
+from netbic.estimators.inputs import axis_names, check_same_data, has_missing, one_blas_thread
+from netbic.estimators.pairs import (
+    SparseGraphCCA,
+    SparseGraphPLS,
+    TwoTableModel,
+    in_order_of,
+    paired_correlations,
+    validated_x,
+    validated_y,
 )
-from netbic.estimators.inputs import axis_names, has_missing
-from netbic.estimators.new_samples import module_scores, score_directions
-from netbic.estimators.pair_inputs import in_order_of, validated_x, validated_y
-from netbic.estimators.pair_results import paired_correlations
 from netbic.estimators.parameters import AXES, check_count, is_number, iteration_settings, smoothness_of
-from netbic.estimators.pls import SparseGraphPLS
-from netbic.estimators.projection import observed_scores, scoring, span
-from netbic.estimators.results import groups_table, store_choices
-from netbic.estimators.search_input import SearchInput
-from netbic.estimators.stable_modules import StableModules
-from netbic.estimators.stacking import StackedStudies, stack_studies
+from netbic.estimators.prediction import module_scores, observed_scores, score_directions, scoring, span
+from netbic.estimators.results import (
+    DIAGNOSTIC_NUMBERS,
+    diagnostics_from,
+    groups_table,
+    heaviest,
+    leading_features,
+    names_of,
+    recurrent_features,
+    store_choices,
+)
 from netbic.estimators.studies import (
+    StackedStudies,
+    StudyNumbers,
     StudyScaling,
     as_one_study,
     own_studies,
     rescaled,
+    shared_by,
+    stack_studies,
+    studies_table,
     study_labels,
     study_of_new,
     without_studies,
 )
-from netbic.estimators.study_table import StudyNumbers, shared_by, studies_table
-from netbic.estimators.study_table import coherence as coherence
-from netbic.estimators.threads import one_blas_thread
-from netbic.estimators.two_tables import TwoTables
+from netbic.estimators.studies import coherence as coherence
+from netbic.estimators.svd import SearchInput, SparseGraphSVD, StableModules, fitted_model, is_model, unwrapped
+
+TwoTables = TwoTableModel
 
 __all__ = [
     "AXES",
@@ -62,6 +67,7 @@ __all__ = [
     "StackedStudies",
     "StudyNumbers",
     "StudyScaling",
+    "TwoTableModel",
     "TwoTables",
     "as_one_study",
     "as_table",

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
+from pandas.api import types
 from scipy.linalg import orth
 
 from netbic.arrays import Array, Floats, Indices
 from netbic.errors import InputError, shown
-from netbic.estimators.covariate_table import Covariate, as_table, check_complete, covariate_of, encoded, some_names
 from netbic.estimators.inputs import check_one_matrix, names_of_index
 
 if TYPE_CHECKING:
-    from netbic.estimators.estimator import SparseGraphSVD
+    from netbic.estimators.svd import SparseGraphSVD
 
+_CODES: Final = range(3, 11)  # numbers of different integers that look like the codes of groups
+_NAMED: Final = 3  # samples or levels in a message
 _DEPENDENT: Final = 1e-7  # share of a column's length outside the span of earlier ones, below which it is dropped
 _FEWEST_LEFT: Final = 2  # dimensions that covariates and the mean have to leave
 
@@ -31,6 +33,74 @@ class Design(NamedTuple):
 
     values: Floats
     coding: CovariateCoding
+
+
+@dataclass(frozen=True)
+class Covariate:
+    """One covariate: a number, or a category with several levels.
+
+    Attributes
+    ----------
+    name : str
+    levels : tuple of str, optional
+        Of a category; the first one is the reference. None for a number.
+    mean, deviation : float
+        By which a number is standardised.
+    """
+
+    name: str
+    levels: tuple[str, ...] | None = None
+    mean: float = 0.0
+    deviation: float = 1.0
+
+    @classmethod
+    def learn(cls, name: str, values: pd.Series[Any], is_table: bool) -> Covariate:
+        """How a column is encoded; levels are in the order of the categories, or sorted."""
+        if holds_numbers(values):
+            numbers = _numbers(name, values)
+            different = np.unique(numbers).size
+            if is_table and types.is_integer_dtype(values.dtype) and different in _CODES:
+                warnings.warn(
+                    f"covariate {shown(name)} has {different} different integers and is used as a number: if they are "
+                    "codes of groups, give it as a category (.astype('category')), otherwise as .astype(float)",
+                    stacklevel=6,
+                )
+            deviation, scale = float(numbers.std()), float(np.abs(numbers).max(initial=0.0))
+            return cls(name, None, float(numbers.mean()), deviation if deviation > 1e-12 * scale else 1.0)
+        labels, counts = np.unique(text_labels(values).astype(str), return_counts=True)
+        single, known = labels[counts == 1].tolist(), labels.tolist()
+        if len(labels) > 2 and 2 * len(single) > len(labels):
+            raise InputError(
+                f"covariate {shown(name)} has {len(labels):,} levels in {len(values):,} samples, and {len(single):,} "
+                "of them occur once: leave it out if it identifies samples, or merge levels"
+            )
+        if single and len(labels) > 1:
+            warnings.warn(
+                f"covariate {shown(name)}: nothing is left of the only sample of a level ({some_names(single)})",
+                stacklevel=6,
+            )
+        if isinstance(values.dtype, pd.CategoricalDtype):
+            order = dict.fromkeys(text_labels(pd.Series(values.cat.categories)).tolist())
+            known = [label for label in order if label in set(known)]
+        return cls(name, tuple(known))
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of its columns in the design matrix."""
+        return [self.name] if self.levels is None else [f"{self.name}={level}" for level in self.levels[1:]]
+
+    def encode(self, values: pd.Series[Any]) -> Floats:
+        """Its columns, for these samples."""
+        if self.levels is None:
+            return ((_numbers(self.name, values) - self.mean) / self.deviation)[:, None]
+        labels = text_labels(values)
+        if new := sorted(set(labels.tolist()) - set(self.levels)):
+            known = ", ".join(map(shown, self.levels[:10])) + (", ..." if len(self.levels) > 10 else "")
+            raise InputError(
+                f"covariate {shown(self.name)} has the level {shown(new[0])}, which no sample of the fit has "
+                f"({known}): its effect is not known, fit a model to samples with this level, too"
+            )
+        return pd.get_dummies(pd.Categorical(labels, categories=list(self.levels)), dtype=float).to_numpy()[:, 1:]
 
 
 @dataclass(frozen=True)
@@ -66,16 +136,12 @@ class CovariateCoding:
             return covariates.coding, covariates.values
         table, is_table = as_table(covariates, n_samples, names)
         check_complete(table, names)
-        found = tuple(covariate_of(str(name), table[name], is_table) for name in table.columns)
-        coded = encoded(found, table)
+        found = tuple(Covariate.learn(str(name), table[name], is_table) for name in table.columns)
+        coded = _encode(found, table)
         labels = [column for each in found for column in each.columns]
         means = coded.mean(axis=0) if coded.size else np.zeros(coded.shape[1])
         kept = _independent(coded, means, labels, [each.name for each in found if not each.columns])
-        if len(kept) >= n_samples - _FEWEST_LEFT:
-            raise InputError(
-                f"covariates have {len(kept)} degrees of freedom, which leave nothing of {n_samples} samples: use "
-                "fewer covariates, or merge levels with few samples"
-            )
+        _check_left(len(kept), n_samples, "")
         chosen = tuple(labels[at] for at in kept)
         made = cls(found, chosen, tuple(kept.tolist()), tuple(means[kept].tolist()), is_table)
         return made, np.ascontiguousarray(coded[:, kept] - means[kept])
@@ -101,16 +167,11 @@ class CovariateCoding:
             )
         table = table[wanted]
         check_complete(table, names)
-        return np.ascontiguousarray(encoded(self.covariates, table)[:, list(self.kept)] - np.array(self.means))
+        return np.ascontiguousarray(_encode(self.covariates, table)[:, list(self.kept)] - np.array(self.means))
 
     def record(self) -> dict[str, Any]:
         """Everything as JSON."""
-        each = [
-            {"name": one.name, "mean": one.mean, "deviation": one.deviation, "levels": one.levels and list(one.levels)}
-            for one in self.covariates
-        ]
-        own = {"columns": list(self.columns), "kept": list(self.kept), "means": list(self.means)}
-        return {"covariates": each, "is_table": self.is_table, **own}
+        return asdict(self)
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> CovariateCoding:
@@ -134,6 +195,11 @@ class CovariateCoding:
         if not whole:
             raise InputError("the covariates of the model are not described correctly: it was changed, fit again")
         return made
+
+
+def _encode(covariates: Sequence[Covariate], table: pd.DataFrame) -> Floats:
+    parts = [each.encode(table[each.name]) for each in covariates]
+    return np.hstack([np.empty((len(table), 0)), *parts])
 
 
 def _independent(coded: Floats, means: Floats, labels: Sequence[str], constant: list[str]) -> Indices:
@@ -169,6 +235,123 @@ def _independent(coded: Floats, means: Floats, labels: Sequence[str], constant: 
     return np.array(kept, dtype=np.intp)
 
 
+def _check_left(n_columns: int, n_samples: int, part: str) -> None:
+    if n_columns >= n_samples - _FEWEST_LEFT:
+        raise InputError(
+            f"covariates have {n_columns} degrees of freedom, which leave nothing of {part}{n_samples} samples: use "
+            "fewer covariates, or merge levels with few samples"
+        )
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Tables
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def as_table(covariates: Any, n_samples: int, names: Array | None) -> tuple[pd.DataFrame, bool]:
+    """The covariates in the order of the samples (by name if both have names), and whether they are a table."""
+    if isinstance(covariates, pd.Series):
+        covariates = covariates.to_frame("covariate" if covariates.name is None else covariates.name)
+    is_table = isinstance(covariates, pd.DataFrame)
+    if is_table:
+        table = covariates.set_axis([str(name) for name in covariates.columns], axis=1)
+        if not table.columns.is_unique:
+            twice = shown(table.columns[table.columns.duplicated()][0])
+            raise InputError(f"covariates have two columns called {twice}: rename one")
+    else:
+        try:
+            values = np.asarray(covariates, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError("covariates are no array of numbers: give text and categories as a DataFrame") from None
+        if values.ndim != 2:
+            raise InputError(
+                f"covariates have shape {values.shape}: (n_samples, n_covariates) is needed, e.g. "
+                "covariates.reshape(-1, 1)"
+            )
+        table = pd.DataFrame(values, columns=[f"x{number}" for number in range(values.shape[1])])
+    own = names_of_index(table.index)
+    if own is None or names is None or np.array_equal(own, names):
+        if len(table) != n_samples:
+            raise InputError(
+                f"covariates have {len(table)} rows but X has {n_samples} samples: one row per sample is needed"
+            )
+        return table, is_table
+    index = pd.Index(own)
+    if not index.is_unique:
+        raise InputError(f"sample {shown(str(index[index.duplicated()][0]))} occurs twice in the covariates")
+    at = index.get_indexer(pd.Index(names))
+    if (absent := np.flatnonzero(at < 0)).size:
+        listed = some_names([str(names[place]) for place in absent])
+        raise InputError(
+            f"{absent.size} of {n_samples} samples have no covariates ({listed}; the table has "
+            f"{some_names(list(own))}): add them, or leave these samples out of X"
+        )
+    return table.iloc[at], is_table
+
+
+def check_complete(table: pd.DataFrame, names: Array | None) -> None:
+    """Raise if a covariate of a sample is missing, or blank text."""
+    for name in table.columns:
+        missing = is_missing(table[name])
+        if missing.size:
+            listed = some_names([str(at if names is None else names[at]) for at in missing])
+            noun = "sample" if missing.size == 1 else "samples"
+            raise InputError(
+                f"covariate {shown(str(name))} is missing for {missing.size} {noun} ({listed}): fill it in, e.g. by a "
+                "level 'unknown' or the median, or leave these samples out"
+            )
+
+
+def is_missing(values: pd.Series[Any]) -> Indices:
+    """Positions of entries without a value; blank text too."""
+    missing = values.isna().to_numpy(dtype=bool)
+    if not types.is_numeric_dtype(values.dtype):
+        missing = missing | (values.astype(str).str.strip() == "").to_numpy(dtype=bool)
+    return np.flatnonzero(missing)
+
+
+def holds_numbers(values: pd.Series[Any]) -> bool:
+    """Whether a covariate is a number rather than a category; an error if it is neither."""
+    kind = values.dtype
+    if types.is_numeric_dtype(kind):  # True and False too
+        return True
+    if types.is_object_dtype(kind):
+        return all(isinstance(each, (int, float, np.number)) for each in values)
+    if isinstance(kind, pd.CategoricalDtype) or types.is_string_dtype(kind):
+        return False
+    raise InputError(f"covariate {shown(str(values.name))} has the type {kind}: give numbers, text or categories")
+
+
+def _numbers(name: str, values: pd.Series[Any]) -> Floats:
+    try:
+        numbers = np.asarray(values.to_numpy(), dtype=np.float64)
+    except (TypeError, ValueError):
+        text = next((str(each) for each in values if not isinstance(each, (int, float, np.number))), "")
+        raise InputError(
+            f"covariate {shown(name)} was a number in the fit, but now has the value {shown(text)}: give numbers"
+        ) from None
+    if not np.isfinite(numbers).all():
+        raise InputError(f"covariate {shown(name)} has values that are not finite: replace them")
+    return numbers
+
+
+def text_labels(values: pd.Series[Any]) -> Array:
+    """Levels as text; whole numbers without a decimal point."""
+    texts = [str(int(each)) if isinstance(each, float) and each.is_integer() else str(each).strip() for each in values]
+    return np.array([*texts, ""], dtype=object)[:-1]  # an array of objects, even of equal lengths
+
+
+def some_names(names: Sequence[Any]) -> str:
+    """The first names of many, for a message."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(shown(str(name)) for name in names[:_NAMED]) + more
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Fitted models
+# ----------------------------------------------------------------------------------------------------------------
+
+
 def learn_covariates(
     covariates: Any, n_samples: int, names: Array | None
 ) -> tuple[CovariateCoding | None, Floats | None]:
@@ -183,9 +366,8 @@ def store_covariates(model: SparseGraphSVD, coding: CovariateCoding | None, desi
     """Set the fitted attributes of a model that describe its covariates."""
     model.covariate_coding_, model.covariates_ = coding, None
     if coding is not None:
-        rows = model.names_["rows"]
         values = np.empty((len(model.left_vectors_), 0)) if design is None else design
-        model.covariates_ = pd.DataFrame(values, index=None if rows is None else rows, columns=list(coding.columns))
+        model.covariates_ = pd.DataFrame(values, index=model.names_["rows"], columns=list(coding.columns))
 
 
 def design_of_new(model: SparseGraphSVD, covariates: Any, n_samples: int, names: Array | None) -> Floats | None:
@@ -205,8 +387,8 @@ def design_of_new(model: SparseGraphSVD, covariates: Any, n_samples: int, names:
         if not coding.columns:
             return None
         raise InputError(
-            f"the model was fitted with covariates ({some_names([each.name for each in coding.covariates])}): give "
-            "those of these samples, too (`covariates`)",
+            f"the model was fitted with covariates ({some_names(covariate_names(model))}): give those of these "
+            "samples, too (`covariates`)",
             ["covariates"],
         )
     return coding.encode(covariates, n_samples, names)
@@ -269,8 +451,5 @@ def basis_of(design: Floats) -> Floats:
 
 def check_part(design: Floats | None, n_samples: int, what: str) -> None:
     """Raise if part of the samples would be explained by the covariates alone."""
-    if design is not None and design.shape[1] >= n_samples - _FEWEST_LEFT:
-        raise InputError(
-            f"covariates have {design.shape[1]} degrees of freedom, which leave nothing of {what} of {n_samples} "
-            "samples: use fewer covariates, or merge levels with few samples"
-        )
+    if design is not None:
+        _check_left(design.shape[1], n_samples, f"{what} of ")

@@ -1,27 +1,24 @@
-"""Network diffusion of the data before the search: which weight, and what is multiplied by it."""
+"""Diffusion of the data over the network before the search: which weight, and what is multiplied by it."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import clone
 
 from netbic.arrays import Array, Floats, Indices
-from netbic.estimators.inputs import has_missing
 from netbic.estimators.parameters import is_number
-from netbic.estimators.projection import span
+from netbic.estimators.prediction import check_complete, smoother, span
 from netbic.graph import Graph
 from netbic.operators import Corrected, Smoother, scaled_rows, smoothed, smoothed_rows
 from netbic.penalties import Penalty
 
 if TYPE_CHECKING:
-    from netbic.estimators.estimator import SparseGraphSVD
+    from netbic.estimators.svd import SparseGraphSVD
 
 DIFFUSION_GRID: Final = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9)
 _CORRELATED = 0.5  # above this weight the noise of neighbours is too similar for penalties that choose sizes
@@ -54,7 +51,7 @@ def smoother_of(
     if is_number(model.diffusion):
         weight, scores = float(model.diffusion), None
     else:
-        weight, scores = _cross_validated(model, operator, graph)
+        weight, scores = _cross_validate(model, operator, graph)
     if weight > _CORRELATED and isinstance(model.column_penalty, Penalty) and model.column_penalty.chooses_size:
         warnings.warn(
             f"column_penalty={model.column_penalty!r} assumes independent noise, but diffusion {weight:g} makes that "
@@ -64,40 +61,16 @@ def smoother_of(
     return smoother(graph, weight), scores
 
 
-def smoother(graph: Graph | None, weight: float) -> Smoother | None:
-    """The smoother of this weight with the normalised term of a graph; None if it would change nothing."""
-    if graph is None or not weight or not graph.n_edges:
-        return None
-    return Smoother(_matrix(graph), weight)
-
-
-def _matrix(graph: Graph) -> sp.csr_array:
-    return graph.term("normalized", relative=True).matrix
-
-
 def apply_smoother(operator: Corrected, by: Smoother | None, low_memory: bool) -> Corrected:
     """The smoothed matrix; the same one without a smoother."""
     return operator if by is None else smoothed(operator, by, low_memory)
 
 
-def check_complete(X: Any) -> None:
-    """Raise if entries are missing: a missing entry has no neighbours to share its value with."""
-    if has_missing(X):
-        raise ValueError(
-            "X has missing entries, which cannot be smoothed: fill them first, e.g. by sklearn.impute.SimpleImputer, "
-            "or use diffusion=None"
-        )
-
-
-# ----------------------------------------------------------------------------------------------------------------
-# Cross-validation
-# ----------------------------------------------------------------------------------------------------------------
-
-
-def _cross_validated(model: SparseGraphSVD, operator: Corrected, graph: Graph) -> tuple[float, pd.DataFrame]:
+def _cross_validate(model: SparseGraphSVD, operator: Corrected, graph: Graph) -> tuple[float, pd.DataFrame]:
     """The weight for which modules explain samples that were left out best, and the scores of all weights.
 
-    The share of the variance of these samples, which are not smoothed, is compared.
+    The share of the variance of these samples, which are not smoothed, is compared. Rows are smoothed independently of
+    each other: once for all folds.
     """
     if (X := scaled_rows(operator)) is None:
         raise ValueError(
@@ -108,20 +81,28 @@ def _cross_validated(model: SparseGraphSVD, operator: Corrected, graph: Graph) -
         raise ValueError(
             f"diffusion='cv' but X has {X.shape[0]} samples: at least {_FEWEST_SAMPLES} are needed, or give a number"
         )
-    trials = _Trials(model, graph, X, [X, *_smoothed(X, graph, model.n_jobs)])
+    matrix = graph.term("normalized", relative=True).matrix
+    parts = np.array_split(X, max(1, min(int(effective_n_jobs(model.n_jobs)), len(X))))
+    run = Parallel(n_jobs=model.n_jobs, prefer="threads")
+    found = run(delayed(smoothed_rows)(matrix, part, DIFFUSION_GRID[1:]) for part in parts)
+    smooth = [X, *(np.concatenate(each) for each in zip(*found, strict=True))]
     scores = np.empty((0, len(DIFFUSION_GRID)))
     for repeat in range(_REPEATS):
         order = np.random.default_rng(repeat).permutation(X.shape[0])
         for part in np.array_split(order, _FOLDS):
-            scores = np.vstack([scores, trials.scores(np.sort(part))])
+            scores = np.vstack([scores, _fold_scores(model, graph, smooth, np.sort(part))])
             if len(scores) == 1 and _best_gain(scores)[1] <= _HOPELESS_FOLD * _LEAST_GAIN:
                 break
         if len(scores) < _FOLDS or _best_gain(scores)[1] <= _HOPELESS * _LEAST_GAIN:
             break
-    table = pd.DataFrame({"diffusion": DIFFUSION_GRID, "score": scores.mean(axis=0), "gain_error": _errors(scores)})
+    # Standard errors of the differences from no diffusion: repeats make them more precise, but are no more samples.
+    errors = np.full(len(DIFFUSION_GRID), np.nan)
+    if len(scores) > 1:
+        errors = np.asarray((scores - scores[:, :1]).std(axis=0, ddof=1) / np.sqrt(_FOLDS))
+    table = pd.DataFrame({"diffusion": DIFFUSION_GRID, "score": scores.mean(axis=0), "gain_error": errors})
     best, gain = _best_gain(scores)
     used = gain > _LEAST_GAIN and len(scores) == _REPEATS * _FOLDS
-    used = used and gain * scores[:, 0].mean() > _LEAST_ERRORS * _errors(scores)[best]
+    used = used and gain * scores[:, 0].mean() > _LEAST_ERRORS * errors[best]
     return DIFFUSION_GRID[best] if used else 0.0, table
 
 
@@ -132,63 +113,34 @@ def _best_gain(scores: Floats) -> tuple[int, float]:
     return best, float(means[best] / max(means[0], np.finfo(float).tiny) - 1)
 
 
-def _errors(scores: Floats) -> Floats:
-    """Standard errors of the differences from no diffusion; repeats make them more precise, but are no more samples."""
-    if len(scores) < 2:
-        return np.full(scores.shape[1], np.nan)
-    return np.asarray((scores - scores[:, :1]).std(axis=0, ddof=1) / np.sqrt(_FOLDS))
+def _fold_scores(model: SparseGraphSVD, graph: Graph, smooth: list[Array], held_out: Indices) -> list[float]:
+    """For every weight, the share of the variance of held-out samples that modules of the others explain.
 
-
-def _smoothed(X: Array, graph: Graph, n_jobs: int | None) -> list[Array]:
-    """X smoothed by each weight but 0, in threads over rows, which are smoothed independently of each other."""
-    matrix, parts = _matrix(graph), np.array_split(X, max(1, min(int(effective_n_jobs(n_jobs)), len(X))))
-    run = Parallel(n_jobs=n_jobs, prefer="threads")
-    found = run(delayed(smoothed_rows)(matrix, part, DIFFUSION_GRID[1:]) for part in parts)
-    return [np.concatenate(each) for each in zip(*found, strict=True)]
-
-
-@dataclass(frozen=True)
-class _Trials:
-    """A model, and the centred and scaled data before and after diffusion by each weight.
-
-    Rows are smoothed independently of each other: once for all folds.
+    The others are fitted by a clone with sizes in proportion; the graph of the samples is not used.
     """
-
-    model: SparseGraphSVD
-    graph: Graph
-    X: Array
-    smooth: list[Array]
-
-    def scores(self, held_out: Indices) -> list[float]:
-        """For every weight, the share of the variance of held-out samples that modules of the others explain."""
-        kept = np.setdiff1d(np.arange(len(self.X)), held_out)
-        unseen = self.X[held_out]
-        part = self._for_samples(kept)
-        if part.center is not None:
-            unseen = unseen - self.X[kept].mean(axis=0)
-        total = max(float(np.sum(np.square(unseen, dtype=np.float64))), np.finfo(float).tiny)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # they are about trial fits
-            run = Parallel(n_jobs=self.model.n_jobs, prefer="threads")
-            found = run(delayed(_components)(part, smooth, kept) for smooth in self.smooth)
-        return [float(np.sum((unseen @ span(vectors)) ** 2)) / total for vectors in found]
-
-    def _for_samples(self, kept: Indices) -> SparseGraphSVD:
-        """A clone for some of the samples: sizes in proportion; the graph of the samples is not used."""
-        model, share = self.model, kept.size / len(self.X)
-        made: SparseGraphSVD = clone(model).set_params(
-            diffusion=None, column_graph=self.graph.renamed(None) if model.column_smoothness else None,
-            row_graph=None, row_smoothness=None, scale=False, verbose=0, n_jobs=None,
-            center="columns" if model.center in ("columns", "both") else None,
-        )  # fmt: skip
-        if model.n_rows is not None:
-            made.set_params(n_rows=max(1, round(model.n_rows * share)))
-        if isinstance(model.row_penalty, Penalty):
-            made.set_params(row_penalty=model.row_penalty.for_share(share))
-        return made
+    X = smooth[0]
+    kept = np.setdiff1d(np.arange(len(X)), held_out)
+    share = kept.size / len(X)
+    part: SparseGraphSVD = clone(model).set_params(
+        diffusion=None, column_graph=graph.renamed(None) if model.column_smoothness else None,
+        row_graph=None, row_smoothness=None, scale=False, verbose=0, n_jobs=None,
+        center="columns" if model.center in ("columns", "both") else None,
+    )  # fmt: skip
+    if model.n_rows is not None:
+        part.set_params(n_rows=max(1, round(model.n_rows * share)))
+    if isinstance(model.row_penalty, Penalty):
+        part.set_params(row_penalty=model.row_penalty.for_share(share))
+    unseen = X[held_out]
+    if part.center is not None:
+        unseen = unseen - X[kept].mean(axis=0)
+    total = max(float(np.sum(np.square(unseen, dtype=np.float64))), np.finfo(float).tiny)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # they are about trial fits
+        run = Parallel(n_jobs=model.n_jobs, prefer="threads")
+        found = run(delayed(_components)(part, values, kept) for values in smooth)
+    return [float(np.sum((unseen @ span(vectors)) ** 2)) / total for vectors in found]
 
 
 def _components(model: SparseGraphSVD, X: Array, kept: Indices) -> Floats:
-    """The modules of some samples, a row each."""
     vectors: Array = clone(model).fit(X[kept]).components_
     return vectors.astype(np.float64)

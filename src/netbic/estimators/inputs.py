@@ -1,8 +1,12 @@
-"""Input data: validation, names of rows and columns, missing entries."""
+"""Input data: validation, names of rows and columns, and from a validated matrix to the operator that is searched."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from functools import cache
+from threading import Lock, local
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,13 +14,28 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
+from threadpoolctl import ThreadpoolController
 
-from netbic.arrays import Array, checked, is_sparse, kind_of, stored_values, without_names
+from netbic.arrays import Array, Floats, checked, is_sparse, kind_of, stored_values, without_names
 from netbic.errors import InputError
-from netbic.operators import DataOperator, RowBlocks
+from netbic.operators import (
+    Corrected,
+    DenseOperator,
+    Masked,
+    RowBlocks,
+    RowReduction,
+    Scaler,
+    as_operator,
+    learn_from_observed,
+    winsorised,
+)
 
 if TYPE_CHECKING:
-    from netbic.estimators.estimator import SparseGraphSVD
+    from netbic.estimators.svd import SparseGraphSVD
+
+Scaled = tuple[Corrected, float, Scaler]  # the matrix, its rounding error, and how to transform other rows
+
+_SMALLEST, _LARGEST = 1e-120, 1e140  # bounds of the largest absolute entry
 
 
 def validated(model: SparseGraphSVD, X: Any, reset: bool) -> Any:
@@ -25,7 +44,16 @@ def validated(model: SparseGraphSVD, X: Any, reset: bool) -> Any:
     kind = kind_of(X)
     if kind in ("dask", "operator"):
         validate_data(model, X, reset=reset, skip_check_array=True)
-        return RowBlocks(X, hold=reset) if kind == "dask" else _check_operator(X, model.missing)
+        if kind == "dask":
+            return RowBlocks(X, hold=reset)
+        if 0 in X.shape:
+            raise ValueError(f"X has {X.shape[0]} samples and {X.shape[1]} features: at least one of each is needed")
+        if model.missing != "error":
+            raise ValueError(
+                f"missing={model.missing!r} needs the entries of X, but X is a {type(X).__name__}, which offers "
+                "products only: use missing='error'"
+            )
+        return X
     X = checked(X, missing=model.missing)
     finite = True if model.missing == "error" else "allow-nan"
     options = {"dtype": [np.float64, np.float32], "accept_sparse": "csr", "ensure_all_finite": finite}
@@ -51,17 +79,6 @@ def validated_table(model: BaseEstimator, X: Any, reset: bool, options: Mapping[
     return check_array(values, estimator=model, input_name="X", **options)
 
 
-def _check_operator(X: DataOperator, missing: str) -> DataOperator:
-    if 0 in X.shape:
-        raise ValueError(f"X has {X.shape[0]} samples and {X.shape[1]} features: at least one of each is needed")
-    if missing != "error":
-        raise ValueError(
-            f"missing={missing!r} needs the entries of X, but X is a {type(X).__name__}, which offers products only: "
-            "use missing='error'"
-        )
-    return X
-
-
 def has_missing(X: Any) -> bool:
     """Whether any (stored) entry is NaN. Missing entries of Dask arrays and operators are refused elsewhere."""
     return kind_of(X) not in ("blocks", "operator") and bool(np.isnan(stored_values(X)).any())
@@ -74,6 +91,18 @@ def check_one_matrix(X: Any) -> None:
             "X is a dict of studies, but the matrix of all samples is needed: give netbic.stack_studies(X).X (the "
             "model knows the study of each sample)"
         )
+
+
+def check_same_data(model: SparseGraphSVD, X: Any) -> None:
+    """Raise unless X has the shape, and where it has names the names, of the data a model was fitted to."""
+    known = (len(model.left_vectors_), int(model.n_features_in_))
+    check_one_matrix(X)
+    if tuple(X.shape) != known:
+        raise ValueError(f"X has shape {tuple(X.shape)} but the modules were found in one of shape {known}: give that")
+    for axis, names in zip(("rows", "columns"), axis_names(X), strict=True):
+        own = model.names_[axis]
+        if names is not None and own is not None and not np.array_equal(names, own):
+            raise ValueError(f"the {axis} of X differ from those of the fit, or are in another order: give the same X")
 
 
 def axis_names(X: Any) -> tuple[Array | None, Array | None]:
@@ -89,3 +118,156 @@ def names_of_index(index: Any) -> Array | None:
     if isinstance(index, pd.RangeIndex) and index.equals(pd.RangeIndex(len(index))):
         return None
     return index.to_numpy() if index.dtype.kind in "iu" else np.asarray(index.astype(object).to_numpy(), dtype=object)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Centring and scaling
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def scale_data(
+    X: Any,
+    design: Floats | None = None,
+    *,
+    center: str | None = "columns",
+    scale: bool = False,
+    missing: str = "error",
+    clip: float | None = None,
+    low_memory: bool = False,
+    ddof: int = 0,
+    name: str = "X",
+) -> Scaled:
+    """The centred and scaled matrix, its rounding error, and how to transform other rows.
+
+    The covariates in the columns of `design` (of mean zero, and linearly independent) are projected out first. Standard
+    deviations are divided by n - `ddof`; errors call the matrix by its `name`. See `SparseGraphSVD` for the others.
+    """
+    kind, has_design, effects = kind_of(X), design is not None, None
+    in_memory = kind not in ("blocks", "operator", "sparse")
+    if kind == "blocks":
+        X.check_finite()
+    if clip is not None and (kind == "operator" or (kind == "blocks" and not X.is_sparse)):
+        why = "cannot be computed from the blocks of a Dask array"
+        why = why if kind == "blocks" else f"{type(X).__name__} does not offer"
+        raise ValueError(
+            f"clip={clip} of the penalty needs the median of each column, which {why}: use e.g. "
+            "AdaptiveSupport(clip=None)"
+        )
+    masked = in_memory and missing != "error" and has_missing(X)
+    if in_memory and clip is not None:
+        if design is not None:  # entries are clipped without the effects of covariates: a batch is no outlier
+            if masked:
+                effects = learn_from_observed(X, "columns", False, design).effects
+            else:
+                effects = Scaler.learn(as_operator(X, low_memory=True), "columns", False, design).effects
+            X, design = without_effects(X, effects, design), None
+        X = winsorised(X, clip)
+    if masked:
+        _check_range(float(np.nanmax(np.abs(X))), name)
+        scaler = learn_from_observed(X, center, scale, design)
+        operator: Corrected = Masked(scaler.apply(X, design), missing == "impute", low_memory)
+        offsets = float(np.linalg.norm(scaler.offsets) * np.sqrt(X.shape[0]))
+        noise = 4 * float(np.finfo(X.dtype).eps) * (float(np.sqrt(operator.squared_norm)) + offsets)
+    else:
+        data = as_operator(X, low_memory=True)
+        with np.errstate(over="ignore", invalid="ignore"):
+            scaler = Scaler.learn(data, center, scale, design, ddof)
+            operator = scaler.operator(data, design)
+            noise = float(4 * data.epsilon * (np.sqrt(operator.squared_norm) + operator.correction_norm()))
+        if not operator.squared_norm_is_safe:
+            _check_range(_largest_entry(X), name)
+        # Offsets may be so large that subtracting them from products would lose significant digits.
+        loses_digits = noise > 4e-6 * np.sqrt(operator.squared_norm) > 0
+        if in_memory and loses_digits:
+            operator = Corrected(DenseOperator(scaler.apply(X, design), low_memory), operator.squared_norm)
+        elif in_memory and not low_memory:
+            operator = operator.on(DenseOperator(X))
+        elif kind == "blocks" and not X.is_sparse and loses_digits:
+            operator = Corrected(as_operator(X.with_transform(scaler.apply, design)), operator.squared_norm)
+    if has_design and operator.squared_norm <= noise**2:
+        raise ValueError("the covariates explain all of X, and no variance is left to search: use fewer covariates")
+    return operator, noise, scaler if effects is None else replace(scaler, effects=effects)
+
+
+def without_effects(X: Array, effects: Floats | None, design: Floats | None) -> Array:
+    """X without the effects of covariates, in its own units; X itself if there are none."""
+    if effects is None or design is None:
+        return X
+    return np.subtract(X, design @ effects, out=np.empty_like(X), casting="same_kind")
+
+
+def _largest_entry(X: Any) -> float:
+    match kind_of(X):
+        case "blocks":
+            return float(X.summary.largest)
+        case "operator":
+            nothing = np.empty((X.shape[0], 0)), np.empty((X.shape[1], 0))
+            return float(X.reduce_rows(RowReduction(_largest_of_rows, max, None, *nothing)))
+        case _:
+            return float(abs(X).max())
+
+
+def _largest_of_rows(rows: Array, first: int) -> float:
+    return float(np.abs(rows).max())
+
+
+def _check_range(largest: float, name: str) -> None:
+    """Raise if the squares of the entries overflow or underflow."""
+    if np.isnan(largest):
+        raise ValueError(f"{name} contains NaN: all entries have to be finite numbers")
+    if largest and not _SMALLEST < largest < _LARGEST:
+        raise ValueError(
+            f"{name} has entries up to {largest:.3g}, whose squares leave the range of numbers: rescale {name}, e.g. "
+            f"{name} / np.abs({name}).max() (its largest absolute entry has to lie between {_SMALLEST:g} and "
+            f"{_LARGEST:g})"
+        )
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Threads
+# ----------------------------------------------------------------------------------------------------------------
+
+
+class _OneThread(AbstractContextManager[object]):
+    """BLAS is limited to one thread while any fit is inside.
+
+    Fits in several threads, and iterations over modules, may overlap: the number of threads is restored when the last
+    of them has left. (`ThreadpoolController.limit` would then restore the limit of another fit.) Libraries that
+    use OpenMP have a number per thread, which is restored when the last fit of that thread has left.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._count, self._depth = Lock(), 0, local()
+        self._libraries: list[tuple[Any, int]] = []  # and their usual numbers of threads
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._count:
+                self._libraries = [(library, library.num_threads) for library in _blas().lib_controllers]
+            self._count += 1
+            self._depth.here = getattr(self._depth, "here", 0) + 1  # fits of this thread that are inside
+            for library, _ in self._libraries:
+                library.set_num_threads(1)
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._count -= 1
+            # A generator may be closed by another thread.
+            self._depth.here = max(getattr(self._depth, "here", 0) - 1, 0)
+            for library, usual in self._libraries:
+                per_process = library.info()["threading_layer"] == "pthreads"
+                if not (self._count if per_process else self._depth.here):
+                    library.set_num_threads(usual)
+
+
+@cache
+def _blas() -> Any:
+    return ThreadpoolController().select(user_api="blas")
+
+
+_one_thread = _OneThread()
+
+
+def one_blas_thread() -> AbstractContextManager[object]:
+    """Limit BLAS to one thread: the products of the solver are too small for more."""
+    return _one_thread

@@ -1,9 +1,8 @@
-"""Checks of the parameters of `SparseGraphSVD`, and the options they amount to on each axis."""
+"""Checks of the parameters of the estimators, and the options they amount to on each axis."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,13 +12,13 @@ from sklearn.utils import check_random_state
 
 from netbic.arrays import Array, check_choice
 from netbic.graph import Graph, match
-from netbic.graph_terms import TERMS, GraphTerm
+from netbic.graph_terms import TERMS
 from netbic.operators import CENTERS
 from netbic.penalties import L0, Dense, Penalty
 from netbic.solver import DEFLATIONS, SOLVERS, Axis, Settings
 
 if TYPE_CHECKING:
-    from netbic.estimators.estimator import SparseGraphSVD
+    from netbic.estimators.svd import SparseGraphSVD
 
 AXES: Final = ("row", "column")
 _DEFAULT_SMOOTHNESS: Final = {"module": 0.6, "relative": 0.2, "absolute": 0.2}  # by smoothness_scale
@@ -61,7 +60,13 @@ def check_parameters(model: SparseGraphSVD) -> None:
     for name, choices in _CHOICES.items():
         check_choice(name, getattr(model, name), choices)
     check_solver_parameters(model)
-    check_diffusion(model.diffusion, model.column_graph is not None)
+    diffusion = model.diffusion
+    if diffusion is None:
+        return
+    if diffusion != "cv" if isinstance(diffusion, str) else not (is_number(diffusion) and 0 <= diffusion < 1):
+        raise ValueError(f"diffusion={diffusion!r}: None, 'cv', or a number of at least 0 and below 1 is needed")
+    if model.column_graph is None:
+        raise ValueError(f"diffusion={diffusion!r} needs a column_graph: give one, or leave it at None")
 
 
 def check_solver_parameters(model: Any) -> None:
@@ -79,126 +84,78 @@ def check_solver_parameters(model: Any) -> None:
         raise ValueError(f"tol={model.tol!r}: a finite number of at least 0 is needed")
 
 
-def check_diffusion(diffusion: Any, has_graph: bool) -> None:
-    """Raise unless this is a valid weight of the diffusion, and there is a graph if it is not None."""
-    if diffusion is None:
-        return
-    if diffusion != "cv" if isinstance(diffusion, str) else not (is_number(diffusion) and 0 <= diffusion < 1):
-        raise ValueError(f"diffusion={diffusion!r}: None, 'cv', or a number of at least 0 and below 1 is needed")
-    if not has_graph:
-        raise ValueError(f"diffusion={diffusion!r} needs a column_graph: give one, or leave it at None")
-
-
-def seed_of_starts(model: Any) -> int:
-    """The seed of random starts; `random_state` is used only if there are any."""
-    if model.n_init == 1:
-        return 0
-    if isinstance(model.random_state, np.random.Generator):
-        return int(model.random_state.integers(2**31 - 1))
-    return int(check_random_state(model.random_state).randint(2**31 - 1))
-
-
-def solver_settings(model: SparseGraphSVD, dtype: DTypeLike) -> Settings:
-    """The options of the iteration for a matrix of this type."""
-    deflation: Any = model.deflation  # a plain string to mypy; check_parameters has verified that it is known
-    if deflation is None:
-        deflation = "on_repeat" if model.n_rows is None and model.row_penalty is None else "hotelling"
-    return replace(iteration_settings(model, dtype), deflation=deflation)
-
-
 def iteration_settings(model: Any, dtype: DTypeLike) -> Settings:
-    """The options of the iteration that do not concern deflation."""
-    tol = model.tol if dtype == np.float64 else max(model.tol, 1e-5)  # products have six digits
-    counts: dict[str, Any] = {"n_init": model.n_init, "max_iter": model.max_iter}
-    return Settings(tol=tol, seed=seed_of_starts(model), n_jobs=model.n_jobs, solver=model.solver, **counts)
+    """The options of the iteration, for a matrix of this type."""
+    seed = 0
+    if model.n_init > 1:  # `random_state` is used only if there are random starts
+        random = model.random_state
+        if isinstance(random, np.random.Generator):
+            seed = int(random.integers(2**31 - 1))
+        else:
+            seed = int(check_random_state(random).randint(2**31 - 1))
+    return Settings(
+        solver=model.solver,
+        n_init=model.n_init,
+        max_iter=model.max_iter,
+        tol=model.tol if dtype == np.float64 else max(model.tol, 1e-5),  # products have six digits
+        seed=seed,
+        n_jobs=model.n_jobs,
+    )
 
 
-@dataclass(frozen=True)
-class AxisOptions:
-    """The parameters of one axis ("row" or "column")."""
+def build_axis(
+    model: Any, axis: str, size: int, names: Array | None, *, centred: bool = False, default: float | None = None
+) -> tuple[Axis, Graph | None]:
+    """Check the parameters of one axis of a model; the axis for the solver, and the graph matched to it.
 
-    axis: str
-    n_kept: int | None
-    penalty: Penalty | None
-    graph: Any
-    smoothness: float | None
-    smoothness_scale: str
-    graph_term: str
-    signs: str
-    centred: bool
-
-    @classmethod
-    def of(cls, model: SparseGraphSVD, axis: str) -> AxisOptions:
-        """The parameters of a model that concern one axis."""
-        names = f"n_{axis}s", f"{axis}_penalty", f"{axis}_graph", f"{axis}_smoothness"
-        shared = "smoothness_scale", "graph_term", "signs"
-        centred = axis == "row" and model.center in ("columns", "both")  # then the scores Xv have mean zero
-        given: tuple[Any, ...] = (*(getattr(model, name) for name in (*names, *shared)), centred)
-        made = cls(axis, *given)
-        if axis == "column" and model.diffusion is not None and made.smoothness is None:
-            return replace(made, smoothness=0.0)  # the graph smooths the data instead
-        return made
-
-    def build(self, size: int, names: Array | None) -> tuple[Axis, Graph | None]:
-        """Check the parameters against an axis of this size; the axis for the solver, and the graph matched to it."""
-        penalty = self._checked_penalty(size, names)
-        smoothness, term, graph = self._matched(size, names, penalty)
-        scale: Any = self.smoothness_scale  # a plain string to mypy; check_parameters has verified it
-        return Axis(penalty, term, smoothness, scale, self.signs == "signed", self.centred), graph
-
-    def _checked_penalty(self, size: int, names: Array | None) -> Penalty:
-        axis, count, penalty = self.axis, self.n_kept, self.penalty
-        if count is not None and penalty is not None:
-            raise ValueError(
-                f"{self._size_name}={count!r} and {axis}_penalty={penalty!r} are both given: give one of them"
-            )
-        if count is not None:
-            check_count(self._size_name, count)
-            if count > size:
-                raise ValueError(f"{self._size_name}={count} but X has {size} {self._unit}s: choose 1 to {size}")
-            return L0(int(count))
-        if penalty is None:
-            return Dense()
-        if not isinstance(penalty, Penalty):
-            raise TypeError(
-                f"{axis}_penalty={penalty!r} is not a penalty: use e.g. netbic.L0(50) or netbic.L1Ball(3.0)"
-            )
-        penalty = penalty.for_names(names, size, self._unit)
-        penalty.check(size, self._unit)
-        return penalty
-
-    @property
-    def _size_name(self) -> str:
-        """The parameter that is the number of entries to keep."""
-        return f"n_{self.axis}s" if self.axis in AXES else f"n_{self.axis}"
-
-    @property
-    def _unit(self) -> str:
-        """What the entries of the axis are: rows and columns of one matrix, or features of one of two tables."""
-        return self.axis if self.axis in AXES else "feature"
-
-    def _matched(
-        self, size: int, names: Array | None, penalty: Penalty
-    ) -> tuple[float, GraphTerm | None, Graph | None]:
-        """The smoothness, and the graph matched to the axis with its graph term."""
-        axis, smoothness = self.axis, self.smoothness
-        if self.graph is not None:
-            penalty.check_graph(axis, smoothness, self.graph_term, self.signs)
-        if smoothness is not None and not (is_number(smoothness) and 0 <= smoothness < np.inf):
-            raise ValueError(f"{axis}_smoothness={smoothness!r}: a finite number of at least 0 is needed")
-        if self.graph is None:
-            if smoothness:
-                raise ValueError(f"{axis}_smoothness={smoothness} needs a {axis}_graph: give one, or leave it at None")
-            return 0.0, None, None
-        graph = match(self.graph, size, names, self._unit)
-        relative = self.smoothness_scale != "absolute" or penalty.chooses_size
-        term = graph.term(self.graph_term, relative=relative)
-        if not np.isfinite(term.strengths).all():
-            raise ValueError(
-                f"weights of the {axis} graph add up to more than numbers can hold: rescale them, e.g. to at most 1, "
-                "or use smoothness_scale='module'"
-            )
-        if term.is_empty:
-            warnings.warn(f"the {axis} graph has no edge between the {self._unit}s of X: it is ignored", stacklevel=5)
-            return 0.0, None, graph
-        return smoothness_of(smoothness, self.smoothness_scale), term, graph
+    Parameters
+    ----------
+    model : estimator
+        Its parameters `n_rows` (or `n_x`), `row_penalty`, `row_graph` and `row_smoothness`, for the axis "row".
+    axis : {"row", "column", "x", "y"}
+        Of one matrix X, or the features of one of two tables.
+    size : int
+    names : array, optional
+    centred : bool
+        Whether scores have mean zero.
+    default : float, optional
+        The smoothness if it is not given.
+    """
+    table, unit, count_name = ("X", axis, f"n_{axis}s") if axis in AXES else (axis.upper(), "feature", f"n_{axis}")
+    count, penalty = getattr(model, count_name), getattr(model, f"{axis}_penalty")
+    given, smoothness = getattr(model, f"{axis}_graph"), getattr(model, f"{axis}_smoothness")
+    smoothness = default if smoothness is None else smoothness
+    if count is not None and penalty is not None:
+        raise ValueError(f"{count_name}={count!r} and {axis}_penalty={penalty!r} are both given: give one of them")
+    if count is not None:
+        check_count(count_name, count)
+        if count > size:
+            raise ValueError(f"{count_name}={count} but {table} has {size} {unit}s: choose 1 to {size}")
+        penalty = L0(int(count))
+    elif penalty is None:
+        penalty = Dense()
+    elif not isinstance(penalty, Penalty):
+        raise TypeError(f"{axis}_penalty={penalty!r} is not a penalty: use e.g. netbic.L0(50) or netbic.L1Ball(3.0)")
+    else:
+        penalty = penalty.for_names(names, size, unit)
+        penalty.check(size, unit)
+    if given is not None:
+        penalty.check_graph(axis, smoothness, model.graph_term, model.signs)
+    if smoothness is not None and not (is_number(smoothness) and 0 <= smoothness < np.inf):
+        raise ValueError(f"{axis}_smoothness={smoothness!r}: a finite number of at least 0 is needed")
+    signed, scale = model.signs == "signed", model.smoothness_scale
+    if given is None:
+        if smoothness:
+            raise ValueError(f"{axis}_smoothness={smoothness} needs a {axis}_graph: give one, or leave it at None")
+        return Axis(penalty, None, 0.0, scale, signed, centred), None
+    graph = match(given, size, names, unit)
+    term = graph.term(model.graph_term, relative=scale != "absolute" or penalty.chooses_size)
+    if not np.isfinite(term.strengths).all():
+        raise ValueError(
+            f"weights of the {axis} graph add up to more than numbers can hold: rescale them, e.g. to at most 1, "
+            "or use smoothness_scale='module'"
+        )
+    if term.is_empty:
+        warnings.warn(f"the {axis} graph has no edge between the {unit}s of {table}: it is ignored", stacklevel=5)
+        return Axis(penalty, None, 0.0, scale, signed, centred), graph
+    return Axis(penalty, term, smoothness_of(smoothness, scale), scale, signed, centred), graph

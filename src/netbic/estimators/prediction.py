@@ -1,26 +1,33 @@
-"""What a fitted model says about samples: scores, reconstructions, and the variance that its modules explain."""
+"""What a fitted model says about samples: scores, reconstructions, and the variance that its modules explain.
+
+Modules are not orthogonal: scores are those of least squares, and the explained variance is adjusted.
+"""
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from scipy.linalg import orth, solve_triangular
 from sklearn.base import BiclusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from netbic.arrays import Array, Floats, checked, kind_of
 from netbic.errors import InputError
-from netbic.estimators.covariates import design_of_new
-from netbic.estimators.inputs import axis_names
-from netbic.estimators.new_samples import explained_share, scores_of
-from netbic.estimators.studies import study_of_new, with_studies
+from netbic.estimators.covariates import design_of_new, training_design
+from netbic.estimators.inputs import axis_names, has_missing, without_effects
+from netbic.estimators.studies import as_matrix, as_one_study, study_of_new
+from netbic.graph import Graph
+from netbic.operators import Smoother, as_operator, compute_rows, winsorised
 
 if TYPE_CHECKING:
-    from netbic.estimators.estimator import SparseGraphSVD
-    from netbic.operators import Scaler
+    from netbic.estimators.svd import SparseGraphSVD
+
+_WELL_CONDITIONED = 1e-3  # smallest part of a v outside the span of earlier ones for which normal equations are safe
+_LEAST_OBSERVED = 0.1  # share of the squared entries of v without which a score is not computed
+_DEPENDENT = 1e-6  # a v closer than this to the span of earlier ones adds nothing
 
 
 # scikit-learn has no types: mypy cannot check its base classes.
@@ -31,7 +38,7 @@ class Prediction(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         self: SparseGraphSVD, X: Any, y: object = None, *, covariates: Any = None, studies: Any = None
     ) -> Array:
         """Fit, and return the scores of the same samples."""
-        X, studies = with_studies(X, studies)
+        X, studies = as_matrix(X, studies)
         known = {"covariates": covariates, "studies": studies}
         given = {name: value for name, value in known.items() if value is not None}  # subclasses need not know them
         scores: Array = self.fit(X, y, **given).transform(X, **given)
@@ -46,7 +53,12 @@ class Prediction(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         study in the fit. A study that was not in the fit is an error.
         """
         check_is_fitted(self)
-        return scores_of(self, *_validated(self, X, covariates, studies))
+        X, design = _validated(self, X, covariates, studies)
+        if self.diffusion_:
+            check_complete(X)
+        if self.missing != "error" and has_missing(X):
+            return observed_scores(self.scaler_.apply(X, design), self.components_)
+        return _projected(self, X, score_directions(self), design)
 
     def inverse_transform(self: SparseGraphSVD, X: ArrayLike, *, covariates: Any = None, studies: Any = None) -> Array:
         """Reconstruct samples from scores, in the units of the training data (smooth if these were smoothed).
@@ -71,7 +83,15 @@ class Prediction(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         covariates do not count as variance of X.
         """
         check_is_fitted(self)
-        return explained_share(self, *_validated(self, X, covariates, studies))
+        X, design = _validated(self, X, covariates, studies)
+        if self.missing != "error" and has_missing(X):
+            scaled = self.scaler_.apply(X, design)
+            residual = scaled - observed_scores(scaled, self.components_) @ self.components_
+            total = float(np.nansum(np.square(scaled)))
+            return 1 - float(np.nansum(np.square(residual))) / total if total > 0 else 0.0
+        projected = _projected(self, X, span(self.components_.astype(np.float64)), design)
+        total = self.scaler_.operator(as_operator(X, low_memory=True), design, fitted=False).squared_norm
+        return float(np.sum(projected.astype(np.float64) ** 2)) / total if total > 0 else 0.0
 
     def get_submatrix(self: SparseGraphSVD, i: int, data: Any) -> Any:
         """The entries of `data` in the rows and columns of module i; of a Dask array no others are read."""
@@ -81,12 +101,6 @@ class Prediction(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         if kind_of(data) == "dask":
             return data[rows][:, columns].compute()
         return BiclusterMixin.get_submatrix(self, i, checked(data))
-
-    @property
-    def preparation_(self: SparseGraphSVD) -> Scaler:
-        """Earlier name of `scaler_`."""
-        warnings.warn("preparation_ is called scaler_ now", FutureWarning, stacklevel=2)
-        return self.scaler_
 
     @property
     def covariate_effects_(self: SparseGraphSVD) -> pd.DataFrame | None:
@@ -104,7 +118,7 @@ class Prediction(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
 
 def _validated(model: SparseGraphSVD, X: Any, covariates: Any, studies: Any) -> tuple[Any, Floats | None]:
     """Samples, and their covariates as a design matrix."""
-    X, studies = with_studies(X, studies)
+    X, studies = as_matrix(X, studies)
     names, X = axis_names(X)[0], model._validated(X, reset=False)
     if model.study_scaling_ is None:
         if studies is not None:
@@ -112,3 +126,146 @@ def _validated(model: SparseGraphSVD, X: Any, covariates: Any, studies: Any) -> 
         return X, design_of_new(model, covariates, int(X.shape[0]), names)
     numbers, design = study_of_new(model, studies, covariates, int(X.shape[0]), names)
     return model.study_scaling_.apply(X, numbers), design
+
+
+def _projected(model: SparseGraphSVD, X: Any, directions: Array, design: Floats | None) -> Array:
+    """Products of centred and scaled rows with some directions."""
+    products = compute_rows(X, model.scaler_.project, directions.astype(X.dtype, copy=False))
+    if design is None or model.scaler_.effects is None:
+        return products
+    return np.asarray(products - design @ model.scaler_.project_effects(directions), dtype=products.dtype)
+
+
+def module_scores(model: SparseGraphSVD, X: Any, covariates: Any = None) -> Floats:
+    """Scores Xv of samples, a column per module, where X is centred, scaled and smoothed as in the fit.
+
+    Each module is scored on its own: `transform` gives the least-squares scores on all modules together. Entries are
+    clipped only if a penalty of the model asks for it and X is dense and in memory; they are clipped at the medians and
+    deviations of the samples in X, which are those of the fit only for the samples of the fit. With missing entries, a
+    score is the least-squares score on the observed ones, and NaN if they have less than a tenth of the weight of the
+    module. The `covariates` of a model that was fitted with any are needed for other samples than those of the fit.
+    """
+    given, names = X, axis_names(X)[0]
+    X = model._validated(X, reset=False)
+    of_fit = covariates is None and model.covariates_ is not None
+    model, X = as_one_study(model, X)
+    if of_fit:
+        design = training_design(model, X if names is None else given)
+    else:
+        design = design_of_new(model, covariates, X.shape[0], names)
+    rows, own = X, design
+    if isinstance(X, np.ndarray) and model.clip is not None:
+        rows, own = winsorised(without_effects(X, model.scaler_.effects, design), model.clip), None
+    components = model.components_.astype(np.float64)
+    if model.diffusion_:
+        check_complete(rows)
+    if has_missing(rows):
+        return _scores_of_observed(model.scaler_.apply(rows, own), components)
+    scores = np.asarray(_projected(model, rows, _smoothed(model, components.T), own), dtype=np.float64)
+    if of_fit and design is not None and model.clip is None:
+        # In the fit, scores are not correlated with the covariates; if they are, these are other samples.
+        products = np.abs(design.T @ scores)
+        sizes = np.outer(np.linalg.norm(design, axis=0), np.linalg.norm(scores, axis=0))
+        sizes += np.linalg.norm(model.scaler_.offsets) * np.sqrt(len(scores))
+        if (products > 10 * float(np.finfo(X.dtype).eps) ** 0.5 * sizes).any():
+            raise InputError(
+                "X are not the samples of the fit, and the model was fitted with covariates: give those of X, too "
+                "(`covariates`)",
+                ["covariates"],
+            )
+    return scores
+
+
+def score_directions(model: SparseGraphSVD) -> Floats:
+    """The matrix of shape (n_features, n_components_) that maps centred and scaled samples to their scores.
+
+    Diffusion is symmetric, so that smoothed directions give the scores of smoothed samples.
+    """
+    return _smoothed(model, scoring(model.components_.astype(np.float64)))
+
+
+def _smoothed(model: SparseGraphSVD, directions: Floats) -> Floats:
+    by = smoother(model.graphs_["columns"], model.diffusion_)
+    return directions if by is None else np.asarray(by.columns(directions))
+
+
+def smoother(graph: Graph | None, weight: float) -> Smoother | None:
+    """The smoother of this weight with the normalised term of a graph; None if it would change nothing."""
+    if graph is None or not weight or not graph.n_edges:
+        return None
+    return Smoother(graph.term("normalized", relative=True).matrix, weight)
+
+
+def check_complete(X: Any) -> None:
+    """Raise if entries are missing: a missing entry has no neighbours to share its value with."""
+    if has_missing(X):
+        raise ValueError(
+            "X has missing entries, which cannot be smoothed: fill them first, e.g. by sklearn.impute.SimpleImputer, "
+            "or use diffusion=None"
+        )
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Projection on modules
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def scoring(vectors: Floats) -> Floats:
+    """The matrix V'(VV')^+ that maps samples to scores; `vectors` has a row per module."""
+    triangle = _cholesky(vectors)
+    if triangle is None:
+        return np.asarray(np.linalg.pinv(vectors))
+    return np.asarray(np.linalg.solve(triangle, np.linalg.solve(triangle.T, vectors)).T)
+
+
+def observed_scores(scaled: Array, vectors: Array) -> Array:
+    """Least-squares scores from the observed entries of each row (zeros for a row without any)."""
+    scores = np.zeros((len(scaled), len(vectors)), dtype=scaled.dtype)
+    for row, entries in enumerate(scaled):
+        seen = ~np.isnan(entries)
+        scores[row] = np.linalg.lstsq(vectors[:, seen].T, entries[seen], rcond=None)[0]
+    return scores
+
+
+def _scores_of_observed(scaled: Array, vectors: Floats) -> Floats:
+    """Xv from the observed entries of each row, a column per module: sum of x v, divided by that of v^2.
+
+    This is what imputation with the prediction of the module converges to. NaN if hardly any entry is observed.
+    """
+    seen = ~np.isnan(scaled)
+    products, observed = np.where(seen, scaled, 0.0) @ vectors.T, seen @ (vectors**2).T
+    return np.where(observed < _LEAST_OBSERVED, np.nan, products / np.maximum(observed, _LEAST_OBSERVED))
+
+
+def span(vectors: Floats) -> Floats:
+    """An orthonormal basis (in columns) of the span of the rows, without nearly dependent directions."""
+    return np.asarray(orth(vectors.T, rcond=_DEPENDENT)) if len(vectors) else np.empty((vectors.shape[1], 0))
+
+
+def explained(vectors: Floats, products: Floats) -> Floats:
+    """Increase of |X V'(VV')^+ V|^2 by each module (Shen and Huang 2008); the rows of `products` are Xv.
+
+    The v are orthogonalised one after another and each new direction q adds |Xq|^2; a dependent v adds nothing.
+    """
+    triangle = _cholesky(vectors)
+    if triangle is not None:
+        images = np.asarray(solve_triangular(triangle.T, products, lower=True), dtype=np.float64)
+        return np.asarray(np.einsum("ij,ij->i", images, images))
+    basis, images = np.zeros_like(vectors), np.zeros_like(products)
+    for k, (rest, image) in enumerate(zip(vectors, products, strict=True)):
+        for _ in range(2):  # Gram-Schmidt, applied twice
+            along = basis[:k] @ rest
+            rest, image = rest - along @ basis[:k], image - along @ images[:k]
+        length = np.linalg.norm(rest)
+        if length > _DEPENDENT:
+            basis[k], images[k] = rest / length, image / length
+    return np.asarray(np.einsum("ij,ij->i", images, images))
+
+
+def _cholesky(vectors: Floats) -> Floats | None:
+    """The upper triangle R with VV' = R'R; None if the v are nearly dependent."""
+    try:
+        triangle: Floats = np.linalg.cholesky(vectors @ vectors.T).T.astype(np.float64, copy=False)
+    except np.linalg.LinAlgError:
+        return None
+    return triangle if np.diag(triangle).min(initial=1.0) > _WELL_CONDITIONED else None

@@ -1,28 +1,39 @@
-"""The modules of a search as the fitted attributes of a model."""
+"""The modules of a search as the fitted attributes of a model: vectors, choices of sizes, groups, diagnostics."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
 from numpy.typing import DTypeLike
 
-from netbic.arrays import Bools, Floats
-from netbic.estimators.diagnostics import diagnostics_table
-from netbic.estimators.projection import explained
+from netbic.arrays import Array, Floats, Indices
+from netbic.estimators.prediction import explained
 from netbic.operators import Corrected
 from netbic.penalties import Choice, Penalty
-from netbic.solver import Module, Vector
+from netbic.solver import REPEATED, Module, Vector, correlations
 
 if TYPE_CHECKING:
-    from netbic.estimators.estimator import SparseGraphSVD
+    from netbic.estimators.svd import SparseGraphSVD
 
-_NUMBERS = ["sigma", "noise", "strength", "heteroscedasticity", "background", "gradation", "expected_f1"]
-_COLUMNS = ["module", "axis", "size", *_NUMBERS, "fallback", "free_locations", "diagnostic"]
-_GROUP_COLUMNS = ["module", "axis", "group", "size", "share"]
-_EARLIER = {"unevenness": "heteroscedasticity", "doubt": "diagnostic"}  # earlier names of columns, kept at the end
+DIAGNOSTIC_NUMBERS: Final = (
+    "graph_weight",
+    "worst_rank",
+    "by_data_alone",
+    "recurrent",
+    "repeats",
+    "correlation",
+    "gene_overlap",
+    "sample_overlap",
+)
+_CHOICE_NUMBERS = ["sigma", "noise", "strength", "heteroscedasticity", "background", "gradation", "expected_f1"]
+_CHOICE_COLUMNS = ["module", "axis", "size", *_CHOICE_NUMBERS, "fallback", "free_locations", "diagnostic"]
+_GROUP_TYPES = {"module": np.int64, "axis": object, "group": object, "size": np.int64, "share": np.float64}
+_LEADING = 10  # features with the largest weights of a module
+_LISTED = 5  # names in a warning
+_FEWEST = 4  # modules from which on it means something to lead half of them
 
 
 def store_modules(
@@ -49,68 +60,151 @@ def store_modules(
     model.converged_ = np.array([module.outcome == "converged" for module in modules], dtype=bool)
     model.graph_share_ = np.array([module.graph_share for module in modules])
     store_choices(model, [module.u.choice for module in modules], [module.v.choice for module in modules])
-    if scores is None:
-        products = operator.products([(module.v.support, module.v.values) for module in modules])
-    else:
-        products = np.array(scores).reshape(len(modules), n)
+    vectors = [(module.v.support, module.v.values) for module in modules]
+    products = operator.products(vectors) if scores is None else np.array(scores).reshape(len(modules), n)
     model.diagnostics_ = diagnostics_table(modules, products)
     model.groups_ = groups_table(())
-    model.regressed_out_ = _regressed_out(modules)
+    model.regressed_out_ = np.zeros((len(modules), len(modules)), dtype=bool)
+    for number, module in enumerate(modules):
+        model.regressed_out_[number, list(module.regressed_out)] = True
     if data is not operator:  # models with and without diffusion explain the same data
-        products = data.products([(module.v.support, module.v.values) for module in modules])
+        products = data.products(vectors)
     model.explained_variance_ratio_ = explained(right, products) / max(data.squared_norm, np.finfo(float).tiny)
 
 
-def groups_of(modules: Sequence[Module], rows: Penalty, columns: Penalty) -> Iterator[tuple[int, str, str, int, float]]:
-    """Module, axis, name, size and share of every group that penalties of groups have chosen."""
-    for number, module in enumerate(modules):
-        for axis, vector, penalty in (("rows", module.u, rows), ("columns", module.v, columns)):
-            if vector.groups is not None:
-                yield from ((number, axis, *group) for group in penalty.described(vector.full(), vector.groups))
-
-
-def groups_table(rows: Iterable[tuple[int, str, str, int, float]]) -> pd.DataFrame:
-    """The table of the groups of all modules."""
-    types = dict(zip(_GROUP_COLUMNS, (np.int64, object, object, np.int64, np.float64), strict=True))
-    return pd.DataFrame(list(rows), columns=_GROUP_COLUMNS).astype(types)
-
-
 def _stacked(size: int, vectors: Sequence[Vector]) -> Floats:
-    """Vectors as the rows of an array."""
     rows = np.zeros((len(vectors), size))
     for row, vector in zip(rows, vectors, strict=True):
         row[vector.support] = vector.values
     return rows
 
 
-def _regressed_out(modules: list[Module]) -> Bools:
-    """The modules (columns) that were regressed out before each module (rows) was found."""
-    table = np.zeros((len(modules), len(modules)), dtype=bool)
-    for number, module in enumerate(modules):
-        table[number, list(module.regressed_out)] = True
-    return table
+def groups_table(rows: Iterable[tuple[int, str, str, int, float]]) -> pd.DataFrame:
+    """The table of the groups of all modules."""
+    return pd.DataFrame(list(rows), columns=list(_GROUP_TYPES)).astype(_GROUP_TYPES)
+
+
+def chosen_groups(modules: Sequence[Module], rows: Penalty, columns: Penalty) -> pd.DataFrame:
+    """The groups that penalties of groups have chosen."""
+    return groups_table(
+        (number, axis, *group)
+        for number, module in enumerate(modules)
+        for axis, vector, penalty in (("rows", module.u, rows), ("columns", module.v, columns))
+        if vector.groups is not None
+        for group in penalty.described(vector.full(), vector.groups)
+    )
 
 
 def store_choices(model: SparseGraphSVD, rows: Sequence[Choice | None], columns: Sequence[Choice | None]) -> None:
     """Set `choices_` and `posteriors_` from the choice of every module on both axes."""
-    made = {"rows": [c for c in rows if c is not None], "columns": [c for c in columns if c is not None]}
-    sizes = {"rows": model.rows_.sum(axis=1).tolist(), "columns": model.columns_.sum(axis=1).tolist()}
-    tables = [_choices_table(axis, sizes[axis], choices) for axis, choices in made.items() if choices]
-    model.posteriors_ = {
-        axis: np.array([choice.posterior for choice in choices]) if choices else None for axis, choices in made.items()
-    }
-    empty = pd.DataFrame(columns=[*_COLUMNS, *_EARLIER])
-    model.choices_ = pd.concat(tables, ignore_index=True) if tables else empty
+    table, model.posteriors_ = [], {}
+    for axis, given, members in (("rows", rows, model.rows_), ("columns", columns, model.columns_)):
+        choices = [choice for choice in given if choice is not None]
+        model.posteriors_[axis] = np.array([choice.posterior for choice in choices]) if choices else None
+        sizes = members.sum(axis=1).tolist() if choices else []
+        for module, (size, choice) in enumerate(zip(sizes, choices, strict=True)):
+            numbers = [getattr(choice, name) for name in _CHOICE_NUMBERS]
+            flags = bool(choice.fallback), bool(choice.free_locations), choice.diagnostic
+            table.append((module, axis, size, *numbers, *flags))
+    model.choices_ = pd.DataFrame(table, columns=_CHOICE_COLUMNS)
 
 
-def _choices_table(axis: str, sizes: Sequence[int], choices: Sequence[Choice]) -> pd.DataFrame:
-    """A row per module: the choice on one axis."""
-    rows = [
-        (
-            *(module, axis, size, *(getattr(c, number) for number in _NUMBERS)),
-            *(bool(c.fallback), bool(c.free_locations), c.diagnostic),
-        )
-        for module, (size, c) in enumerate(zip(sizes, choices, strict=True))
-    ]
-    table = pd.DataFrame(rows, columns=_COLUMNS)
-    return table.assign(**{earlier: table[now] for earlier, now in _EARLIER.items()})
+# ----------------------------------------------------------------------------------------------------------------
+# What may be wrong with a module
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def diagnostics_table(modules: Sequence[Module], scores: Floats) -> pd.DataFrame:
+    """The table `diagnostics_` of a model; `scores` are the products Xv, a row per module."""
+    leading = [_leading(module.v.support, module.v.values) for module in modules]
+    recurrent = _recurrent(leading)
+    rows = []
+    for number, module in enumerate(modules):
+        repeats, largest, overlaps = -1, 0.0, (np.nan, np.nan)
+        if number:
+            similar = np.abs(correlations(scores[number], scores[:number]))
+            closest = int(np.argmax(similar))
+            largest, other = float(similar[closest]), modules[closest]
+            repeats = closest if largest >= REPEATED else -1
+            # Two modules that keep all samples have the same ones, whatever their scores are.
+            keep_all = module.u.support.size == other.u.support.size == module.u.size
+            of_samples = np.nan if keep_all else _jaccard(module.u.support, other.u.support)
+            overlaps = _jaccard(module.v.support, other.v.support), of_samples
+        graph = module.graph_weight, module.worst_rank, module.by_data_alone
+        among_recurrent = int(np.isin(leading[number], recurrent).sum())
+        rows.append((number, *graph, among_recurrent, repeats, largest, *overlaps))
+    return pd.DataFrame(rows, columns=["module", *DIAGNOSTIC_NUMBERS])
+
+
+def diagnostics_from(numbers: Floats | None, n_modules: int) -> pd.DataFrame:
+    """The table from its columns as an array; unknown numbers (NaN) if there is none."""
+    if numbers is None:
+        numbers = np.full((n_modules, len(DIAGNOSTIC_NUMBERS)), np.nan)
+    table = pd.DataFrame(numbers, columns=list(DIAGNOSTIC_NUMBERS))
+    for name, unknown in (("worst_rank", 0), ("recurrent", 0), ("repeats", -1)):
+        table[name] = table[name].fillna(unknown).astype(np.int64)
+    table.insert(0, "module", np.arange(n_modules))
+    return table
+
+
+def leading_features(vector: Floats) -> Indices:
+    """Positions of the ten largest absolute entries of a vector that are not zero, largest first."""
+    return heaviest(vector)[:_LEADING]
+
+
+def recurrent_features(vectors: Sequence[Floats]) -> Indices:
+    """Features among the ten leading ones of at least half of the modules (none if there are fewer than four)."""
+    return _recurrent([leading_features(vector) for vector in vectors])
+
+
+def _leading(support: Indices, values: Floats) -> Indices:
+    leading: Indices = support[np.argsort(-np.abs(values), kind="stable")[:_LEADING]]
+    return leading
+
+
+def _recurrent(leading: Sequence[Indices]) -> Indices:
+    if len(leading) < _FEWEST:
+        return np.empty(0, dtype=np.intp)
+    counts = np.bincount(np.concatenate(leading))
+    return np.flatnonzero(2 * counts >= len(leading))
+
+
+def recurrence(components: Array, names: Array | None) -> str | None:
+    """A warning if features lead half of the modules or more; modules with few features are not examined."""
+    if min((np.count_nonzero(vector) for vector in components), default=0) < 2 * _LEADING:
+        return None
+    found = [str(position if names is None else names[position]) for position in recurrent_features(list(components))]
+    if not found:
+        return None
+    listed = ", ".join(found[:_LISTED]) + (f" and {len(found) - _LISTED} more" if len(found) > _LISTED else "")
+    verb = "is" if len(found) == 1 else "are"
+    return (
+        f"{listed} {verb} among the ten leading columns of half of the modules or more (recurrent in diagnostics_): "
+        "fit without the graph to see whether this comes from the data; `scale=True` reduces the weight of columns "
+        "with a large variance"
+    )
+
+
+def _jaccard(one: Indices, other: Indices) -> float:
+    """Size of the intersection of two sets of indices relative to that of their union."""
+    common = np.intersect1d(one, other, assume_unique=True).size
+    union = one.size + other.size - common
+    return common / union if union else 0.0
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Access to a fitted model
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def heaviest(vector: Array) -> Indices:
+    """Positions of the members of a module, largest weight first."""
+    members = np.flatnonzero(vector)
+    return members[np.argsort(-np.abs(vector[members]), kind="stable")]
+
+
+def names_of(model: SparseGraphSVD, axis: str) -> Any:
+    """Names of the "rows" or "columns"; their numbers if there are none."""
+    known = model.names_[axis]
+    size = model.left_vectors_.shape[0] if axis == "rows" else model.components_.shape[1]
+    return np.arange(size) if known is None else known

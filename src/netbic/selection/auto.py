@@ -67,8 +67,8 @@ def choose_settings(
       and where it does not 1.5% of the features, 50 to 200, but at most a fifth of them. Features that differ in their
       noise are scaled if this makes sizes identifiable. Sizes that are set in the model are kept.
     - Number of modules: those that stand out against data with random signs (`n_modules`), at most `most`.
-    - Graph: used as a term with the model's own smoothness, or for diffusion of the data, if this helps to explain unseen
-      samples (`graph_value`; the better one of both), otherwise not. Diffusion is considered if cross-validation
+    - Graph: used as a term with the model's own smoothness, or for diffusion of the data, if this helps to explain
+      unseen samples (`graph_value`; the better one of both), otherwise not. Diffusion is considered if cross-validation
       chooses it (`diffusion="cv"`). If `AdaptiveSupport` identifies all sizes, it chooses the smoothness as well.
 
     With the defaults, this takes 4 to 200 fits of one module for the number of modules (usually 25 to 50) and, if there

@@ -4,36 +4,60 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, ClassVar, Self
+from typing import Any, NamedTuple, Self
 
+import numpy as np
 import pandas as pd
 from numpy.typing import DTypeLike
-from sklearn.base import BaseEstimator, BiclusterMixin
+from sklearn.base import BaseEstimator, BiclusterMixin, clone
 from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
 
-from netbic.arrays import Array, Bools, Floats
-from netbic.estimators.covariates import CovariateCoding, store_covariates
-from netbic.estimators.diagnostics import recurrence
+from netbic.arrays import Array, Bools, Floats, Indices
+from netbic.estimators.covariates import CovariateCoding, store_covariates, training_design
 from netbic.estimators.diffusion import apply_smoother, smoother_of
-from netbic.estimators.inputs import axis_names, names_of_index, validated
-from netbic.estimators.parameters import AxisOptions, check_parameters, solver_settings
-from netbic.estimators.prediction import Prediction
-from netbic.estimators.results import groups_of, groups_table, store_modules
-from netbic.estimators.search_input import ScalingOptions
-from netbic.estimators.searches import Searches
-from netbic.estimators.studies import StudyScaling, store_studies, study_input, with_studies
-from netbic.estimators.threads import one_blas_thread
+from netbic.estimators.inputs import Scaled, axis_names, names_of_index, one_blas_thread, scale_data, validated
+from netbic.estimators.parameters import build_axis, check_parameters, iteration_settings
+from netbic.estimators.prediction import Prediction, smoother
+from netbic.estimators.results import chosen_groups, recurrence, store_modules
+from netbic.estimators.studies import StudyInput, StudyScaling, as_matrix, store_studies, study_input
 from netbic.graph import Graph
-from netbic.operators import Scaler, passes, released
-from netbic.penalties import Penalty
-from netbic.solver import Module, ModuleSearch, Settings, diagnostics
+from netbic.operators import Corrected, Scaler, passes, released
+from netbic.penalties import Kept, Penalty
+from netbic.solver import (
+    Axis,
+    Direction,
+    Module,
+    ModuleProblem,
+    ModuleSearch,
+    Settings,
+    Side,
+    Starts,
+    deflation_terms,
+    diagnostics,
+    image,
+)
 
 Names = Sequence[Any]
 
 
+class SearchInput(NamedTuple):
+    """A validated, centred and scaled matrix that many models can search for modules."""
+
+    operator: Corrected
+    noise: float  # the norm that rounding errors alone can reach
+    scaler: Scaler
+    starts: Starts
+    dtype: DTypeLike
+    coding: CovariateCoding | None = None
+    design: Floats | None = None  # the covariates of the rows
+    diffusion: float = 0.0  # the weight by which the matrix was smoothed
+
+
 # scikit-learn has no types: mypy cannot check its base classes.
-class SparseGraphSVD(Prediction, Searches, BiclusterMixin, BaseEstimator):  # type: ignore[misc]
+class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore[misc]
     """Sparse graph-regularized SVD: network-coherent modules (biclusters), one after another.
 
     Each module is a pair of sparse unit vectors u (samples) and v (features) that maximises ::
@@ -155,7 +179,7 @@ class SparseGraphSVD(Prediction, Searches, BiclusterMixin, BaseEstimator):  # ty
         noise), `gradation` (evidence that weights decrease without a gap), `expected_f1` (by the posteriors),
         `fallback` (whether the fallback size was used), `free_locations` (whether the members are groups among the
         scores of all rows, rather than rows with extreme scores) and `diagnostic` ("" if the size is reliable). Empty
-        for other penalties. `unevenness` and `doubt` are earlier names of columns.
+        for other penalties.
     groups_ : DataFrame
         The groups that `GroupL0` kept: `module`, `axis`, `group` (its name),
         `size` (entries of X in it) and `share` of the squared weights of the module. Empty for other penalties.
@@ -176,7 +200,7 @@ class SparseGraphSVD(Prediction, Searches, BiclusterMixin, BaseEstimator):  # ty
     graphs_ : dict
         Graphs of the "rows" and "columns", with a node for each of them; None if none was given.
     scaler_ : Scaler
-        The offsets and factors by which X was centred and scaled. `preparation_` is its earlier name.
+        The offsets and factors by which X was centred and scaled.
     covariates_ : DataFrame or None
         The covariates of the fit as a design matrix: a row per sample, a column per number and per level of a category
         (without the first level, the constant and the redundant ones), of mean zero. None without covariates.
@@ -224,15 +248,14 @@ class SparseGraphSVD(Prediction, Searches, BiclusterMixin, BaseEstimator):  # ty
     names_: dict[str, Array | None]
     graphs_: dict[str, Graph | None]
     scaler_: Scaler
-    covariates_: pd.DataFrame | None = None  # for models without, and those of earlier versions
+    covariates_: pd.DataFrame | None = None
     covariate_coding_: CovariateCoding | None = None
     studies_: pd.DataFrame | None = None
     study_labels_: Array | None = None
     study_scaling_: StudyScaling | None = None
-    diffusion_: float = 0.0  # for models that were loaded, and saved before there was diffusion
+    diffusion_: float = 0.0
     diffusion_scores_: pd.DataFrame | None = None
     passes_: float | None = None  # for models that were loaded, or not fitted to a Dask array
-    _search: ClassVar[type[ModuleSearch]] = ModuleSearch
 
     def __init__(
         self,
@@ -327,41 +350,116 @@ class SparseGraphSVD(Prediction, Searches, BiclusterMixin, BaseEstimator):  # ty
         >>> [module.v.support.size for module in model.iter_fit(toy.X)]
         [50, 50]
         """
-        X, studies = with_studies(X, studies)
+        X, studies = as_matrix(X, studies)
         check_parameters(self)
         row_names, column_names = axis_names(X) if names is None else map(names_of_index, map(pd.Index, names))
         X = self._validated(X, reset=True)
         settings = self._settings(X.dtype)
-        rows, row_graph = AxisOptions.of(self, "row").build(X.shape[0], row_names)
-        columns, column_graph = AxisOptions.of(self, "column").build(X.shape[1], column_names)
+        rows, row_graph = self._axis("row", X.shape[0], row_names)
+        columns, column_graph = self._axis("column", X.shape[1], column_names)
         given = study_input(self, X, studies, covariates, row_names)
         with one_blas_thread(), released(X):
-            operator, noise, scaler = self._scaling(given.scaling).apply(given.X, given.design)
+            operator, noise, scaler = self._scaled(given)
             by, diffusion_scores = smoother_of(self, operator, given.X, column_graph)
             searched = apply_smoother(operator, by, self.low_memory)
-            search = self._search(searched, rows, columns, settings, noise, known)
+            search = ModuleSearch(searched, rows, columns, settings, noise, known)
             modules = list[Module]()
             for module in islice(search, self.n_components):
                 modules.append(module)
                 if len(modules) > len(known):
-                    self._report(module, len(modules) - 1, X)
+                    if self.verbose:
+                        done = f", {passes(X):.1f} passes so far" if passes(X) is not None else ""
+                        how = f"{len(module.objectives)} iterations, {module.outcome}{done}"
+                        print(f"module {len(modules) - 1}: d = {module.d:.6g}, {how}")
                     yield module
             # With missing entries, the modules subtracted so far cannot be added again to the scores of the residual.
             store_modules(self, searched, modules, X.dtype, operator, search.scores if searched.tracks_gram else None)
             store_studies(self, given, operator)
-        self.groups_ = groups_table(groups_of(modules, rows.penalty, columns.penalty))
+        self.groups_ = chosen_groups(modules, rows.penalty, columns.penalty)
         self.diffusion_, self.diffusion_scores_ = 0.0 if by is None else by.weight, diffusion_scores
-        self.names_, self.graphs_ = _per_axis(row_names, column_names), _per_axis(row_graph, column_graph)
+        self.names_ = {"rows": row_names, "columns": column_names}
+        self.graphs_ = {"rows": row_graph, "columns": column_graph}
         self.scaler_, self.passes_ = scaler, passes(X)
         store_covariates(self, given.coding, given.design)
         for message, category in diagnostics(modules, self.n_components, search.ended, rows, columns, settings):
             warnings.warn(message, category, stacklevel=3)
-        if columns.term is not None and (recurrent := self._recurrence(column_names)):
+        recurs = columns.term is not None and self.diagnostics_["recurrent"].any()
+        if recurs and (recurrent := recurrence(self.components_, column_names)):
             warnings.warn(recurrent, stacklevel=3)
 
-    def _recurrence(self, names: Array | None) -> str | None:
-        """A warning about features that lead many modules, if there are any."""
-        return recurrence(self.components_, names) if self.diagnostics_["recurrent"].any() else None
+    def prepared(self, X: Any, covariates: Any = None, studies: Any = None) -> SearchInput:
+        """Validate, centre and scale X once, as the input of searches by many models (`modules_of`).
+
+        It can be used by all models with the same `center`, `scale`, `missing`, `low_memory`, `clip` and `diffusion`
+        (and column graph, if the data are smoothed) as this one, and with `solver="aisp"` if and only if this one has
+        it.
+        """
+        X, studies = as_matrix(X, studies)
+        made, (row_names, column_names) = clone(self), axis_names(X)
+        check_parameters(made)
+        given = study_input(made, made._validated(X, reset=True), studies, covariates, row_names)
+        with one_blas_thread():
+            operator, noise, scaler = made._scaled(given)
+            by = None
+            if self.diffusion is not None:
+                _, graph = self._axis("column", given.X.shape[1], column_names)
+                by, _ = smoother_of(made, operator, given.X, graph)
+                operator = apply_smoother(operator, by, self.low_memory)
+            starts = Starts(operator, exact=self.solver == "aisp")
+            if operator.squared_norm > 0:
+                starts.leading(operator)  # computed once for all searches
+        weight = 0.0 if by is None else by.weight
+        return SearchInput(operator, noise, scaler, starts, given.X.dtype, given.coding, given.design, weight)
+
+    def modules_of(self, prepared: SearchInput) -> list[Module]:
+        """The modules that `fit` would find; nothing is stored, and there are no warnings. One BLAS thread is advised.
+
+        Names are not known here: graphs are matched to the rows and columns by position, where `fit` matches by name.
+
+        Examples
+        --------
+        >>> import netbic
+        >>> toy = netbic.simulate.paper(0.02, random_state=0)
+        >>> prepared = netbic.SparseGraphSVD().prepared(toy.X)
+        >>> [netbic.SparseGraphSVD(1, n_columns=k).modules_of(prepared)[0].v.support.size for k in (20, 50)]
+        [20, 50]
+        """
+        rows, columns = self.check(prepared.operator.shape)
+        settings, starts = self._settings(prepared.dtype), prepared.starts.copy()
+        search = ModuleSearch(prepared.operator, rows, columns, settings, prepared.noise, starts=starts)
+        return list(islice(search, self.n_components))
+
+    def check(
+        self, shape: tuple[int, int], names: tuple[Array | None, Array | None] = (None, None)
+    ) -> tuple[Axis, Axis]:
+        """Check the parameters for a matrix of this shape (without names, by position); options of both axes."""
+        check_parameters(self)
+        return self._axis("row", shape[0], names[0])[0], self._axis("column", shape[1], names[1])[0]
+
+    @property
+    def clip(self) -> float | None:
+        """Robust standard deviations beyond which entries of X are clipped, if a penalty asks for it."""
+        limits = [asked.clip for asked in (self.row_penalty, self.column_penalty) if isinstance(asked, Penalty)]
+        return min((limit for limit in limits if limit is not None), default=None)
+
+    def _validated(self, X: Any, reset: bool) -> Any:
+        return validated(self, X, reset)
+
+    def _axis(self, axis: str, size: int, names: Array | None) -> tuple[Axis, Graph | None]:
+        centred = axis == "row" and self.center in ("columns", "both")  # then the scores Xv have mean zero
+        default = 0.0 if axis == "column" and self.diffusion is not None else None  # the graph smooths the data instead
+        return build_axis(self, axis, size, names, centred=centred, default=default)
+
+    def _scaled(self, given: StudyInput) -> Scaled:
+        scale = self.scale and given.scaling is None  # studies are scaled one by one
+        options: dict[str, Any] = {"missing": self.missing, "clip": self.clip, "low_memory": self.low_memory}
+        return scale_data(given.X, given.design, center=self.center, scale=scale, **options)
+
+    def _settings(self, dtype: DTypeLike) -> Settings:
+        deflation: Any = self.deflation  # a plain string to mypy; check_parameters has verified that it is known
+        if deflation is None:
+            deflation = "on_repeat" if self.n_rows is None and self.row_penalty is None else "hotelling"
+        return replace(iteration_settings(self, dtype), deflation=deflation)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "components_")  # not before all modules are found
@@ -373,27 +471,130 @@ class SparseGraphSVD(Prediction, Searches, BiclusterMixin, BaseEstimator):  # ty
         tags.input_tags.allow_nan = self.missing != "error"
         return tags
 
-    @property
-    def clip(self) -> float | None:
-        """Robust standard deviations beyond which entries of X are clipped, if a penalty asks for it."""
-        limits = [asked.clip for asked in (self.row_penalty, self.column_penalty) if isinstance(asked, Penalty)]
-        return min((limit for limit in limits if limit is not None), default=None)
 
-    def _validated(self, X: Any, reset: bool) -> Any:
-        return validated(self, X, reset)
-
-    def _scaling(self, studies: StudyScaling | None = None) -> ScalingOptions:
-        scale = self.scale and studies is None  # studies are scaled one by one
-        return ScalingOptions(self.center, scale, self.missing, self.clip, self.low_memory)
-
-    def _settings(self, dtype: DTypeLike) -> Settings:
-        return solver_settings(self, dtype)
-
-    def _report(self, module: Module, number: int, X: Any) -> None:
-        if self.verbose:
-            done = f", {passes(X):.1f} passes so far" if passes(X) is not None else ""
-            print(f"module {number}: d = {module.d:.6g}, {len(module.objectives)} iterations, {module.outcome}{done}")
+def unwrapped(model: object) -> SparseGraphSVD:
+    """The model itself, or the best one of a search (`AutoSVD`, `Tuning`, or one of scikit-learn)."""
+    found = getattr(model, "best_estimator_", model)
+    if isinstance(found, SparseGraphSVD):
+        return found
+    raise TypeError(
+        f"model={type(model).__name__}: a SparseGraphSVD is needed, or a fitted search such as AutoSVD that has one as "
+        "best_estimator_"
+    )
 
 
-def _per_axis(rows: Any, columns: Any) -> dict[str, Any]:
-    return {"rows": rows, "columns": columns}
+def fitted_model(model: object) -> SparseGraphSVD:
+    """The same, and fitted."""
+    found = unwrapped(model)
+    check_is_fitted(found)
+    return found
+
+
+def is_model(thing: object) -> bool:
+    """Whether this is a model or a fitted search for one (and not a list of modules)."""
+    return isinstance(getattr(thing, "best_estimator_", thing), SparseGraphSVD)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Modules re-estimated on given members
+# ----------------------------------------------------------------------------------------------------------------
+
+
+class StableModules(SparseGraphSVD):
+    """Modules re-estimated on their stable members, as returned by `Stability.refit`.
+
+    Each is the leading singular pair of X without the previous modules, restricted to its stable samples and features;
+    graphs and penalties are not used. It is a fitted `SparseGraphSVD` with the parameters of the original model, and
+    can be used and saved like any other. It cannot be fitted to other data.
+
+    Attributes
+    ----------
+    kept_ : ndarray of shape (n_components_,)
+        Indices of the modules in the original model; modules without stable samples or features are dropped.
+
+    Examples
+    --------
+    >>> import netbic
+    >>> toy = netbic.simulate.paper(0.02, random_state=0)
+    >>> model = netbic.SparseGraphSVD(1, n_rows=60, n_columns=60, center=None)
+    >>> stable = netbic.selection.stability(model, toy.X, n_pairs=10, threshold=0.9, random_state=0).refit(toy.X)
+    >>> int(stable.columns_[0, :50].sum())
+    50
+    """
+
+    @classmethod
+    def at(cls, reference: SparseGraphSVD, X: Any, rows: Bools, columns: Bools) -> Self:
+        """Re-estimate the modules of a fitted model on these members (boolean arrays with a row per module)."""
+        made = cls(**clone(reference).get_params(deep=False))
+        X = made._validated(X, reset=True)
+        made.diffusion_ = reference.diffusion_
+        made.names_, made.graphs_ = reference.names_, reference.graphs_
+        made.covariates_, made.covariate_coding_ = reference.covariates_, reference.covariate_coding_
+        design = None if reference.scaler_.effects is None else training_design(reference, X, None)
+        with one_blas_thread():
+            operator, noise, made.scaler_ = made._scaled(StudyInput(X, None, design))
+            by = smoother(reference.graphs_["columns"], reference.diffusion_)
+            smooth = apply_smoother(operator, by, made.low_memory)
+            searched = made._searched(smooth, reference, rows, columns, made._settings(X.dtype))
+            found = {number: module for number, module in searched if module.d > noise}
+            store_modules(made, smooth, list(found.values()), X.dtype, operator)
+        made.kept_ = np.array(list(found), dtype=np.intp)
+        dropped = np.setdiff1d(np.arange(len(rows)), made.kept_)
+        if dropped.size:
+            listed = ", ".join(map(str, dropped))
+            warnings.warn(f"no sample or no feature of module {listed} is stable: dropped", stacklevel=3)
+        return made
+
+    def iter_fit(
+        self, X: Any, known: object = (), names: object = None, *, covariates: object = None, studies: object = None
+    ) -> Iterator[Module]:
+        """Raise TypeError: the members are fixed."""
+        raise TypeError("StableModules cannot be fitted: they are made by Stability.refit(X); fit a SparseGraphSVD")
+
+    def _searched(
+        self, residual: Corrected, reference: SparseGraphSVD, rows: Bools, columns: Bools, settings: Settings
+    ) -> Iterator[tuple[int, Module]]:
+        """Each module that has members, with its number; it is subtracted before the next one."""
+        data, scores = residual, dict[int, Floats]()
+        for number in np.flatnonzero(rows.any(axis=1) & columns.any(axis=1)).tolist():
+            for earlier in np.flatnonzero(reference.regressed_out_[number]).tolist():
+                if earlier in scores:
+                    left = scores[earlier] / np.linalg.norm(scores[earlier])
+                    right = image(residual.rmatvec, left)
+                    residual = residual.minus(left, right, image(residual.matvec, right))
+            sides = self._side("row", rows[number]), self._side("column", columns[number])
+            inside = np.where(columns[number], reference.components_[number], 0.0).astype(np.float64)
+            start = inside if inside.any() else columns[number].astype(np.float64)
+            direction = Direction(start / np.linalg.norm(start), on_rows=False, value=1.0)
+            module = _leading(residual, *sides, direction, settings)
+            scores[number] = data.matvec(module.v.support, module.v.values)
+            yield number, module
+            filled = residual.with_prediction(module.d * module.u.full(), module.v.full())
+            for left, right in list(deflation_terms(filled, module, settings.deflation)):
+                residual = residual.minus(left, right, image(residual.matvec, right))
+
+    def _side(self, axis: str, members: Bools) -> Side:
+        asked: Penalty | None = getattr(self, f"{axis}_penalty")
+        nonnegative = asked is not None and asked.nonnegative
+        return Side(_Members(np.flatnonzero(members), nonnegative=nonnegative))
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class _Members(Penalty):
+    """Keep the given entries only."""
+
+    members: Indices
+
+    def threshold(self, magnitudes: Floats) -> Kept:
+        support = self.members[magnitudes[self.members] > 0]
+        return Kept(support, magnitudes[support])
+
+
+def _leading(operator: Corrected, rows: Side, columns: Side, start: Direction, settings: Settings) -> Module:
+    """The leading singular pair on the members of both sides."""
+    problem = ModuleProblem(operator, rows, columns, settings)
+    solution = replace(problem, operator=operator.for_one_start()).from_direction(start)
+    if operator.imputes and not solution.state.is_empty:
+        solution = problem.impute(solution)
+    state = solution.state
+    return Module(state.u, state.v, state.d if not state.is_empty else 0.0, solution.outcome, solution.objectives, 0.0)
