@@ -11,22 +11,9 @@ import numpy as np
 import pandas as pd
 
 from netbic.arrays import Array, Bools, Floats
+from netbic.association import tests
 from netbic.association.cox import cox
-from netbic.association.tests import (
-    UNDEFINED,
-    Residuals,
-    Result,
-    chi_squared,
-    fisher,
-    kaplan_meier,
-    kruskal_wallis,
-    linear_model,
-    log_rank,
-    mann_whitney,
-    pearson,
-    spearman,
-    standardised_difference,
-)
+from netbic.association.tests import UNDEFINED, Residuals, Result
 from netbic.association.variables import (
     CATEGORICAL,
     LEFT_OUT,
@@ -262,7 +249,10 @@ def associate_scores(
             design,
         )
     ]
-    result = adjust_for_multiplicity(pd.DataFrame(rows, columns=_COLUMNS))
+    result = pd.DataFrame(rows, columns=_COLUMNS)
+    kinds = [result["variable"], result["test"].astype(str).str.split(",").str[0]]
+    within = result["p"].groupby(kinds, group_keys=False).transform(adjust_p_values) if rows else result["p"]
+    result = result.assign(q=within, q_all=adjust_p_values(result["p"]))
     record_columns = list(Variable("", LEFT_OUT, "", np.empty(0)).record())
     records = pd.DataFrame([variable.record() for variable in chosen], columns=record_columns)
     notes += _survival_notes(described) if not survival else ()
@@ -289,21 +279,6 @@ def _design(covariates: list[Variable]) -> Floats | None:
             ["adjust"],
         )
     return design
-
-
-def adjust_for_multiplicity(table: pd.DataFrame) -> pd.DataFrame:
-    """Add `q` (within each test of a variable) and `q_all` (over all rows), by Benjamini and Hochberg.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> table = pd.DataFrame({"variable": ["a", "a", "b"], "test": "Spearman", "p": [0.01, 0.04, 0.03]})
-    >>> adjust_for_multiplicity(table)["q"].tolist()
-    [0.02, 0.04, 0.03]
-    """
-    kinds = [table["variable"], table["test"].astype(str).str.split(",").str[0]]
-    within = table["p"].groupby(kinds, group_keys=False).transform(adjust_p_values) if len(table) else table["p"]
-    return table.assign(q=within, q_all=adjust_p_values(table["p"]))
 
 
 def _survival_notes(table: pd.DataFrame) -> Iterator[str]:
@@ -473,10 +448,10 @@ def all_tests(scores: Floats, groups: Array, variable: Variable, design: Floats 
         yield from _tests_of_survival(scores, groups, values, np.asarray(variable.events)[known], design)
     else:
         partial = "partial " * (design is not None)
-        found = spearman(scores, values, design) if n > 2 else UNDEFINED
+        found = tests.spearman(scores, values, design) if n > 2 else UNDEFINED
         yield Row("", f"{partial}Spearman", n, f"{partial}Spearman rho", found)
         if variable.kind == NUMERIC:
-            found = pearson(scores, values, design) if n > 2 else UNDEFINED
+            found = tests.pearson(scores, values, design) if n > 2 else UNDEFINED
             yield Row("", f"{partial}Pearson", n, f"{partial}Pearson r", found)
 
 
@@ -486,25 +461,25 @@ def _tests_of_levels(
     """Scores in the levels of a category, and counts of up, down and neither over the levels."""
     levels, n = values.astype(np.intp), scores.size
     if design is not None:
-        yield Row("", "linear model", n, "partial eta squared", linear_model(scores, levels, design))
+        yield Row("", "linear model", n, "partial eta squared", tests.linear_model(scores, levels, design))
         for code, level in enumerate(names):
-            found = standardised_difference(scores, levels == code, design)
+            found = tests.standardised_difference(scores, levels == code, design)
             yield Row(level, "linear model, level", n, "standardised difference", found)
         return
-    yield Row("", "Kruskal-Wallis", n, "epsilon squared", kruskal_wallis(scores, levels))
+    yield Row("", "Kruskal-Wallis", n, "epsilon squared", tests.kruskal_wallis(scores, levels))
     for code, level in enumerate(names):
-        yield Row(level, "Mann-Whitney", n, "AUC", mann_whitney(scores, levels == code))
+        yield Row(level, "Mann-Whitney", n, "AUC", tests.mann_whitney(scores, levels == code))
     present = [group for group in ("up", "down", "") if (groups == group).any()]
     if len(present) < 2:
         return
     if len(present) > 2 or len(names) > 2:
         counts = [np.bincount(levels[groups == group], minlength=len(names)) for group in present]
-        found, simulated = chi_squared(np.array(counts, dtype=np.int64))
+        found, simulated = tests.chi_squared(np.array(counts, dtype=np.int64))
         yield Row("", f"chi-squared{', Monte Carlo' * simulated}", n, "Cramer's V", found)
     sides = [group for group in present if group][: 1 if "" not in present else 2]  # up and down: one says both
     for side in sides:
         for code, level in enumerate(names):
-            yield Row(level, f"Fisher, {side}", n, "odds ratio", fisher(groups == side, levels == code))
+            yield Row(level, f"Fisher, {side}", n, "odds ratio", tests.fisher(groups == side, levels == code))
 
 
 def _tests_of_survival(
@@ -523,7 +498,7 @@ def _tests_of_survival(
     if split.first.any() and split.second.any():
         model = cox(times[kept], events[kept], inside.astype(np.float64))
         ratio = (np.nan, np.nan, np.nan) if model is None else model.hazard_ratio()
-        found = Result(*log_rank(times[kept], events[kept], inside)[:2], *ratio)
+        found = Result(*tests.log_rank(times[kept], events[kept], inside)[:2], *ratio)
     yield Row("", split.test, inside.size, f"hazard ratio {'/'.join(split.names)}", found)
 
 
@@ -539,19 +514,7 @@ class TwoGroups(NamedTuple):
 def two_groups(scores: Floats, groups: Array) -> TwoGroups:
     """The groups of a log-rank test: up and down; the only side and all others; or, of a gradient, its halves.
 
-    Parameters
-    ----------
-    scores : array
-        Scores of the samples of a module, without missing values.
-    groups : array
-        "up", "down" or "" of each sample.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> split = two_groups(np.array([1.0, 2, 3, 4]), np.array(["", "", "", ""]))
-    >>> split.test, split.names, split.first.tolist()
-    ('log-rank, median split', ('high', 'low'), [False, False, True, True])
+    `groups` holds "up", "down" or "" of each sample; scores have no missing values.
     """
     up, down = (groups == side for side in ("up", "down"))
     if up.any() and down.any():
@@ -597,36 +560,16 @@ class SurvivalCurves(NamedTuple):
 
 
 def survival_curves(scores: Floats, groups: Array, variable: Variable) -> SurvivalCurves | None:
-    """The curves of the two groups that the log-rank test of `associate` compares; None if there is only one group.
-
-    Parameters
-    ----------
-    scores : array
-        Scores of all samples in a module.
-    groups : array
-        "up", "down" or "" of each sample.
-    variable : Variable
-        Times and events (`read_variables` with `survival`).
-
-    Examples
-    --------
-    >>> import numpy as np, pandas as pd
-    >>> from netbic.association import read_variables
-    >>> table = pd.DataFrame({"days": [5.0, 8, 9, 12, 15, 20], "event": [1, 1, 1, 0, 1, 0]})
-    >>> (survival,) = read_variables(table, variables=[], survival=("days", "event"))
-    >>> found = survival_curves(np.array([3.0, 2, 1, -1, -2, -3]), np.full(6, ""), survival)
-    >>> found.names, found.at_risk(np.array([0, 10])), round(found.log_rank.p, 3)
-    (('high', 'low'), [[3, 0], [3, 3]], 0.025)
-    """
+    """The curves of the two groups that the log-rank test of `associate` compares; None if there is only one group."""
     known = variable.known & np.isfinite(scores)
     times, events = variable.values[known], np.asarray(variable.events)[known]
     split = two_groups(scores[known], groups[known])
     if not split.first.any() or not split.second.any():
         return None
-    tests = {row.test.partition(",")[0]: row.result for row in all_tests(scores, groups, variable)}
+    tested = {row.test.partition(",")[0]: row.result for row in all_tests(scores, groups, variable)}
     first, second = times[split.first], times[split.second]
-    curves = kaplan_meier(first, events[split.first]), kaplan_meier(second, events[split.second])
-    return SurvivalCurves(split.names, (first, second), curves, tests["log-rank"], tests["Cox score"])
+    curves = tests.kaplan_meier(first, events[split.first]), tests.kaplan_meier(second, events[split.second])
+    return SurvivalCurves(split.names, (first, second), curves, tested["log-rank"], tested["Cox score"])
 
 
 # Scores as a table with a row for each module and sample (samples.tsv)
@@ -635,21 +578,8 @@ def survival_curves(scores: Floats, groups: Array, variable: Variable) -> Surviv
 def wide(samples: pd.DataFrame, names: Iterable[object] | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Scores and groups, samples by modules, from the table of `selection.sample_groups`.
 
-    Rows are matched by module and by name, so that their order does not matter.
-
-    Parameters
-    ----------
-    samples : DataFrame
-        `module`, `sample`, `score` and `group`.
-    names : iterable of str, optional
-        The samples, in the order of the result. Default: those of the table.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> table = pd.DataFrame({"module": [0, 1, 0, 1], "sample": list("aabb"), "score": [1.0, 2, 3, 4], "group": "up"})
-    >>> wide(table)[0].to_dict("list")
-    {0: [1.0, 3.0], 1: [2.0, 4.0]}
+    Rows are matched by module and by name, so that their order does not matter. `names` are the samples in the order of
+    the result (default: that of the table).
     """
     if missing := [name for name in ("module", "sample", "score", "group") if name not in samples]:
         raise InputError(f"the table of scores has no column {missing[0]}: give the table of `sample_groups`")

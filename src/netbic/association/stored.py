@@ -102,15 +102,15 @@ def stored_verdicts(folder: Path) -> dict[int, str]:
 
 
 def stored_record(folder: Path) -> dict[str, Any]:
-    """The content of associations.json, which describes the variables; empty if it does not exist."""
-    content = read_json(folder / RECORD) if (folder / RECORD).is_file() else {}
-    return content if isinstance(content, dict) else {}
-
-
-def _listed(record: dict[str, Any], name: str, kind: type) -> list[Any]:
-    """The entries of a list of a record, which may have been changed."""
-    found = record.get(name)
-    return [each for each in found if isinstance(each, kind)] if isinstance(found, list) else []
+    """The content of associations.json, which describes the variables; empty if it does not exist or was changed."""
+    if not (folder / RECORD).is_file():
+        return {}
+    content: Any = read_json(folder / RECORD)
+    try:
+        variables = [{"name": each["name"], "type": each["type"], **each} for each in content["variables"]]
+        return {**content, "variables": variables, "survival": [(time, event) for time, event in content["survival"]]}
+    except (TypeError, KeyError, ValueError):
+        return {}
 
 
 def stored_samples(folder: Path) -> pd.DataFrame | None:
@@ -126,15 +126,15 @@ def stored_samples(folder: Path) -> pd.DataFrame | None:
         raise unusable(path, "has no columns", _AGAIN)
     table = text.iloc[:, 1:].set_axis(pd.Index(text.iloc[:, 0], name=text.columns[0]))
     table, content = table.where(table != ""), stored_record(folder)
-    for record in _listed(content, "variables", dict):
-        name, levels = str(record.get("name")), record.get("levels")
+    for record in content.get("variables", ()):
+        name, levels = str(record["name"]), record.get("levels")
         if name not in table:
             continue
         if content.get("by") and levels:  # samples that belong to no average may have further levels
             table[name] = table[name].where(table[name].isin(levels))
-        if isinstance(levels, list) and levels and set(table[name].dropna()) <= set(levels):
-            table[name] = table[name].astype(pd.CategoricalDtype(levels, ordered=record.get("type") == ORDERED))
-        elif record.get("type") == NUMERIC:
+        if levels and set(table[name].dropna()) <= set(levels):
+            table[name] = table[name].astype(pd.CategoricalDtype(levels, ordered=record["type"] == ORDERED))
+        elif record["type"] == NUMERIC:
             with suppress(ValueError):
                 table[name] = table[name].astype(object).astype(np.float64)
     return table
@@ -151,11 +151,11 @@ def stored_variables(table: pd.DataFrame, record: dict[str, Any]) -> tuple[list[
         As of `stored_record`.
     """
     known = {CATEGORICAL, ORDERED, NUMERIC}
-    tested = [each for each in _listed(record, "variables", dict) if each.get("type") in known]
-    tested += [{"name": pair[0], "event": pair[1]} for pair in _listed(record, "survival", list) if len(pair) == 2]
+    tested = [each for each in record.get("variables", ()) if each["type"] in known]
+    tested += [{"name": time, "event": event} for time, event in record.get("survival", ())]
     found, problems = list[Variable](), list[str]()
     for each in tested:
-        name = str(each.get("name"))
+        name = str(each["name"])
         try:
             if "event" in each:
                 variable = survival_times(table.astype(object), name, str(each["event"]))

@@ -166,13 +166,6 @@ class Residuals:
     """Removes a constant and covariates from vectors by linear regression; covariates may be linearly dependent.
 
     `basis` has orthonormal columns, of which the first is the constant; `rank` is their number.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> removed = Residuals(4, np.array([[0.0], [0], [1], [1]]))
-    >>> removed.rank, removed(np.array([1.0, 3, 10, 20])).round(6).tolist()
-    (2, [-1.0, 1.0, -5.0, 5.0])
     """
 
     def __init__(self, n: int, design: Floats | None = None) -> None:

@@ -78,14 +78,7 @@ class Variable:
 
 
 def variable_line(record: dict[Any, Any]) -> str:
-    """A variable, its type and its levels.
-
-    Examples
-    --------
-    >>> record = {"name": "grade", "type": "ordered", "reason": "as given", "levels": "1 < 2 < 3", "missing": 2}
-    >>> variable_line(record)
-    'grade: ordered (as given): 1 < 2 < 3; missing in 2 samples'
-    """
+    """A variable, its type and its levels."""
     levels, between = str(record["levels"]), " < " if record["type"] == ORDERED else ", "
     listed = levels if len(levels) <= 100 else f"{levels[:100].rsplit(between, 1)[0]}{between}..."
     number = int(record["missing"])
@@ -197,19 +190,7 @@ def _within_studies(variable: Variable, studies: pd.Series[Any]) -> Variable:
 
 
 def guess(column: pd.Series[Any]) -> Variable:
-    """A column with the type that its values suggest.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> for values in (["a", "b", "a"], [1.5, 2, 3], [0, 1, 1], ["p1", "p2", "p3"]):
-    ...     found = guess(pd.Series(values, name="x"))
-    ...     print(found.kind, "-", found.reason)
-    categorical - text with 2 different values
-    numeric - numbers
-    categorical - 2 different numbers
-    left out - every value is different: it looks like an identifier
-    """
+    """A column with the type that its values suggest."""
     kind = column.dtype
     if column.notna().sum() == 0:
         return _left_out(column, "all values are missing")
@@ -229,14 +210,7 @@ def guess(column: pd.Series[Any]) -> Variable:
 
 
 def as_type(column: pd.Series[Any], kind: str | Sequence[object]) -> Variable:
-    """A column with a given type, or with ordered levels in a given order; an error if it has another one.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> as_type(pd.Series(["low", "high", "low"], name="grade"), ["low", "high"]).values.tolist()
-    [0.0, 1.0, 0.0]
-    """
+    """A column with a given type, or with ordered levels in a given order; an error if it has another one."""
     name, reason = str(column.name), "as given"
     if not isinstance(kind, str):
         order, labels = [label(level) for level in kind], column.map(label, na_action="ignore").astype(object)
@@ -265,13 +239,6 @@ def survival_times(table: pd.DataFrame, time: str, event: str) -> Variable:
     """Times and events of two columns as one variable, named after the time.
 
     Events may be 0 and 1, True and False, or text that begins with "0:" and "1:".
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> found = survival_times(pd.DataFrame({"days": [10, 20, 5], "dead": [1, 0, 1]}), "days", "dead")
-    >>> found.values.tolist(), found.events.tolist()
-    ([10.0, 20.0, 5.0], [True, False, True])
     """
     if is_events(table[time]) and not is_events(table[event]):
         raise InputError(f"{shown(time)} contains events, not times: name the time first (`survival`)", ["survival"])
@@ -377,13 +344,7 @@ def _as_numbers(column: pd.Series[Any], strict: bool = False) -> pd.Series[Any]:
 
 
 def label(value: object) -> str:
-    r"""A value as text; whole numbers without a decimal point, control characters as escapes.
-
-    Examples
-    --------
-    >>> label(2.0), label(" low "), label("red\x1b[31m")
-    ('2', 'low', 'red\\x1b[31m')
-    """
+    """A value as text; whole numbers without a decimal point, control characters as escapes."""
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         return str(int(value))
     return _without_controls(str(value).strip())
@@ -554,16 +515,7 @@ class Averages:
 
     @classmethod
     def of(cls, table: pd.DataFrame, by: Iterable[str], needed: Iterable[str] = ()) -> Self:
-        """Group the rows of a table; an error if a column that is needed has several values in a group.
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> table = pd.DataFrame({"donor": list("aabb"), "age": [50, 50, 60, 60], "cell": range(4)})
-        >>> found = Averages.of(table, ["donor"])
-        >>> found.table.columns.tolist(), found.mean(pd.DataFrame({0: [1.0, 2.0, 3.0, 5.0]}))[0].tolist()
-        (['donor', 'age'], [1.5, 4.0])
-        """
+        """Group the rows of a table; an error if a column that is needed has several values in a group."""
         by = list(by)
         check_known(by, table.columns, "by")
         known = table[by].notna().all(axis=1).to_numpy()
@@ -601,14 +553,6 @@ def repeated_measures(table: pd.DataFrame, variables: Iterable[Variable]) -> Ite
     independent have p-values that are far too small. The column has at least three values that occur more than once,
     and fewer values than half of the samples. If its name does not say that it stands for donors or the like, it must
     have three times as many values as the variable has levels: a coarser version of a label is no reason for a warning.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from netbic.association import read_variables
-    >>> table = pd.DataFrame({"donor": list("aaabbbccc"), "drug": list("xxxxxxyyy"), "cell": list("pqppqpqqp")})
-    >>> list(repeated_measures(table, read_variables(table)))
-    [(['drug'], 'donor', 3)]
     """
     found: dict[str, list[str]] = {}
     units: dict[str, pd.Series[Any]] = {}

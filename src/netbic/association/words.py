@@ -209,14 +209,7 @@ def in_words(row: dict[Any, Any], verdicts: Words | None = None) -> str:
 
 
 def direction(row: dict[Any, Any]) -> str:
-    """What an association says about a level ("higher", "lower", "more often up"), a number or the risk.
-
-    Examples
-    --------
-    >>> row = {"level": "", "test": "Cox score", "effect": 1.5, "effect_name": "hazard ratio per sd"}
-    >>> direction(row), direction(row | {"level": "A", "test": "Mann-Whitney", "effect": 0.2, "effect_name": "AUC"})
-    ('the risk rises', 'lower')
-    """
+    """What an association says about a level ("higher", "lower", "more often up"), a number or the risk."""
     name, test, effect = str(row["effect_name"]), str(row.get("test", "")), float(row["effect"])
     if test.startswith("Fisher"):
         return f"{'more' if effect >= 1 else 'less'} often {row.get('sides', test.removeprefix('Fisher, '))}"
@@ -227,13 +220,7 @@ def direction(row: dict[Any, Any]) -> str:
 
 
 def numbers(row: dict[Any, Any]) -> str:
-    """The effect and its q-value; more than two decimals where they would hide that an effect is not complete.
-
-    Examples
-    --------
-    >>> numbers({"effect": 0.0021, "effect_name": "AUC", "q": 6e-43})
-    'AUC 0.0021, q = 6e-43'
-    """
+    """The effect and its q-value; more than two decimals where they would hide that an effect is not complete."""
     q, effect = float(row["q"]), float(row["effect"])
     decimals = 4 if 0 < min(abs(effect), abs(1 - effect)) < 0.005 else 2
     return f"{row['effect_name']} {effect:.{decimals}f}, {f'q = {q:.1g}' if q > 0 else 'q < 1e-300'}"

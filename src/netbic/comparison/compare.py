@@ -448,15 +448,7 @@ def _centre(scores: Floats) -> Floats:
 
 
 def overlaps(some: Bools, others: Bools) -> tuple[Array, Floats]:
-    """Number of members in common and Jaccard index of sets (rows); the index of two empty sets is NaN.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> shared, jaccard = overlaps(np.array([[True, True, False]]), np.array([[False, True, True], [False] * 3]))
-    >>> shared.tolist(), jaccard.round(2).tolist()
-    ([[1, 0]], [[0.33, 0.0]])
-    """
+    """Number of members in common and Jaccard index of sets (rows); the index of two empty sets is NaN."""
     shared = some.astype(np.intp) @ others.T.astype(np.intp)
     union = some.sum(axis=1)[:, None] + others.sum(axis=1) - shared
     return shared, np.divide(shared, union, out=np.full(shared.shape, np.nan), where=union > 0)

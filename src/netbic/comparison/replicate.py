@@ -415,13 +415,6 @@ def matched_sets(traits: list[Floats], members: Indices, n_draws: int, generator
         At most a third of the genes.
     n_draws : int
     generator : numpy.random.Generator
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> sets = matched_sets([np.arange(1000.0)], np.array([10, 990]), 500, np.random.default_rng(0))
-    >>> bool((sets[:, 0] <= 120).all()), bool((sets[:, 1] >= 880).all())
-    (True, True)
     """
     others = np.setdiff1d(np.arange(traits[0].size), members)
     n_pool, places = max(_SMALLEST_POOL, 2 * members.size), []
@@ -455,14 +448,7 @@ def text_names(names: Any) -> Array:
 
 
 def common_names(some: Array, others: Array, what: str) -> tuple[Indices, Indices]:
-    """Positions of the names in common, in the first and in the second list, in the order of the first.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> [part.tolist() for part in common_names(np.array(["a", "b", "c"]), np.array(["c", "x", "a"]), "gene")]
-    [[0, 2], [2, 0]]
-    """
+    """Positions of the names in common, in the first and in the second list, in the order of the first."""
     for names in (some, others):
         index = pd.Index(names)
         if not index.is_unique:
@@ -491,13 +477,6 @@ def shared_samples(fitted: Array, others: Array) -> Bools:
 
     Their names are the same, or one is the other one followed by "-", "." or "_" and more, as in TCGA's barcodes of
     patients and of their samples.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> fitted = np.array(["TCGA-A1-A0SD-01", "patient 2"])
-    >>> shared_samples(fitted, np.array(["TCGA-A1-A0SD", "patient 2_b", "patient 25"])).tolist()
-    [True, True, False]
     """
     known, starts = set(fitted.tolist()), {start for name in fitted.tolist() for start in _starts(name)}
     return np.array(

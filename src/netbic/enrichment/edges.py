@@ -475,12 +475,6 @@ def sequential_p_values(observed: Array, by_chance: Array, n_draws: int, enough:
         Number of draws at most.
     enough : int or None
         Number of draws at or above the observed value after which no more are made; None: all draws are made.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> sequential_p_values(np.array([2.0, 9.0]), np.array([[1.0, 3.0, 0.0, 2.0], [8.0, 7.0, 8.0, 6.0]]), 4, 2)
-    array([0.5, 0.2])
     """
     reached = np.cumsum(by_chance >= observed[:, None], axis=1)
     p = (1 + reached[:, -1]) / (1 + n_draws)
@@ -565,16 +559,7 @@ def coexpression(modules: Modules, X: Matrix, *, n_draws: int = 99, random_state
 
 
 def column_traits(X: Matrix) -> Traits:
-    """Mean and variance of the observed entries of every column; one that is the same for all columns is left out.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> column_traits(np.array([[0.0, 1.0], [2.0, 5.0]]))
-    {'mean': array([1., 3.]), 'variance': array([1., 4.])}
-    >>> column_traits(np.array([[-1.0, 2.0], [1.0, -2.0]]))
-    {'variance': array([1., 4.])}
-    """
+    """Mean and variance of the observed entries of every column; one that is the same for all columns is left out."""
     X = checked(X)
     if kind_of(X) == "dask" or is_sparse(X):
         data = as_operator(RowBlocks(X, hold=False) if kind_of(X) == "dask" else X, low_memory=True)
