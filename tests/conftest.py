@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from netbic.cli import progress
+from netbic.cli import command
 from support.shared_data import shared_folder
 
 settings.register_profile("steady", derandomize=True, deadline=None, database=None, print_blob=True)
@@ -23,4 +23,4 @@ def real_data() -> Path:
 @pytest.fixture(autouse=True)
 def no_progress_lines(monkeypatch) -> None:
     """Whether a command prints progress depends on its time, so it must not in tests that compare output."""
-    monkeypatch.setattr(progress, "_GAP", 1e9)
+    monkeypatch.setattr(command, "_GAP", 1e9)

@@ -15,7 +15,8 @@ from click.testing import CliRunner
 
 import netbic
 from netbic.cli import main
-from netbic.cli.command import Command, preprocesses_data
+from netbic.cli.command import Command
+from netbic.cli.options import scales_data
 from netbic.cli.tune import Numbers
 from support.commands import run
 
@@ -318,7 +319,7 @@ def test_options_about_gene_sets_need_gene_sets(tmp_path):
 
 def test_warnings_name_options_of_the_command():
     @click.command(cls=Command)
-    @preprocesses_data
+    @scales_data
     def warn(**_):
         warnings.warn("genes differ in their noise: use `scale=True` instead", UserWarning, stacklevel=1)
 

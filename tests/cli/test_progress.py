@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from netbic.cli import progress
+from netbic.cli import command
 from support.commands import run_successfully
 
 STAGES = [
@@ -16,7 +16,7 @@ STAGES = [
 @pytest.fixture
 def at_once(monkeypatch):
     """Lines without waiting for seconds."""
-    monkeypatch.setattr(progress, "_GAP", 0.0)
+    monkeypatch.setattr(command, "_GAP", 0.0)
 
 
 def test_lines_name_the_stages_of_a_fit(at_once, cohort, tmp_path):
@@ -44,7 +44,7 @@ def test_tuning_reports_its_fits(at_once, cohort, tmp_path):
 def test_on_a_terminal_there_is_a_bar(monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("FORCE_COLOR", "1")
-    with progress.Progress({"modules": "finding modules"}) as shown:
+    with command.Progress({"modules": "finding modules"}) as shown:
         shown.update("modules", 3, 10)
         shown._bar.refresh()
     assert "finding modules" in (text := capsys.readouterr().err)

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import netbic
-from netbic.cli.summary import summary_lines
+from netbic.cli.fit import summary_lines
 from netbic.report import charts, contents
 from netbic.report.network import subnetwork
 from netbic.report.page import _chance

@@ -1,22 +1,14 @@
-"""The command line. Each command calls the packages above, which are imported only when it runs."""
+"""The command line. Each command imports the packages that it calls only when it runs."""
 
 import click
 
 from netbic import __version__
-from netbic.cli.align import align
-from netbic.cli.associate import associate
 from netbic.cli.compare import compare, replicate
-from netbic.cli.convert import convert
-from netbic.cli.demo import demo
-from netbic.cli.enrich import enrich
-from netbic.cli.export import export
+from netbic.cli.data import align, convert, demo, graph, simulate
 from netbic.cli.fit import fit
-from netbic.cli.graph import graph
 from netbic.cli.pairs import pairs
-from netbic.cli.plot import plot
-from netbic.cli.report import report
-from netbic.cli.score import score
-from netbic.cli.simulate import simulate
+from netbic.cli.results import enrich, export, plot, report
+from netbic.cli.samples import associate, score
 from netbic.cli.tune import tune
 
 
@@ -52,10 +44,10 @@ def main() -> None:
     netbic compare DIR1 DIR2                 match the modules of two fits
     netbic replicate DIR OTHER               look for modules in another study
 
-    netbic COMMAND --help describes the options of a command.
+    netbic COMMAND --help describes the main options of a command, --help-all all of them.
     """
 
 
 _BEFORE_RESULTS = (demo, simulate, convert, graph, align, tune, fit, pairs)
-for command in (*_BEFORE_RESULTS, enrich, associate, report, plot, export, score, compare, replicate):
-    main.add_command(command)
+for each in (*_BEFORE_RESULTS, enrich, associate, report, plot, export, score, compare, replicate):
+    main.add_command(each)

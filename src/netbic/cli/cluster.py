@@ -8,13 +8,10 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import click
-
-from netbic.cli.command import options, take
 
 if TYPE_CHECKING:
     from distributed import Client, LocalCluster
@@ -23,58 +20,24 @@ _LEAST_MEMORY = 400_000_000  # bytes: a worker takes about 200 MB before any dat
 _IGNORE_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"  # also for restarted workers
 _SECONDS = 10  # to wait for an answer of the scheduler
 
-runs_on_dask = options(
-    click.option(
-        "--dask",
-        metavar="local|ADDRESS",
-        help="Read the matrix in blocks with Dask, without loading it into memory: `local` starts workers on this "
-        "machine, an address such as tcp://host:8786 uses a running scheduler. Needs .zarr (see netbic convert), "
-        ".h5ad, .npy, or Parquet with --samples-in-rows.",
-    ),
-    click.option(
-        "--dask-workers",
-        type=click.IntRange(1),
-        show_default="one per core",
-        help="Number of workers for --dask local.",
-    ),
-    click.option(
-        "--dask-memory",
-        metavar="SIZE",
-        show_default="an equal share of the available memory",
-        help="Memory per worker, e.g. 2GB.",
-    ),
-    click.option(
-        "--block-rows", type=click.IntRange(1), show_default="about 64 MB", help="Samples per block with --dask."
-    ),
-)
 
-
-@dataclass(frozen=True)
-class DaskOptions:
-    """Where blocks of the matrix are read."""
-
-    dask: str | None
-    dask_workers: int | None
-    dask_memory: str | None
-    block_rows: int | None
-
-
-def lazily(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Take those options out of a command's, start or reach the cluster, and return how to open the data."""
-    cluster = take(DaskOptions, parameters)
-    if cluster.dask is None:
-        for name, value in asdict(cluster).items():
+def read_in_blocks(
+    dask: str | None, workers: int | None, memory: str | None, block_rows: int | None, *, auto: bool, missing: str
+) -> dict[str, Any]:
+    """Start or reach the cluster of a command, until its end; how to open the data."""
+    if dask is None:
+        for option, value in (("workers", workers), ("memory", memory)):
             if value is not None:
-                needed = "--dask" if name == "block_rows" else "--dask local"
-                raise click.UsageError(f"--{name.replace('_', '-')} needs {needed}")
+                raise click.UsageError(f"--dask-{option} needs --dask local")
+        if block_rows is not None:
+            raise click.UsageError("--block-rows needs --dask")
         return {}
-    if parameters["auto"]:
+    if auto:
         raise click.UsageError("--auto needs the matrix in memory: omit --dask, or give --genes and --samples")
-    if parameters["missing"] != "error":
+    if missing != "error":
         raise click.UsageError("--dask does not support missing entries: fill them, or omit --dask")
-    client = client_of(cluster.dask, cluster.dask_workers, cluster.dask_memory)
-    click.get_current_context().with_resource(client)
-    return {"lazy": True, "block_rows": cluster.block_rows}
+    click.get_current_context().with_resource(client_of(dask, workers, memory))
+    return {"lazy": True, "block_rows": block_rows}
 
 
 @contextmanager

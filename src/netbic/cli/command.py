@@ -1,87 +1,91 @@
-"""What all commands share: errors in one line, exit codes, options for reading files."""
+"""What all commands share: help in two lengths, errors in one line, exit codes, progress."""
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields
-from functools import reduce
 from pathlib import Path
-from types import FrameType
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
+from time import monotonic
+from types import FrameType, TracebackType
+from typing import Any, Final, Self
 
 import click
 
-from netbic.cli.wording import from_one, in_genes, in_options
-
-if TYPE_CHECKING:
-    from netbic.io import Dataset
-
-Options = TypeVar("Options")
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-File = click.Path(exists=True, path_type=str)
-
-
-class Finite(click.FloatRange):
-    """A finite number in a range; click's own ranges accept infinity and NaN."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The number."""
-        number = float(super().convert(value, param, ctx))
-        if not math.isfinite(number):
-            self.fail(f"{value!r} is not a finite number.", param, ctx)
-        return number
-
-
-class Jobs(click.types.IntParamType):
-    """A number of threads or processes, as joblib counts them: negative numbers are counted from all cores."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The number."""
-        number = int(super().convert(value, param, ctx))
-        if not number:
-            self.fail("0 is not possible: use a number of at least 1, or -1 for all cores.", param, ctx)
-        return number
-
-
+# Parameters of the library whose options have other names.
+_OPTIONS: Final = {
+    "n_columns": "--genes",
+    "n_rows": "--samples",
+    "column_smoothness": "--smoothness",
+    "n_components": "--modules",
+    "n_variable": "--top-genes",
+    "scale": "--zscore",
+    "lazy": "--dask",
+    "k": "--neighbours",
+    "n_x": "--features1",
+    "n_y": "--features2",
+    "x_smoothness": "--smoothness1",
+    "y_smoothness": "--smoothness2",
+}
+# Words of the library for matrices, and those of the command line.
+GENES: Final = {
+    **{"columns": "genes", "column": "gene", "rows": "samples", "row": "sample", "features": "genes"},
+    **{"graph": "network", "graphs": "networks", "diagnostics_": "summary.tsv", "graph_share_": "graph_share"},
+}
+TABLES: Final = {"features of X": "features of table 1", "features of Y": "features of table 2", "graph": "network"}
+TABLES["graph_share_"] = "graph_share"
+_GAP = 5.0  # seconds between lines of progress, and before the first one
 _RESUMABLE = "netbic.resumable"  # in the context of a command that can be resumed
 
 
 class Command(click.Command):
-    """A command whose errors are one line each; `--debug` shows the traceback.
+    """A command with a short help (`--help`) and a complete one (`--help-all`), whose errors are one line each.
 
-    Exit codes: 0 success, 1 failure, 2 incorrect use.
+    Options with a `section` are in the complete help only. `--debug` shows the traceback of an error. Exit codes: 0
+    success, 1 failure, 2 incorrect use.
+
+    Parameters
+    ----------
+    resume_hint, restart_hint : str
+        What to do after an interruption: when something was stored, and before.
+    unchanged_hint : str
+        What remains if a file cannot be written.
+    words : dict of str
+        Words of the library in warnings, and what this command says instead.
     """
 
-    resume_hint = "repeat the command"  # after an interruption or error
-    restart_hint = "nothing was written yet: repeat the command"  # the same, before anything was stored
-    unchanged_hint = "earlier results are unchanged"  # if a file cannot be written
-
-    groups: ClassVar[dict[str, str]] = {}  # sections of the help, and the names of their options
-
-    def __init__(self, *args: Any, **keywords: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        resume_hint: str = "repeat the command",
+        restart_hint: str = "nothing was written yet: repeat the command",
+        unchanged_hint: str = "earlier results are unchanged",
+        words: Mapping[str, str] = GENES,
+        **keywords: Any,
+    ) -> None:
         super().__init__(*args, **keywords)
+        self.resume_hint, self.restart_hint, self.unchanged_hint = resume_hint, restart_hint, unchanged_hint
+        self.words = words
         self.params.append(click.Option(["--debug"], is_flag=True, help="Show the full traceback of an error."))
-
-    def words(self, text: str) -> str:
-        """A warning in the words of the command."""
-        return in_genes(text)
+        if any(hasattr(param, "section") for param in self.params):
+            more: Any = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": _show_all}
+            self.params.append(click.Option(["--help-all"], **more, help="Show all options and exit."))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the options by group; options without a group come last."""
-        options = {param.name: param for param in self.get_params(ctx) if isinstance(param, click.Option)}
-        sections = {title: [options.pop(name) for name in names.split()] for title, names in self.groups.items()}
-        sections["Other options" if sections else "Options"] = list(options.values())
-        for title, members in sections.items():
-            with formatter.section(title):
-                formatter.write_dl([row for member in members if (row := member.get_help_record(ctx)) is not None])
+        """List the options; those of a section only if all are asked for."""
+        sections: dict[str, list[tuple[str, str]]] = {"Options": []}
+        for param in self.get_params(ctx):
+            if isinstance(param, click.Option) and (row := param.get_help_record(ctx)) is not None:
+                sections.setdefault(getattr(param, "section", "Options"), []).append(row)
+        for title, rows in sections.items():
+            if title == "Options" or "all" in ctx.meta:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command."""
@@ -89,11 +93,10 @@ class Command(click.Command):
 
         def show(message: Warning | str, *_: object, **__: object) -> None:
             if not quiet:
-                text = _with_options(str(message), [*_OF_COMMAND, *(str(param.name) for param in self.params)])
-                click.echo(f"warning: {from_one(self.words(text))}", err=True)
+                click.echo(f"warning: {in_own_words(str(message))}", err=True)
 
         try:
-            with warnings.catch_warnings(), signals_as_interrupts():
+            with warnings.catch_warnings(), _signals_as_interrupts():
                 warnings.simplefilter("always", UserWarning)
                 warnings.showwarning = show
                 return super().invoke(ctx)
@@ -111,13 +114,38 @@ class Command(click.Command):
         except Exception as problem:
             if debug:
                 raise
-            raise _in_one_line(
-                problem, self.resume_hint if ctx.meta.get(_RESUMABLE) else None, self.unchanged_hint
-            ) from None
+            raise self._in_one_line(problem, bool(ctx.meta.get(_RESUMABLE))) from None
+
+    def _in_one_line(self, problem: Exception, resumable: bool) -> click.ClickException:
+        from netbic.files import FolderInUse, WriteError
+        from netbic.operators import BlockError, ClusterError
+
+        text = in_options(" ".join(str(problem).split()))
+        kept = f"modules found so far are kept: {self.resume_hint}"
+        if isinstance(problem, FolderInUse):
+            return click.UsageError(text)
+        if isinstance(problem, WriteError):
+            return click.ClickException(f"{text} ({kept if resumable else self.unchanged_hint})")
+        if isinstance(problem, (BlockError, ClusterError)):
+            return click.ClickException(f"{text} ({kept})" if resumable else text)
+        if isinstance(problem, (ValueError, OSError)):
+            return click.ClickException(text)
+        if isinstance(problem, MemoryError):
+            remedy = "keep fewer genes (--top-genes), use a sparse format, or --dask"
+            return click.ClickException(f"not enough memory: {remedy}")
+        bug = "this is a bug: please report it with the output of --debug"
+        return click.ClickException(f"{type(problem).__name__}: {text} ({bug})")
+
+
+def _show_all(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.meta["all"] = True
+        click.echo(ctx.get_help())
+        ctx.exit()
 
 
 @contextmanager
-def signals_as_interrupts() -> Iterator[None]:
+def _signals_as_interrupts() -> Iterator[None]:
     """Treat SIGTERM and SIGHUP like Ctrl-C: unfinished files are removed, finished modules are kept."""
     names = ("SIGTERM", "SIGHUP") if threading.current_thread() is threading.main_thread() else ()
     before = {}
@@ -141,178 +169,49 @@ def mark_resumable() -> None:
     click.get_current_context().meta[_RESUMABLE] = True
 
 
-_OF_COMMAND = {"lazy": "dask", "scale": "zscore", "k": "neighbours"}  # parameters whose option has another name
+def in_options(text: str, table: str = "") -> str:
+    """Parameters of the library, in backticks or in the table above, as options of the command that runs.
 
-
-def _with_options(text: str, parameters: Sequence[str]) -> str:
-    """Replace parameters in backticks (`id_map`, `force=True`) by the options of the command that runs."""
-    options = {param.name: param for param in click.get_current_context().command.params}
+    For a command about two tables, `log1p2=True` is --log1p 2, and so is `log1p=True` in a sentence about table 2.
+    """
+    params = click.get_current_context().command.params
+    known = {str(param.name): param for param in params if isinstance(param, click.Option)}
+    by_option = {option: param for param in known.values() for option in param.opts}
 
     def option(found: re.Match[str]) -> str:
-        name, value = _OF_COMMAND.get(found[1], found[1]), found[2]
-        if found[1] not in parameters or name not in options:
+        name, value = found[1] or found[3], found[2] if found[1] else None
+        number = name[-1] if name not in known and name[:-1] in known else ""
+        param = known.get(name.removesuffix(number)) or by_option.get(_OPTIONS.get(name, ""))
+        if param is None:
             return found[0]
-        if value == "False" and options[name].secondary_opts:
-            return str(options[name].secondary_opts[0])
-        return options[name].opts[0] + ("" if value in (None, "True") else f" {value}")
+        if value == "False" and param.secondary_opts:
+            return str(param.secondary_opts[0])
+        if value in (None, "True"):
+            value = number or table if isinstance(param.type, click.Choice) else ""
+        return f"{param.opts[0]}{' ' * bool(value or found[4])}{value}"
 
-    return re.sub(r"`(\w+)(?:=([^`]*))?`", option, text)
-
-
-def in_terms_of_command(line: str) -> str:
-    """A line of the library with the options of the command that runs."""
-    return _with_options(line, [str(param.name) for param in click.get_current_context().command.params])
+    return re.sub(rf"`(\w+)(?:=([^`]*))?`|(?<![\w./])({'|'.join(_OPTIONS)})\b(?![\w./])(=?)", option, text)
 
 
-def _in_one_line(problem: Exception, resume_hint: str | None, unchanged_hint: str) -> click.ClickException:
-    from netbic.files import FolderInUse, WriteError
-    from netbic.operators import BlockError, ClusterError
-
-    text = " ".join(str(problem).split())
-    text = in_options(_with_options(text, getattr(problem, "parameters", ())))
-    if isinstance(problem, WriteError):
-        return click.ClickException(
-            f"{text} ({unchanged_hint if resume_hint is None else f'modules found so far are kept: {resume_hint}'})"
-        )
-    if isinstance(problem, FolderInUse):
-        return click.UsageError(text)
-    if isinstance(problem, (BlockError, ClusterError)) and resume_hint is not None:
-        return click.ClickException(f"{text} (modules found so far are kept: {resume_hint})")
-    if isinstance(problem, (ValueError, OSError, BlockError, ClusterError)):
-        return click.ClickException(text)
-    if isinstance(problem, MemoryError):
-        return click.ClickException("not enough memory: keep fewer genes (--top-genes), use a sparse format, or --dask")
-    return click.ClickException(
-        f"{type(problem).__name__}: {text} (this is a bug: please report it with the output of --debug)"
-    )
+def in_own_words(text: str) -> str:
+    """A sentence of the library in the words of the command that runs; modules count from 1."""
+    words = getattr(click.get_current_context().command, "words", GENES)
+    pattern = rf"(?<![-\w./'])(?<!\bin )({'|'.join(words)})(?![-\w/']|\.\w)"
+    text = re.sub(pattern, lambda found: words[found[1]], in_options(text))
+    text = text.replace("increase max_iter", "in Python, increase max_iter")
+    numbers = r"\b((?:module|pair)s? )(\d+(?:, \d+)*)"
+    return re.sub(numbers, lambda found: found[1] + re.sub(r"\d+", lambda one: str(int(one[0]) + 1), found[2]), text)
 
 
-def options(*decorators: Decorator) -> Decorator:
-    """One decorator that adds several options, listed in this order in the help."""
-
-    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        return reduce(lambda decorated, option: option(decorated), reversed(decorators), command)
-
-    return decorate
-
-
-reads_expression = options(
-    click.option(
-        "--samples-in-rows", is_flag=True, help="The table has samples in rows and genes in columns, not genes in rows."
-    ),
-    click.option("--layer", help="Layer of an .h5ad file or .zarr store to use instead of X."),
-    click.option(
-        "--gene-names",
-        metavar="COLUMN",
-        help="Column of var with the gene names (.h5ad, .zarr); for 10x folders: id or symbol.",
-    ),
-    click.option("--skip-columns", metavar="NAME,...", help="Columns of the table to ignore."),
-)
-
-preprocesses_genes = options(
-    click.option(
-        "--id-map", type=File, help="Two-column table that translates gene names of the data to those of the network."
-    ),
-    click.option(
-        "--strip-versions", is_flag=True, help="Remove the version of Ensembl ids (the .5 of ENSG00000141510.5)."
-    ),
-    click.option(
-        "--duplicates",
-        type=click.Choice(["highest", "mean", "error"]),
-        default="highest",
-        help="If several genes have the same name: keep the one with the highest mean, average them, or stop with an "
-        "error.",
-    ),
-    click.option("--cpm", is_flag=True, help="Normalise each sample to counts per million."),
-    click.option("--log1p", is_flag=True, help="Transform values to log(1 + x)."),
-    click.option(
-        "--top-genes", "n_variable", type=click.IntRange(2), metavar="N", help="Keep the N most variable genes."
-    ),
-)
-
-reads_a_study = options(
-    reads_expression,
-    click.option("--relations", metavar="NAME,...", help="Keep only edges with these relations (SIF: second column)."),
-    click.option("--min-score", type=Finite(0), help="Keep only edges with at least this score (STRING: 0 to 1000)."),
-    click.option("--string-info", type=File, help="STRING's protein.info file, to translate proteins to gene names."),
-    click.option("--graph-names", type=File, help="File with the node names of an .npz network, one per line."),
-    click.option(
-        "--header/--no-header", default=None, show_default="detected", help="Whether the edge table has a header line."
-    ),
-    click.option(
-        "--source",
-        metavar="COLUMN",
-        show_default="detected by its name",
-        help="Column of the edge table with the first gene.",
-    ),
-    click.option("--target", metavar="COLUMN", help="Column of the edge table with the second gene."),
-    click.option(
-        "--weighted/--unweighted",
-        default=None,
-        show_default="weighted, except for STRING",
-        help="Whether scores of edges are used as their weights.",
-    ),
-    click.option(
-        "--signs/--no-signs",
-        default=None,
-        show_default="detected",
-        help="Whether edges activate or inhibit, by a column of signs, relations or negative weights.",
-    ),
-    preprocesses_genes,
-    click.option("--matched-only", is_flag=True, help="Remove genes that are not in the network."),
-)
-
-preprocesses_data = options(
-    click.option(
-        "--center",
-        type=click.Choice(["genes", "samples", "both", "grand", "none"]),
-        default="genes",
-        help="Centre the data by subtracting these means (both: genes and samples; grand: mean of all values).",
-    ),
-    click.option("--zscore", is_flag=True, help="Scale each gene to unit standard deviation."),
-    click.option(
-        "--missing",
-        type=click.Choice(["error", "ignore", "impute"]),
-        default="error",
-        help="How to treat missing entries: stop with an error, use only the observed entries, or impute them.",
-    ),
-)
-
-# Groups of options in the help, by the names of their parameters.
-READING: Final = "samples_in_rows layer gene_names skip_columns duplicates strip_versions id_map"
-NETWORK: Final = "relations min_score string_info graph_names header source target weighted signs matched_only"
-PREPROCESSING: Final = "cpm log1p n_variable center zscore missing"
-CENTERS: Final = {"genes": "columns", "samples": "rows", "none": None}
-
-
-def take(kind: type[Options], parameters: dict[str, Any]) -> Options:
-    """Move parameters of a command into a dataclass of options, which has a field for each.
+def counted(number: int, noun: str) -> str:
+    """A number and its noun.
 
     Examples
     --------
-    >>> from dataclasses import make_dataclass
-    >>> parameters = {"seed": 0, "jobs": 2, "out": "modules"}
-    >>> take(make_dataclass("Search", ["seed", "jobs"]), parameters), parameters
-    (Search(seed=0, jobs=2), {'out': 'modules'})
+    >>> counted(1, "module"), counted(1200, "gene")
+    ('1 module', '1,200 genes')
     """
-    return kind(**{field.name: parameters.pop(field.name) for field in fields(kind)})  # type: ignore[arg-type]
-
-
-def split_lists(parameters: dict[str, Any]) -> dict[str, Any]:
-    """The same parameters, comma-separated values as lists."""
-    lists = {name: parameters[name] or "" for name in ("skip_columns", "relations") if name in parameters}
-    return parameters | {
-        name: [part.strip() for part in text.split(",") if part.strip()] for name, text in lists.items()
-    }
-
-
-def preprocessing(study: Dataset, center: str, zscore: bool, missing: str) -> dict[str, Any]:
-    """The options of `preprocesses_data` as parameters of SparseGraphSVD."""
-    if missing == "error" and (missing_text := study.expression.missing_entries()):
-        raise click.ClickException(
-            f"{missing_text}: use --missing ignore or --missing impute, or fill the missing entries"
-        )
-    return {"center": CENTERS.get(center, center), "scale": zscore, "missing": missing}
+    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def echo(line: str, silent: bool) -> None:
@@ -325,3 +224,49 @@ def echo_report_is_older(folder: Path, silent: bool = False) -> None:
     """Say that the report of a folder does not show its tables, which were just written."""
     if (folder / "report.html").is_file():
         echo(f"next: netbic report {folder} (report.html is older than these tables)", silent)
+
+
+class Progress:
+    """Shows the stage of a command and how much of it is done, on standard error; a context manager.
+
+    On a terminal this is a bar with the time that is left, otherwise a line now and then.
+
+    Parameters
+    ----------
+    stages : dict of str
+        What the user reads for each stage.
+    silent : bool
+        Show nothing.
+    """
+
+    def __init__(self, stages: Mapping[str, str], silent: bool = False) -> None:
+        self._stages, self._silent, self._printed = stages, silent, monotonic()
+        self._bar: Any = None
+        self._stage = ""
+
+    def update(self, stage: str, done: float, total: float) -> None:
+        """So many of the steps of a stage are done."""
+        name = self._stages.get(stage, stage)
+        if self._bar is not None:
+            if stage != self._stage:
+                self._bar.reset(self._bar.task_ids[0], description=name, total=total, completed=done)
+            self._bar.update(self._bar.task_ids[0], completed=done, total=total)
+        elif not self._silent and monotonic() - self._printed >= _GAP:
+            self._printed = monotonic()
+            click.echo(f"{name}: {done / total:.0%} done" if total > 1 else name, err=True)
+        self._stage = stage
+
+    def __enter__(self) -> Self:
+        if not self._silent and sys.stderr.isatty():
+            from rich import progress
+            from rich.console import Console
+
+            console, redirected = Console(stderr=True), sys.stdout.isatty()  # otherwise lines belong to a file or pipe
+            self._bar = progress.Progress(console=console, transient=True, redirect_stdout=redirected)
+            self._bar.add_task("starting", total=None)
+            self._bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._bar is not None:
+            self._bar.stop()

@@ -4,288 +4,159 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-import netbic
-from netbic.cli.associate import AssociationOptions, SampleTable, describes_samples, open_sample_table
-from netbic.cli.checks import checked
-from netbic.cli.cluster import lazily, runs_on_dask
+from netbic.cli.cluster import read_in_blocks
 from netbic.cli.command import (
-    NETWORK,
-    PREPROCESSING,
-    READING,
     Command,
+    Progress,
+    counted,
+    echo,
+    echo_report_is_older,
+    in_options,
+    in_own_words,
+    mark_resumable,
+)
+from netbic.cli.data import check_data
+from netbic.cli.options import (
     File,
     Finite,
     Jobs,
-    echo,
-    in_terms_of_command,
-    mark_resumable,
-    preprocesses_data,
-    preprocessing,
-    reads_a_study,
-    split_lists,
-    take,
-)
-from netbic.cli.covariates import (
-    coded_lines,
-    covariate_names,
+    NumberOr,
     covariates_option,
-    fingerprint,
-    read_covariates,
-    read_studies,
+    graph_option,
+    options,
+    out_option,
+    quiet_option,
+    reads_dataset,
+    runs_on_dask,
+    sample_info_option,
+    scales_data,
+    seed_option,
     studies_option,
-    study_lines,
+    tests_samples_of_fit,
 )
-from netbic.cli.extras import STAGES, VERDICT_SECONDS, Extras
-from netbic.cli.progress import Progress
-from netbic.cli.summary import summary_json, summary_lines
-from netbic.cli.wording import counted, in_genes
+from netbic.cli.samples import SampleTable, covariate_lines, read_covariates, read_studies, study_lines
+from netbic.cli.tune import preprocessing
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from netbic.estimators import SparseGraphSVD
-    from netbic.io import Dataset
-    from netbic.selection import StageProgress
+    from netbic.io import Dataset, GeneSets
+    from netbic.selection import Judgement, SampleGroups
     from netbic.storage import Run
 
 _MANY = 3  # samples per module below which the number of modules is remarkable
+# The number of pairs of halves depends on the data only, not on the time they take: results are then reproducible.
+_VERDICT_SECONDS: Final = 20  # budget for the verdicts, if a fit takes as long as expected; three pairs in any case
+_SECONDS_PER_ENTRY = 1e-8  # time of a pair, per module and entry of X
+_PAIRS = (3, 10)  # fewest and most
+_STAGES: Final = {
+    "sizes": "choosing the sizes",
+    "number": "choosing the number of modules",
+    "diffusion": "diffusion over the network",
+    "graph": "testing the network",
+    "modules": "finding modules",
+    "pairs": "judging modules in pairs of halves",
+    "tables": "writing tables",
+    "report": "writing the report",
+}
 _STANDING_OUT = (
     "A module stands out if it is stronger than noise; its verdict also depends on whether it is found again in other "
     "samples."
 )
-_TERMS = ["modularity", "normalized", "adjacency", "laplacian", "normalized_laplacian"]
+_LISTED_MODULES, _LISTED_NUMBERS = 10, 12
 
 
-class Diffusion(click.ParamType):  # type: ignore[type-arg]
-    """A number of at least 0 and below 1, or "cv"."""
-
-    name = "float|cv"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | str:
-        """The number, or "cv"."""
-        if value == "cv":
-            return "cv"
-        return Finite(0, 1, max_open=True).convert(value, param, ctx)
-
-
-class FitCommand(Command):
-    """A command that can be resumed."""
-
-    resume_hint = "continue with netbic fit ... --resume"
-    groups: ClassVar[dict[str, str]] = {
-        "Main options": "graph out modules genes samples auto gene_sets sample_info zscore resume force",
-        "Sample table": "covariates studies variables adjust survival types by na_values",
-        "Reading the expression data": READING,
-        "Reading the network": NETWORK,
-        "Preprocessing": PREPROCESSING.replace(" zscore", ""),
-        "Module search": "smoothness smoothness_scale diffusion graph_term method restarts seed jobs",
-        "Output": "verdict report quiet as_json",
-        "Data larger than memory": "dask dask_workers dask_memory block_rows",
-    }
-
-
-@dataclass(frozen=True)
-class OutputOptions:
-    """Where results go, and what is printed."""
-
-    out: Path
-    resume: bool
-    force: bool
-    verdict: bool
-    report: bool
-    quiet: bool
-    as_json: bool
-
-    @property
-    def silent(self) -> bool:
-        """Whether no text is printed."""
-        return self.quiet or self.as_json
-
-
-@dataclass(frozen=True)
-class ModelOptions:
-    """Which model is fitted; as recorded in run.json, but for `jobs`."""
-
-    modules: int
-    genes: int | None
-    samples: int | None
-    smoothness: float | None
-    smoothness_scale: str | None
-    diffusion: float | str | None
-    method: str | None
-    graph_term: str | None
-    center: str
-    zscore: bool
-    missing: str
-    restarts: int
-    jobs: int | None
-    seed: int
-    auto: bool
-    covariates: str | None
-    studies: str | None
-
-    def settings(self) -> dict[str, Any]:
-        """All options that decide the result."""
-        settings = {name: value for name, value in asdict(self).items() if name != "jobs"}
-        for name in ("diffusion", "smoothness_scale", "covariates", "studies"):  # as in earlier versions
-            if settings[name] is None:
-                del settings[name]
-        return settings
-
-    def estimator(self, study: Dataset) -> SparseGraphSVD:
-        """The estimator that the options describe."""
-        parameters = self._sizes(study) | {
-            "column_graph": study.graph,
-            "n_init": self.restarts,
-            "n_jobs": -1 if self.jobs is None and self.restarts > 1 else self.jobs,
-            "random_state": self.seed,
-            **preprocessing(study, self.center, self.zscore, self.missing),
-        }
-        for name in ("graph_term", "smoothness_scale", "diffusion"):
-            if (given := getattr(self, name)) is not None:
-                parameters[name] = given
-        if self.method is None:
-            model = netbic.SparseGraphSVD(self.modules, column_smoothness=self.smoothness, **parameters)
-            if not self.auto and self.genes is None:
-                model.set_params(**netbic.methods.usual_settings(study.expression.shape, model))
-            return model
-        return netbic.method(self.method, self.modules, column_sigma=self.smoothness or 0.0, **parameters)
-
-    def check(self, has_graph: bool) -> None:
-        """Refuse options that cannot be combined, before anything is read."""
-        if self.smoothness and not has_graph:
-            raise click.UsageError("--smoothness needs a network: use --graph")
-        if self.diffusion is not None and not has_graph:
-            raise click.UsageError("--diffusion needs a network: use --graph")
-        if self.diffusion is not None and (self.auto or self.method is not None):
-            raise click.UsageError("--diffusion cannot be combined with --auto (which tries it) or --method")
-        if self.auto and (self.method is not None or self.smoothness is not None):
-            raise click.UsageError(
-                "--auto chooses the smoothness, for netbic's own method only: omit --smoothness and --method"
-            )
-        if self.auto and self.studies is not None:
-            raise click.UsageError("--auto cannot be combined with --studies: omit one of them")
-        if self.method is None:
-            return
-        known = netbic.methods.METHODS
-        if self.method not in known:
-            raise click.UsageError(f"unknown --method {self.method}: choose one of {', '.join(known)}")
-        if known[self.method].uses_graph and has_graph and self.smoothness is None:
-            raise click.UsageError(
-                f"--method {self.method} needs --smoothness, the paper's sigma (0.4 in its applications)"
-            )
-
-    def _sizes(self, study: Dataset) -> dict[str, Any]:
-        shape = n_samples, n_genes = study.expression.shape
-        given = {
-            "n_rows": _size("--samples", self.samples, n_samples),
-            "n_columns": _size("--genes", self.genes, n_genes),
-        }
-        sizes = {name: size for name, size in given.items() if size is not None}
-        if self.method is None or self.method in ("ALSVD", "SCADSVD"):  # which choose them
-            return sizes
-        return dict(zip(given, netbic.methods.usual_sizes(*shape), strict=True)) | sizes
-
-
-@click.command(cls=FitCommand)
+@click.command(cls=Command, resume_hint="continue with netbic fit ... --resume")
 @click.argument("expression", type=File)
-@click.option("--graph", type=File, help="Network file: SIF, edge table, STRING, GraphML, Parquet or .npz.")
-@click.option("--gene-sets", type=File, help="GMT file with gene sets to test for enrichment (see netbic enrich).")
-@click.option(
-    "--sample-info",
-    type=File,
-    show_default="obs of an .h5ad file",
-    help="Table with a row for each sample (labels, numbers, survival times) to compare with the modules; see netbic "
-    "associate.",
-)
-@covariates_option
-@studies_option
-@describes_samples
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for the results.")
+@graph_option
+@out_option
 @click.option("--modules", default=10, type=click.IntRange(1), help="Number of modules.")
-@click.option(
-    "--genes",
-    type=click.IntRange(1),
-    show_default="chosen for each module; if the data do not identify it, 1.5% of the genes, 50 to 200, but at most a "
-    "fifth of them",
-    help="Genes per module.",
-)
+@click.option("--genes", type=click.IntRange(1), show_default="chosen for each module", help="Genes per module.")
 @click.option(
     "--samples",
     type=click.IntRange(1),
-    show_default="all; groups of samples are found from their scores",
+    show_default="all; groups are found from their scores",
     help="Samples per module.",
 )
-@click.option(
-    "--smoothness",
-    type=Finite(0),
-    show_default="0.6",
-    help="Weight of the network, see --smoothness-scale; with --method, the sigma of the paper.",
-)
-@click.option(
-    "--smoothness-scale",
-    type=click.Choice(["module", "relative", "absolute"]),
-    show_default="module",
-    help="Unit of --smoothness: the strength of the module without the network (then use values below 1), the leading "
-    "singular value of the data, or 1 (the paper).",
-)
-@click.option(
-    "--diffusion",
-    type=Diffusion(),
-    show_default="none",
-    help="Smooth the data over the network before the search, by this much (0 to below 1), or cv to choose it by "
-    "cross-validation; for networks of correlated genes (see netbic graph).",
-)
-@click.option(
-    "--auto",
-    is_flag=True,
-    help="Choose sizes, number of modules (at most --modules) and smoothness from the data, and print the reasons; "
-    "about a hundred fits (ten seconds for 500 samples and 3,000 genes), several hundred if the network helps.",
-)
-@click.option(
-    "--method", help="Published method: sgSVD*, sgSVD, L0SVD, PMD, ALSVD, ...; genes are centred, see --center."
-)
-@click.option(
-    "--graph-term",
-    type=click.Choice(_TERMS),
-    show_default="modularity",
-    help="How edges count: modularity rewards more edges inside a module than the degrees of its genes lead to expect, "
-    "adjacency every edge, normalized gives less weight to hubs, the Laplacians penalise different weights of "
-    "neighbours.",
-)
-@preprocesses_data
-@click.option("--restarts", default=1, type=click.IntRange(1), help="Number of starts per module.")
-@click.option(
-    "--jobs",
-    type=Jobs(),
-    show_default="all cores",
-    help="Number of threads for --auto, verdicts and restarts; it does not affect the result.",
-)
-@click.option("--seed", default=0, type=click.IntRange(0), help="Random seed for the restarts.")
-@reads_a_study
-@runs_on_dask
-@click.option(
-    "--verdict/--no-verdict",
-    default=True,
-    help="Judge each module in samples that were not used to find it: six to ten fits to halves of the "
-    f"samples, or fewer (at least three) if they would take longer than about {VERDICT_SECONDS} seconds.",
-)
-@click.option("--report/--no-report", default=True, help="Write DIR/report.html.")
-@click.option(
-    "--resume",
-    is_flag=True,
-    help="Continue an interrupted fit, or add verdicts, gene sets, associations or a report to a finished one.",
-)
+@click.option("--smoothness", type=Finite(0), show_default="0.6", help="Weight of the network.")
+@click.option("--auto", is_flag=True, help="Choose number of modules, sizes and smoothness from the data.")
+@click.option("--gene-sets", type=File, help="GMT file with gene sets to test for enrichment.")
+@sample_info_option
+@covariates_option
+@studies_option
+@scales_data
+@seed_option
+@click.option("--resume", is_flag=True, help="Continue an interrupted fit, or add what is missing to a finished one.")
 @click.option("--force", is_flag=True, help="Replace the results of an earlier fit in the folder.")
-@click.option("--quiet", is_flag=True, help="Print only errors.")
-@click.option("--json", "as_json", is_flag=True, help="Print only a summary, as JSON.")
-def fit(expression: str, graph: str | None, gene_sets: str | None, **options: Any) -> None:
+@click.option("--verdict/--no-verdict", default=True, help="Judge each module in samples not used to find it.")
+@click.option("--report/--no-report", default=True, help="Write DIR/report.html.")
+@quiet_option
+@options(
+    click.option(
+        "--diffusion",
+        type=NumberOr("cv", 0, 1, max_open=True),
+        metavar="FLOAT|cv",
+        show_default="none",
+        help="Smooth the data over the network before the search, by this much (0 to below 1), or cv to choose it by "
+        "cross-validation; for networks of correlated genes (see netbic graph).",
+    ),
+    click.option(
+        "--method",
+        help="Published method: sgSVD*, sgSVD, L0SVD, PMD, ALSVD, ...; --smoothness is then the paper's sigma, and "
+        "genes are centred, see --center.",
+    ),
+    click.option("--restarts", default=1, type=click.IntRange(1), help="Number of starts per module."),
+    click.option("--jobs", type=Jobs(), show_default="all cores", help="Number of threads."),
+    section="Module search",
+)
+@tests_samples_of_fit
+@reads_dataset
+@runs_on_dask
+def fit(
+    expression: str,
+    graph: str | None,
+    out: Path,
+    modules: int,
+    genes: int | None,
+    samples: int | None,
+    smoothness: float | None,
+    auto: bool,
+    gene_sets: str | None,
+    sample_info: str | None,
+    covariates: list[str],
+    studies: str | None,
+    zscore: bool,
+    missing: str,
+    center: str,
+    seed: int,
+    resume: bool,
+    force: bool,
+    verdict: bool,
+    report: bool,
+    quiet: bool,
+    diffusion: float | str | None,
+    method: str | None,
+    restarts: int,
+    jobs: int | None,
+    variables: list[str] | None,
+    adjust: list[str],
+    survival: Any,
+    types: dict[str, Any],
+    by: list[str] | None,
+    na_values: list[str] | None,
+    dask: str | None,
+    dask_workers: int | None,
+    dask_memory: str | None,
+    block_rows: int | None,
+    **reading: Any,
+) -> None:
     """Find modules in EXPRESSION and write them as tables to a folder.
 
     EXPRESSION is a table (.tsv, .csv, .parquet; genes in rows), an .h5ad file, a .zarr store, an .npy array
@@ -295,68 +166,117 @@ def fit(expression: str, graph: str | None, gene_sets: str | None, **options: An
     DIR/modules.tsv      genes and samples of each module, with weights
     DIR/summary.tsv      one row per module, with its verdict and diagnostics
     DIR/samples.tsv      score and group (up, down) of each sample in each module
-    DIR/verdicts.tsv     verdict on each module, with its reasons
-    DIR/studies.tsv      strength of each module in each study (with --studies)
-    DIR/edges.tsv        tests for edges inside the modules
-    DIR/gene_sets.tsv    enriched gene sets (with --gene-sets)
-    DIR/associations.tsv labels, numbers, survival (with --sample-info)
-    DIR/alignment.json   how genes and network were matched
-    DIR/auto.json        chosen parameters and reasons (with --auto)
     DIR/report.html      all results as a web page
     DIR/model/           the fitted model: netbic.load("DIR")
     """
-    output = take(OutputOptions, options)
+    from netbic.estimators import CovariateCoding
+    from netbic.io import Run, check_folder, open_dataset, read_gene_sets
+
     inputs = {"expression": expression, "graph": graph, "gene_sets": gene_sets}
-    netbic.storage.check_folder(output.out, resume=output.resume, force=output.force, inputs=options | inputs)
-    sets = None if gene_sets is None else netbic.io.read_gene_sets(gene_sets)
-    comparing, lazy = take(AssociationOptions, options), lazily(options)
-    comparing.check(expression)
-    modelling, reading = take(ModelOptions, options), split_lists(options)
-    modelling.check(has_graph=graph is not None)
-    study = netbic.io.open_dataset(expression, graph, **reading, **lazy)
-    for line in map(in_terms_of_command, study.alignment.lines()):
-        echo(line, output.silent)
-    samples = open_sample_table(comparing, expression, study.names[0], output.silent, modelling.studies)
-    units = None if samples is None else samples.units(study.names[0])
-    inputs |= {} if samples is None else samples.recorded()
-    study = checked(study, scaled=modelling.zscore, silent=output.silent)
-    model, covariates = modelling.estimator(study), _covariates(modelling, samples, study)
-    n_units = study.expression.shape[0] if units is None else int(units.max()) + 1
-    studies = read_studies(modelling.studies, None if samples is None else samples.table, study.names[0])
-    described = [*study_lines(studies), *coded_lines(covariates)]
-    for line in [*described, *_cautions(n_units, modelling.modules, output.verdict, units is not None)]:
-        echo(line, output.silent)
-    settings = modelling.settings() | ({"dask": True} if lazy else {})
-    opened = {"resume": output.resume, "force": output.force}
-    run = netbic.storage.Run.open(
-        output.out, settings, fingerprint(study, covariates, studies), inputs | reading, **opened
-    )
-    shown = (output.verdict, output.report, output.silent)
-    extras = Extras(study, output.out, samples, sets, gene_sets, modelling.seed, modelling.jobs, *shown, units=units)
+    check_folder(out, resume=resume, force=force, inputs=inputs | reading | {"sample_info": sample_info})
+    sets = None if gene_sets is None else read_gene_sets(gene_sets)
+    settings: dict[str, Any] = {
+        **{"modules": modules, "genes": genes, "samples": samples, "smoothness": smoothness, "diffusion": diffusion},
+        **{"method": method, "center": center, "zscore": zscore, "missing": missing, "restarts": restarts},
+        **{"seed": seed, "auto": auto},
+    }
+    _check(settings, graph is not None, studies)
+    tests: dict[str, Any] = {"variables": variables, "adjust": adjust, "types": types, "by": by}
+    tests["survival"] = [tuple(pair) for pair in survival] or None
+    lazy = read_in_blocks(dask, dask_workers, dask_memory, block_rows, auto=auto, missing=missing)
+    dataset = open_dataset(expression, graph, **reading, **lazy)
+    for line in map(in_options, dataset.alignment.lines()):
+        echo(line, quiet)
+    names = dataset.names[0]
+    labels = SampleTable.read(sample_info, expression, names, tests, na_values, silent=quiet, studies=studies)
+    units = None if labels is None else labels.units(names)
+    dataset = check_data(dataset, scaled=zscore, silent=quiet)
+    model = _estimator(dataset, settings, jobs)
+    removed = read_covariates(covariates, None if labels is None else labels.for_covariates(), names, types)
+    study_of = read_studies(studies, None if labels is None else labels.table, names)
+    coding = None if removed is None else CovariateCoding.learn(removed, len(removed), removed.index.to_numpy())[0]
+    n_units = dataset.expression.shape[0] if units is None else int(units.max()) + 1
+    cautions = _cautions(n_units, modules, verdict, units is not None)
+    for line in [*study_lines(study_of), *covariate_lines(coding), *cautions]:
+        echo(line, quiet)
+    given = {"covariates": ",".join(covariates) or None, "studies": studies, "dask": True if lazy else None}
+    settings |= {name: value for name, value in given.items() if value is not None}
+    inputs |= reading | ({} if labels is None else labels.record())
+    run = Run.open(out, settings, _digests(dataset, removed, study_of), inputs, resume=resume, force=force)
+    judging = {"verdict": verdict, "units": units, "seed": seed, "jobs": jobs, "silent": quiet}
     if run is None:
-        lines = list(extras.complete())
+        lines = list(_complete(out, dataset, labels, sets, gene_sets, report, judging))
         done = "the modules are unchanged" if lines else "nothing to do"
-        echo(f"{output.out} is already finished: {done}", output.silent)
+        echo(f"{out} is already finished: {done}", quiet)
     else:
-        lines = _find_modules(run, model, modelling, extras, {"covariates": covariates, "studies": studies})
-    for line in lines:
-        echo(line, output.silent)
-    _summarise(output)
+        click.get_current_context().with_resource(run)
+        mark_resumable()
+        fitted = {"covariates": removed, "studies": study_of}
+        lines = _fit(run, model, dataset, labels, sets, report, judging, fitted, modules if auto else None)
+    for line in lines if quiet else [*lines, *summary_lines(out)]:
+        echo(line, quiet)
 
 
-def _covariates(modelling: ModelOptions, samples: SampleTable | None, study: Dataset) -> pd.DataFrame | None:
-    """The covariates that were asked for."""
-    names = covariate_names(modelling.covariates)
-    if not names or samples is None:
-        return read_covariates(names, None, study.names[0], {})
-    return read_covariates(names, samples.for_covariates(), study.names[0], samples.keywords["types"])
+def _check(settings: dict[str, Any], has_graph: bool, studies: str | None) -> None:
+    """Refuse options that cannot be combined, before anything is read."""
+    from netbic.methods import METHODS
+
+    smoothness, diffusion, auto, method = (settings[name] for name in ("smoothness", "diffusion", "auto", "method"))
+    for option, value in (("smoothness", smoothness), ("diffusion", diffusion)):
+        if value is not None and (value or option == "diffusion") and not has_graph:
+            raise click.UsageError(f"--{option} needs a network: use --graph")
+    if diffusion is not None and (auto or method is not None):
+        raise click.UsageError("--diffusion cannot be combined with --auto (which tries it) or --method")
+    if auto and (method is not None or smoothness is not None):
+        raise click.UsageError(
+            "--auto chooses the smoothness, for netbic's own method only: omit --smoothness and --method"
+        )
+    if auto and studies is not None:
+        raise click.UsageError("--auto cannot be combined with --studies: omit one of them")
+    if method is not None and method not in METHODS:
+        raise click.UsageError(f"unknown --method {method}: choose one of {', '.join(METHODS)}")
+    if method is not None and METHODS[method].uses_graph and has_graph and smoothness is None:
+        raise click.UsageError(f"--method {method} needs --smoothness, the paper's sigma (0.4 in its applications)")
 
 
-def _cautions(n_samples: int, n_modules: int, verdict: bool, grouped: bool = False) -> Iterator[str]:
+def _estimator(dataset: Dataset, settings: dict[str, Any], jobs: int | None) -> SparseGraphSVD:
+    """The estimator that the options describe."""
+    import netbic
+    from netbic.methods import usual_settings, usual_sizes
+
+    method, restarts, shape = settings["method"], settings["restarts"], dataset.expression.shape
+    for option, available in zip(("samples", "genes"), shape, strict=True):
+        if (asked := settings[option] or 0) > available:
+            raise click.UsageError(
+                f"--{option} {asked:,} but the data have {available:,} {option}: choose 1 to {available:,}"
+            )
+    parameters: dict[str, Any] = {
+        **{"column_graph": dataset.graph, "n_init": restarts, "random_state": settings["seed"]},
+        "n_jobs": -1 if jobs is None and restarts > 1 else jobs,
+        **preprocessing(dataset, settings["center"], settings["zscore"], settings["missing"]),
+    }
+    chooses_sizes = method is None or method in ("ALSVD", "SCADSVD")
+    usual = (None, None) if chooses_sizes else usual_sizes(*shape)
+    for name, given, default in zip(("n_rows", "n_columns"), ("samples", "genes"), usual, strict=True):
+        if (size := settings[given] or default) is not None:
+            parameters[name] = size
+    modules, smoothness = settings["modules"], settings["smoothness"]
+    if method is not None:
+        return netbic.method(method, modules, column_sigma=smoothness or 0.0, **parameters)
+    parameters |= {"column_smoothness": smoothness, "diffusion": settings["diffusion"]}
+    model = netbic.SparseGraphSVD(modules, **parameters)
+    if not settings["auto"] and settings["genes"] is None:
+        model.set_params(**usual_settings(shape, model))
+    return model
+
+
+def _cautions(n_samples: int, n_modules: int, verdict: bool, grouped: bool) -> Iterator[str]:
     """What to know before the search: too few samples to judge modules, or as many modules as noise may contain."""
+    from netbic.selection import FEWEST_SAMPLES
+
     what = "groups of samples" if grouped else "samples"
-    if verdict and n_samples < (fewest := netbic.selection.FEWEST_SAMPLES):
-        yield f"fewer than {fewest} {what} ({n_samples}): modules cannot be judged, any of them may be noise"
+    if verdict and n_samples < FEWEST_SAMPLES:
+        yield f"fewer than {FEWEST_SAMPLES} {what} ({n_samples}): modules cannot be judged, any of them may be noise"
     if _MANY * n_modules > n_samples:
         yield (
             f"up to {counted(n_modules, 'module')} in {n_samples:,} {what}: with more than a third as many modules as "
@@ -364,83 +284,373 @@ def _cautions(n_samples: int, n_modules: int, verdict: bool, grouped: bool = Fal
         )
 
 
-def _find_modules(
-    run: Run, model: SparseGraphSVD, modelling: ModelOptions, extras: Extras, given: dict[str, Any]
+def _digests(dataset: Dataset, covariates: pd.DataFrame | None, studies: pd.Series[Any] | None) -> dict[str, str]:
+    """Digests of the data of a fit."""
+    from netbic.io import digest
+
+    columns = [] if covariates is None else [covariates[name] for name in covariates]
+    given = {"covariates": columns, "studies": [] if studies is None else [studies]}
+    return dataset.fingerprint() | {
+        name: digest(*(column.astype(str).to_numpy(dtype=object) for column in each))
+        for name, each in given.items()
+        if each
+    }
+
+
+def _fit(
+    run: Run,
+    model: SparseGraphSVD,
+    dataset: Dataset,
+    labels: SampleTable | None,
+    sets: GeneSets | None,
+    report: bool,
+    judging: dict[str, Any],
+    fitted: dict[str, Any],
+    most: int | None,
 ) -> list[str]:
-    """Fit the model, write everything, and return lines about what was written."""
-    click.get_current_context().with_resource(run)
-    mark_resumable()
-    study, silent, lines = extras.study, extras.silent, list[str]()
+    """Fit the model (`most`: with settings chosen by the data), write everything, and return lines about it."""
+    from netbic.files import scratch_folder
+    from netbic.storage import write_results
+
+    out, silent, lines = run.folder, judging["silent"], list[str]()
     if run.known:
         echo(f"continuing after {counted(len(run.known), 'module')}", silent)
-    with Progress(STAGES, silent) as progress:
-        if modelling.auto:
-            for reason in _choose(model, study, run, modelling, progress.update, given["covariates"]):
+    with Progress(_STAGES, silent) as progress:
+        if most is not None:
+            for reason in _choose(model, dataset, run, most, judging, fitted["covariates"], progress):
                 echo(reason, silent)
         progress.update("modules", len(run.known), model.n_components)
         with run, warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            for number, module in enumerate(model.iter_fit(study.X, run.known, study.names, **given), len(run.known)):
+            found = model.iter_fit(dataset.X, run.known, dataset.names, **fitted)
+            for number, module in enumerate(found, len(run.known)):
                 run.keep(number, module)
                 progress.update("modules", number + 1, model.n_components)
-            with netbic.files.scratch_folder(run.folder) as staged:
-                columns = extras.write(model, staged, lines, progress)
-                netbic.storage.write_results(staged, model, study.alignment.to_dict(), columns)
-                texts = study.alignment.warnings() + [str(warning.message) for warning in caught]
-                lines.extend(extras.write_report(model, staged, run.record(texts), progress))
-                texts = study.alignment.warnings() + [str(warning.message) for warning in caught]
+            with scratch_folder(out) as staged:
+                columns = _write_tables(model, dataset, staged, out, labels, sets, judging, progress, lines)
+                write_results(staged, model, dataset.alignment.to_dict(), columns)
+                texts = dataset.alignment.warnings() + [str(warning.message) for warning in caught]
+                lines.extend(_write_report(model, staged, out, run.record(texts), progress) if report else ())
+                texts = dataset.alignment.warnings() + [str(warning.message) for warning in caught]
                 run.finish(staged, texts)
     for warning in caught:
         warnings.warn(warning.message, stacklevel=1)
-    if modelling.diffusion == "cv":
+    if model.diffusion == "cv":
         lines.append(f"diffusion chosen by cross-validation: {model.diffusion_:g}")
     if model.passes_ is not None:  # data that are read block by block: this is what takes time
-        passes = f"{study.expression.passes} for preprocessing, {model.passes_:.1f} for the modules"
+        passes = f"{dataset.expression.passes} for preprocessing, {model.passes_:.1f} for the modules"
         lines.append(f"passes over the data: {passes}")
     return lines
 
 
 def _choose(
     model: SparseGraphSVD,
-    study: Dataset,
+    dataset: Dataset,
     run: Run,
-    modelling: ModelOptions,
-    progress: StageProgress,
+    most: int,
+    judging: dict[str, Any],
     covariates: pd.DataFrame | None,
+    progress: Progress,
 ) -> list[str]:
     """Set the model's parameters from the data; returns the reasons. A resumed run reads them from its checkpoint."""
+    from netbic.io import settings_from, settings_of
+    from netbic.selection import choose_settings
+
     kept = run.chosen
     if kept is None:
-        chosen = netbic.selection.choose_settings(
+        chosen = choose_settings(
             model,
-            study.X,
+            dataset.X,
             covariates=covariates,
-            most=modelling.modules,
-            progress=progress,
-            random_state=modelling.seed,
-            n_jobs=modelling.jobs,
+            most=most,
+            progress=progress.update,
+            random_state=judging["seed"],
+            n_jobs=judging["jobs"],
         )
-        reasons = [in_genes(reason) for reason in chosen.reasons]
+        reasons = [in_own_words(reason) for reason in chosen.reasons]
         if any("stand out" in reason or "stands out" in reason for reason in reasons):
             reasons.append(_STANDING_OUT)
-        kept = {"settings": netbic.storage.settings_of(chosen.settings), "reasons": reasons}
+        kept = {"settings": settings_of(chosen.settings), "reasons": reasons}
         run.keep_chosen(kept)
-    model.set_params(**netbic.storage.settings_from(kept["settings"]))
+    model.set_params(**settings_from(kept["settings"]))
     return list(kept["reasons"])
 
 
-def _size(option: str, asked: int | None, available: int) -> int | None:
-    if asked is not None and asked > available:
-        raise click.UsageError(
-            f"{option} {asked:,} but the data have {available:,} {option[2:]}: choose 1 to {available:,}"
-        )
-    return asked
+@contextmanager
+def _results_are_kept(consequence: str, remedy: str) -> Iterator[None]:
+    """Turn an error into a warning, so that the modules are written; a disk that is full remains an error."""
+    from netbic.errors import one_line
+
+    try:
+        yield
+    except OSError:
+        raise
+    except Exception as problem:
+        warnings.warn(one_line(f"{consequence} ({problem}); all else is written: {remedy}"), stacklevel=2)
 
 
-def _summarise(output: OutputOptions) -> None:
-    """Print what was found."""
-    if output.as_json:
-        click.echo(summary_json(output.out))
-    elif not output.silent:
-        for line in summary_lines(output.out):
-            click.echo(line)
+def _write_tables(
+    model: SparseGraphSVD,
+    dataset: Dataset,
+    folder: Path,
+    out: Path,
+    labels: SampleTable | None,
+    sets: GeneSets | None,
+    judging: dict[str, Any],
+    progress: Progress,
+    lines: list[str],
+) -> pd.DataFrame:
+    """Write tables and heatmaps to a folder whose files end up in `out`; returns columns of the summary.
+
+    A line per table, for the user, is added to `lines`.
+    """
+    from netbic.report import write_heatmaps
+
+    judgement, told = _judge(model, dataset, progress, **judging)
+    lines.extend(told)
+    progress.update("tables", 0, 1)
+    write_heatmaps(folder, model, dataset.X)
+    judgement.write(folder)
+    if labels is not None and model.n_components_:
+        from netbic.association import wide
+
+        again = f"run netbic associate {out} --sample-info {labels.origin}"
+        with _results_are_kept("the modules were not compared with the sample table", again):
+            lines.extend(labels.write(model, folder, out, *wide(judgement.groups.table)))
+    if model.column_graph is not None or sets is not None:
+        lines.extend(_enrich(model, dataset, sets, folder, out, judging["seed"]))
+    return _summary_columns(model, judgement)
+
+
+def _judge(
+    model: SparseGraphSVD,
+    dataset: Dataset,
+    progress: Progress,
+    *,
+    verdict: bool,
+    units: Any,
+    seed: int,
+    jobs: int | None,
+    silent: bool,
+) -> tuple[Judgement, list[str]]:
+    """Groups of samples, and verdicts if they are wanted and the data are in memory; with lines about them."""
+    from netbic.selection import FEWEST_SAMPLES, Judgement, verdicts
+
+    groups = _sample_groups(model, dataset)
+    if not verdict or not model.n_components_:
+        return Judgement(groups, None), []
+    if dataset.expression.is_lazy:
+        return Judgement(groups, None), ["no verdicts: they need the data in memory (without --dask)"]
+    n_samples, n_genes = dataset.expression.shape
+    affordable = _VERDICT_SECONDS / (_SECONDS_PER_ENTRY * n_samples * n_genes * model.n_components_)
+    n_pairs = int(min(max(affordable, _PAIRS[0]), _PAIRS[1]))
+    enough = (n_samples if units is None else units.max() + 1) >= FEWEST_SAMPLES  # if not, this was said before the fit
+    if enough:
+        echo("judging the modules in halves of the samples (--no-verdict skips this) ...", silent)
+        progress.update("pairs", 0, n_pairs)
+    found = verdicts(
+        model,
+        dataset.X,
+        groups=units,
+        n_pairs=n_pairs,
+        progress=lambda done, total: progress.update("pairs", done, total),
+        random_state=seed,
+        n_jobs=jobs,
+    )
+    return Judgement(groups, found), [found.verdict] if enough else []
+
+
+def _sample_groups(model: SparseGraphSVD, dataset: Dataset) -> SampleGroups:
+    """Groups of samples; if samples were selected, these are up or down by the signs of their weights.
+
+    Selected samples have extreme scores, so that groups would be found in noise as well.
+    """
+    import numpy as np
+
+    from netbic.selection import SampleGroups
+
+    found = SampleGroups.find(model, dataset.X, names=list(dataset.names[0]))
+    selected = found.summary["selected"].to_numpy(dtype=bool) & ~model.rows_.all(axis=1)
+    if not selected.any():
+        return found
+    weights, groups = model.left_vectors_.T, found.table["group"].to_numpy(dtype=object).reshape(len(selected), -1)
+    by_sign = np.where(weights > 0, "up", np.where(weights < 0, "down", ""))
+    groups = np.where(selected[:, None], by_sign, groups)
+    summary = found.summary.assign(
+        kind=found.summary["kind"].mask(selected, "selected"),
+        up=(groups == "up").sum(axis=1),
+        down=(groups == "down").sum(axis=1),
+    )
+    return SampleGroups(found.table.assign(group=groups.ravel()), summary)
+
+
+def _summary_columns(model: SparseGraphSVD, judgement: Judgement) -> pd.DataFrame:
+    """Columns of the summary beyond those of the model.
+
+    - `size_chosen`: whether the data determine the number of genes; `size_diagnostic`: why a default was used ("" if
+      the size was chosen by the data or given by the user);
+    - `closest`: the earlier module with the most correlated scores (-1: none), and the `correlation` with its sign.
+    """
+    import pandas as pd
+
+    from netbic.penalties import ChosenByBIC
+
+    n_modules = model.n_components_
+    choices = model.choices_[model.choices_["axis"] == "columns"].set_index("module")
+    default = choices["diagnostic"].where(choices["fallback"].astype(bool), "").reindex(range(n_modules))
+    by_criterion = isinstance(model.column_penalty, ChosenByBIC)
+    sizes = pd.DataFrame({"size_chosen": default.eq("") | by_criterion, "size_diagnostic": default.fillna("")})
+    scores = judgement.groups.table["score"].to_numpy(dtype=float).reshape(max(n_modules, 1), -1)
+    own = pd.DataFrame(scores.T).corr().fillna(0.0).to_numpy()
+    closest = [-1 if not number else int(abs(own[number, :number]).argmax()) for number in range(n_modules)]
+    values = [0.0 if other < 0 else float(own[number, other]) for number, other in enumerate(closest)]
+    return judgement.summary.join([sizes, pd.DataFrame({"closest": closest, "correlation": values})])
+
+
+def _enrich(
+    model: SparseGraphSVD, dataset: Dataset, sets: GeneSets | None, folder: Path, out: Path, seed: int
+) -> Iterator[str]:
+    from netbic.enrichment import write_enrichment
+
+    for line in write_enrichment(model, folder, sets, X=dataset.X, random_state=seed):
+        yield f"{out}/{line}"
+
+
+def _write_report(
+    model: SparseGraphSVD, folder: Path, out: Path, record: dict[str, Any], progress: Progress
+) -> Iterator[str]:
+    """Write the report if its libraries are installed; a fit does not fail without them."""
+    from netbic.report import missing_library, write_report
+
+    progress.update("report", 0, 1)
+    if missing := missing_library():
+        install = f'pip install "netbic[report]", then netbic report {out}'
+        yield f"no report was written: it needs {missing}. Run {install}"
+        return
+    with _results_are_kept("no report was written", f"run netbic report {out}"):
+        page = write_report(folder, model=model, record=record)
+        yield f"{out}/{page.name}: the report, to open in a browser"
+
+
+def _complete(
+    out: Path,
+    dataset: Dataset,
+    labels: SampleTable | None,
+    sets: GeneSets | None,
+    gene_sets: str | None,
+    report: bool,
+    judging: dict[str, Any],
+) -> Iterator[str]:
+    """Add to a finished fit what is asked for now and was not then: verdicts, gene sets, associations, a report."""
+    from netbic import io
+    from netbic.storage import load_modules, summary_with
+
+    def has(name: str) -> bool:
+        return (out / name).is_file()
+
+    def record(inputs: dict[str, Any]) -> None:  # run.json lists new files already
+        known = io.finished_record(out) or {}
+        io.write_json(out / "run.json", known | {"inputs": known.get("inputs", {}) | inputs})
+
+    model, inputs = load_modules(out), (io.finished_record(out) or {}).get("inputs", {})
+    found = bool(model.n_components_)
+    judge = found and judging["verdict"] and not has("verdicts.tsv") and not dataset.expression.is_lazy
+    enrich = found and sets is not None and not (has("gene_sets.tsv") and inputs.get("gene_sets") == gene_sets)
+    asked = {} if labels is None else labels.record()
+    associate = found and labels is not None and not (has("associations.tsv") and asked.items() <= inputs.items())
+    if not (judge or enrich or associate) and (not report or has("report.html")):
+        return
+    with io.locked(out), Progress(_STAGES, judging["silent"]) as progress:
+        if not has("heatmaps.npz"):
+            from netbic.report import write_heatmaps
+
+            write_heatmaps(out, model, dataset.X)
+        if judge:
+            judgement, lines = _judge(model, dataset, progress, **judging)
+            judgement.write(out, summary_with(model, _summary_columns(model, judgement)))
+            yield from lines
+        progress.update("tables", 0, 1)
+        if enrich:
+            yield from _enrich(model, dataset, sets, out, out, judging["seed"])
+            record({"gene_sets": gene_sets})
+        if associate and labels is not None:
+            from netbic.association import stored_scores
+
+            yield from labels.write(model, out, out, *stored_scores(out))
+            record(asked)
+        if report:
+            yield from _write_report(model, out, out, io.finished_record(out) or {}, progress)
+    if not report:
+        echo_report_is_older(out, judging["silent"])
+
+
+def summary_lines(out: Path) -> Iterator[str]:
+    """The modules in a folder in words: a line per module, and which sizes are defaults."""
+    from netbic.enrichment import naming_sets
+    from netbic.io import read_table
+
+    table = read_table(out / "summary.tsv")
+    names = [""] * len(table)  # of the gene sets that modules are called after, as in the report
+    if (out / "gene_sets.tsv").is_file():
+        names = naming_sets(*(read_table(out / name) for name in ("modules.tsv", "gene_sets.tsv")))
+    variance = table["explained_variance_ratio"].sum()
+    found = "1 module explains" if len(table) == 1 else f"{len(table)} modules explain"
+    yield f"{found} {variance:.1%} of the variance. Tables: {out}/modules.tsv, {out}/summary.tsv"
+    for row, name in zip(table.head(_LISTED_MODULES).to_dict("records"), names, strict=False):
+        yield f"  module {row['module'] + 1}{f' ({name})' * bool(name)}: {_described(row)}"
+    if len(table) > _LISTED_MODULES:
+        yield f"  and {len(table) - _LISTED_MODULES} more (see {out}/summary.tsv)"
+    if "sample_kind" in table and table["sample_kind"].eq("gradient").any():
+        yield f"gradient: the samples form no groups; use their scores ({out}/samples.tsv)"
+    yield from _default_sizes(table)
+
+
+def _described(row: dict[Any, Any]) -> str:
+    """A module in one line: verdict, genes and samples.
+
+    Examples
+    --------
+    >>> row = {"verdict": "strong", "n_genes": 200, "top_genes": "ESR1, GATA3", "n_samples": 592}
+    >>> _described(row | {"sample_kind": "groups", "n_up": 40, "n_down": 229})
+    'strong, 200 genes (ESR1, GATA3, ...), up in 40, down in 229 of 592 samples'
+    >>> _described(row | {"sample_kind": "gradient", "studies": "shared by 3 of 3 studies"})
+    'strong, 200 genes (ESR1, GATA3, ...), gradient, shared by 3 of 3 studies'
+    """
+    judged = isinstance(row.get("verdict"), str) and not row["verdict"].startswith("too few")  # said for all at once
+    verdict = f"{row['verdict']}, " if judged else ""
+    more = ", ..." if row["n_genes"] > len(row["top_genes"].split(", ")) else ""
+    kind, up, down = row.get("sample_kind"), row.get("n_up", 0), row.get("n_down", 0)
+    samples = "gradient" if kind == "gradient" else counted(row["n_samples"], "sample")
+    if kind == "selected":
+        samples += f" selected ({up:,} up, {down:,} down)"
+    if kind == "groups":
+        parts = [f"{side} in {number:,}" for side, number in (("up", up), ("down", down)) if number]
+        samples = f"{', '.join(parts)} of {row['n_samples']:,} samples"
+    is_doubtful = row.get("verdict") == "doubtful"  # where noise lives would mean nothing
+    where = f", {row['studies']}" if isinstance(row.get("studies"), str) and not is_doubtful else ""
+    return f"{verdict}{counted(row['n_genes'], 'gene')} ({row['top_genes']}{more}), {samples}{where}"
+
+
+def _default_sizes(table: pd.DataFrame) -> Iterator[str]:
+    """Which modules have the default size, and why; a line per reason.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"module": [0, 1], "n_genes": 200, "size_diagnostic": ["dense", "dense"]})
+    >>> print(*_default_sizes(table))
+    sizes: the data do not show where modules 1, 2 end (most genes follow them to some degree), so the default of 200
+    genes was used
+    """
+    from netbic.penalties import DIAGNOSTICS
+
+    known = table[table["size_diagnostic"].fillna("") != ""]
+    for reason, own in known.groupby("size_diagnostic", sort=False):
+        numbers = [str(number + 1) for number in own["module"]]
+        more = f" and {len(numbers) - _LISTED_NUMBERS} more" if len(numbers) > _LISTED_NUMBERS else ""
+        text, which = DIAGNOSTICS[str(reason)].format(axis="gene"), f"module {numbers[0]} ends"
+        if len(numbers) > 1:
+            which = f"modules {', '.join(numbers[:_LISTED_NUMBERS])}{more} end"
+            text = text.replace(" it", " them")
+        default = f"so the default of {counted(int(own['n_genes'].iloc[0]), 'gene')} was used"
+        yield f"sizes: the data do not show where {which} ({text}), {default}"

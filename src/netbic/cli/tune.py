@@ -2,131 +2,48 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-import netbic
-from netbic.cli.associate import types_option
-from netbic.cli.checks import checked
 from netbic.cli.cluster import client_of
-from netbic.cli.command import (
-    NETWORK,
-    PREPROCESSING,
-    READING,
-    Command,
+from netbic.cli.command import Command, Progress, echo, in_options, in_own_words
+from netbic.cli.data import check_data
+from netbic.cli.options import (
+    CENTERS,
     File,
     Jobs,
-    echo,
-    in_terms_of_command,
-    preprocesses_data,
-    preprocessing,
-    reads_a_study,
-    split_lists,
-    take,
+    Numbers,
+    covariates_option,
+    graph_option,
+    options,
+    out_option,
+    quiet_option,
+    reads_dataset,
+    sample_info_option,
+    scales_data,
+    seed_option,
+    types_option,
 )
-from netbic.cli.covariates import CovariateOptions, covariate_lines, covariates_option
-from netbic.cli.progress import Progress
-from netbic.cli.wording import OPTIONS, in_genes
+from netbic.cli.samples import covariate_lines, read_covariates, sample_table_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from netbic.estimators import SparseGraphSVD
-    from netbic.io import Dataset
-    from netbic.selection import Tuning
-
 _RECORD = "tuning.json"
+_AGAIN = "run the same command again to continue"
 
 
-class Numbers(click.ParamType):  # type: ignore[type-arg]
-    """Numbers separated by commas."""
-
-    name = "numbers"
-
-    def __init__(self, kind: type[int] | type[float], least: float) -> None:
-        self._kind, self._least = kind, least
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> list[float]:
-        """A list of numbers."""
-        try:
-            numbers = [self._kind(word) for word in value.split(",")]
-        except ValueError:
-            self.fail(f"{value!r} is not a list of numbers: use e.g. 50,100,200", param, ctx)
-        if any(not self._least <= number < float("inf") for number in numbers):
-            self.fail(f"{value!r}: expected numbers of at least {self._least:g}", param, ctx)
-        return numbers
-
-
-class TuneCommand(Command):
-    """A command that continues by itself when it is run again."""
-
-    resume_hint = restart_hint = "run the same command again to continue"
-    groups: ClassVar[dict[str, str]] = {
-        "Main options": "graph out modules genes samples smoothness folds best resume force",
-        "Sample table": "sample_info covariates types",
-        "Reading the expression data": READING,
-        "Reading the network": NETWORK,
-        "Preprocessing": PREPROCESSING,
-    }
-    unchanged_hint = "finished fits are kept: run the same command again to continue"
-
-
-@dataclass(frozen=True)
-class TuningOptions:
-    """Which models are compared, and how."""
-
-    modules: int
-    genes: list[int] | None
-    samples: list[int] | None
-    smoothness: list[float] | None
-    folds: int
-    best: bool
-    center: str
-    zscore: bool
-    missing: str
-    jobs: int | None
-    dask: str | None
-    seed: int
-
-    def model(self, study: Dataset) -> SparseGraphSVD:
-        """The model whose parameters are varied."""
-        if self.smoothness and study.graph is None:
-            raise click.UsageError("--smoothness needs a network: use --graph")
-        parameters = preprocessing(study, self.center, self.zscore, self.missing)
-        return netbic.SparseGraphSVD(self.modules, column_graph=study.graph, random_state=self.seed, **parameters)
-
-    def grid(self, model: SparseGraphSVD, shape: tuple[int, int]) -> dict[str, list[Any]]:
-        """The values of each parameter: those given, defaults otherwise."""
-        given = {"n_columns": self.genes, "n_rows": self.samples, "column_smoothness": self.smoothness}
-        default = netbic.selection.default_grid(model, shape)
-        return default | {name: values for name, values in given.items() if values is not None}
-
-    def parameters(self) -> dict[str, Any]:
-        """Parameters of `selection.tune`."""
-        return {
-            "n_folds": self.folds,
-            "n_jobs": "dask" if self.dask else self.jobs,
-            "rule": "best" if self.best else "one_se",
-            "random_state": self.seed,
-        }
-
-
-@click.command(cls=TuneCommand)
-@click.argument("expression", type=File)
-@click.option("--graph", type=File, help="Network file, as for netbic fit.")
-@click.option(
-    "--sample-info",
-    type=File,
-    show_default="obs of an .h5ad file",
-    help="Table with a row for each sample, for --covariates.",
+@click.command(
+    cls=Command,
+    resume_hint=_AGAIN,
+    restart_hint=_AGAIN,
+    unchanged_hint=f"finished fits are kept: {_AGAIN}",
 )
-@covariates_option
-@types_option
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for the results.")
+@click.argument("expression", type=File)
+@graph_option
+@out_option
 @click.option("--modules", default=10, type=click.IntRange(1), help="Number of modules per fit.")
 @click.option(
     "--genes",
@@ -136,11 +53,7 @@ class TuningOptions:
     help="Numbers of genes to try.",
 )
 @click.option(
-    "--samples",
-    type=Numbers(int, 1),
-    metavar="N,...",
-    show_default="all samples are kept",
-    help="Numbers of samples to try.",
+    "--samples", type=Numbers(int, 1), metavar="N,...", show_default="all are kept", help="Numbers of samples to try."
 )
 @click.option(
     "--smoothness",
@@ -151,21 +64,41 @@ class TuningOptions:
 )
 @click.option("--folds", default=5, type=click.IntRange(2), help="Number of cross-validation folds.")
 @click.option("--best", is_flag=True, help="Choose the best setting instead of the simplest within one standard error.")
-@preprocesses_data
-@click.option(
-    "--jobs", type=Jobs(), show_default="all cores", help="Number of processes; it does not affect the result."
-)
-@click.option(
-    "--dask", metavar="local|ADDRESS", help="Run the fits on a Dask cluster: on this machine (local) or tcp://..."
-)
-@click.option("--seed", default=0, type=click.IntRange(0), help="Random seed for the folds.")
-@reads_a_study
-@click.option("--resume", is_flag=True, help="Continue an interrupted tuning (this is also the default).")
+@sample_info_option
+@covariates_option
+@scales_data
+@seed_option
+@click.option("--jobs", type=Jobs(), show_default="all cores", help="Number of processes.")
 @click.option("--force", is_flag=True, help="Replace the results of an earlier tuning in the folder.")
-@click.option("--quiet", is_flag=True, help="Print only errors.")
-@click.option("--json", "as_json", is_flag=True, help="Print only the result, as JSON.")
+@quiet_option
+@options(types_option, section="Sample table")
+@reads_dataset
+@options(
+    click.option("--dask", metavar="local|ADDRESS", help="Run the fits on a Dask cluster: local or tcp://..."),
+    section="Other options",
+)
 def tune(
-    expression: str, graph: str | None, out: Path, resume: bool, force: bool, quiet: bool, as_json: bool, **options: Any
+    expression: str,
+    graph: str | None,
+    out: Path,
+    modules: int,
+    genes: list[int] | None,
+    samples: list[int] | None,
+    smoothness: list[float] | None,
+    folds: int,
+    best: bool,
+    sample_info: str | None,
+    covariates: list[str],
+    types: dict[str, Any],
+    center: str,
+    zscore: bool,
+    missing: str,
+    seed: int,
+    jobs: int | None,
+    dask: str | None,
+    force: bool,
+    quiet: bool,
+    **reading: Any,
 ) -> None:
     """Choose sizes and smoothness for EXPRESSION by cross-validation: by how well modules explain held-out data.
 
@@ -175,87 +108,128 @@ def tune(
 
     After an interruption, run the same command again to continue.
     """
-    inputs = options | {"expression": expression, "graph": graph}
-    _check_folder(out, force, {role: inputs.get(name) for name, role in netbic.files.INPUT_LABELS.items()})
-    asked, removed, silent = take(TuningOptions, options), take(CovariateOptions, options), quiet or as_json
-    removed.check()
-    if asked.dask is not None and asked.jobs is not None:
+    import netbic
+    from netbic import files
+    from netbic.io import open_dataset, settings_of
+    from netbic.selection import default_grid
+    from netbic.storage import TUNING_PIECES
+
+    inputs = reading | {"expression": expression, "graph": graph, "sample_info": sample_info}
+    _check_folder(out, force, {role: inputs.get(name) for name, role in files.INPUT_LABELS.items()})
+    if sample_info is not None and not covariates:
+        raise click.UsageError("--sample-info is used for covariates only: add --covariates, or omit it")
+    if dask is not None and jobs is not None:
         raise click.UsageError(
             "--jobs (processes on this machine) and --dask (a cluster) cannot be combined: use one of them"
         )
-    study = netbic.io.open_dataset(expression, graph, **split_lists(options))
-    for line in map(in_terms_of_command, study.alignment.lines()):
-        echo(line, silent)
-    covariates = removed.read(expression, study.names[0], silent)
-    study = checked(study, scaled=asked.zscore, silent=silent)
+    if smoothness and graph is None:
+        raise click.UsageError("--smoothness needs a network: use --graph")
+    dataset = open_dataset(expression, graph, **reading)
+    for line in map(in_options, dataset.alignment.lines()):
+        echo(line, quiet)
+    removed = _covariates(covariates, sample_table_of(sample_info, expression), dataset.names[0], types, quiet)
+    dataset = check_data(dataset, scaled=zscore, silent=quiet)
+    model = netbic.SparseGraphSVD(
+        modules, column_graph=dataset.graph, random_state=seed, **preprocessing(dataset, center, zscore, missing)
+    )
+    given = {"n_columns": genes, "n_rows": samples, "column_smoothness": smoothness}
+    grid = default_grid(model, dataset.expression.shape)
+    grid |= {name: values for name, values in given.items() if values is not None}
+    how = {"n_folds": folds, "rule": "best" if best else "one_se", "n_jobs": "dask" if dask else jobs}
+    pieces = out / TUNING_PIECES
     out.mkdir(parents=True, exist_ok=True)
-    with netbic.io.locked(out):
+    with files.locked(out):
         if force:
-            netbic.files.remove_folder(out / netbic.storage.TUNING_PIECES)
-        tuning = _tuned(study, out / netbic.storage.TUNING_PIECES, asked, covariates, silent)
-        found = {"best_params": netbic.storage.settings_of(tuning.best_params_), "verdict": tuning.verdict}
-        with netbic.files.scratch_folder(out) as staged:
-            netbic.io.write_table(staged / "tuning.tsv", tuning.table)
-            netbic.files.commit_files(staged, out, _RECORD, found)
-        netbic.files.remove_folder(out / netbic.storage.TUNING_PIECES)
-    if as_json:
-        click.echo(json.dumps(found, indent=1))
-    for line in _conclusion(tuning, asked.modules, removed.covariates, out):
+            files.remove_folder(pieces)
+        with client_of(dask), Progress({"fits": "fitting settings to folds"}, quiet) as progress:
+            tuning = _tune(
+                model,
+                dataset.X,
+                grid,
+                covariates=removed,
+                checkpoint=pieces,
+                progress=lambda done, total: progress.update("fits", done, total),
+                random_state=seed,
+                **how,
+            )
+        found = {"best_params": settings_of(tuning.best_params_), "verdict": tuning.verdict}
+        with files.scratch_folder(out) as staged:
+            files.write_table(staged / "tuning.tsv", tuning.table)
+            files.commit_files(staged, out, _RECORD, found)
+        files.remove_folder(pieces)
+    for line in covariate_lines(tuning.best_estimator_.covariate_coding_):
+        echo(line, quiet)
+    echo(in_own_words(tuning.verdict), quiet)
+    echo(f"all settings: {out}/tuning.tsv", quiet)
+    sizes = "with sizes of your choice, or with --auto"
+    if not tuning.unidentified:
+        chosen = " ".join(f"`{name}={value:g}`" for name, value in tuning.best_params_.items() if name in given)
+        sizes = f"--modules {modules} {in_options(chosen)}"
+    if covariates:
+        sizes = f"--covariates {','.join(covariates)} {sizes}"
+    echo(f"next: netbic fit ... {sizes}", quiet)
+
+
+def preprocessing(dataset: Any, center: str, zscore: bool, missing: str) -> dict[str, Any]:
+    """Parameters of SparseGraphSVD; an error if there are missing entries and nothing is said about them."""
+    if missing == "error" and (missing_text := dataset.expression.missing_entries()):
+        raise click.ClickException(
+            f"{missing_text}: use --missing ignore or --missing impute, or fill the missing entries"
+        )
+    return {"center": CENTERS[center], "scale": zscore, "missing": missing}
+
+
+def _covariates(
+    names: list[str], path: str | None, samples: Any, types: dict[str, Any], silent: bool
+) -> pd.DataFrame | None:
+    """The covariates of the samples; how the sample table was matched is printed."""
+    if not names or path is None:
+        return read_covariates(names, None, samples, {})
+    import pandas as pd
+
+    from netbic.association import match_samples, read_variables
+    from netbic.io import read_sample_info
+
+    match = match_samples(pd.Index(samples), read_sample_info(path, na_values=()))
+    for line in match.lines():
         echo(line, silent)
+    if types:
+        read_variables(match.table, variables=types, types=types)  # an error if one is wrong
+    return read_covariates(names, match.table, samples, types)
 
 
 def _check_folder(out: Path, force: bool, inputs: dict[str, Any]) -> None:
     """Refuse finished results, unless they are to be replaced, and files that netbic did not write."""
+    from netbic import files
+    from netbic.storage import TUNING_PIECES
+
     if out.exists() and not out.is_dir():
         raise click.UsageError(f"{out} is a file: give a folder for the results")
-    netbic.files.check_writable(out, ["tuning.tsv", _RECORD], inputs)
-    record = netbic.files.read_record(out, _RECORD)
-    if not force and record is not None:
-        _remove_leftovers(out)
+    files.check_writable(out, ["tuning.tsv", _RECORD], inputs)
+    if not force and files.read_record(out, _RECORD) is not None:
+        if any(path.name.startswith(".netbic-") for path in out.iterdir()):  # killed after its last file was written
+            with files.locked(out):
+                files.remove_folder(out / TUNING_PIECES)
         raise click.UsageError(
             f"{out} already contains a finished tuning: choose another folder, or use --force to replace it"
         )
 
 
-def _remove_leftovers(out: Path) -> None:
-    """Remove what remains if a tuning was killed after its last file was written."""
-    if any(path.name.startswith(".netbic-") for path in out.iterdir()):
-        with netbic.io.locked(out):
-            netbic.files.remove_folder(out / netbic.storage.TUNING_PIECES)
-
-
-def _tuned(
-    study: Dataset, checkpoint: Path, asked: TuningOptions, covariates: pd.DataFrame | None, silent: bool
-) -> Tuning:
+def _tune(*given: Any, **options: Any) -> Any:
+    """`netbic.selection.tune`, with errors in the words of the command."""
+    from netbic.errors import InputError
     from netbic.operators import ClusterError
+    from netbic.selection import tune
+    from netbic.storage import CheckpointMismatch
 
-    model = asked.model(study)
-    grid = asked.grid(model, study.expression.shape)
-    parameters = asked.parameters() | {"checkpoint": checkpoint, "covariates": covariates}
     try:
-        with client_of(asked.dask), Progress({"fits": "fitting settings to folds"}, silent) as progress:
-            return netbic.selection.tune(
-                model, study.X, grid, progress=lambda done, total: progress.update("fits", done, total), **parameters
-            )
-    except netbic.storage.CheckpointMismatch as problem:
+        return tune(*given, **options)
+    except CheckpointMismatch as problem:
         remedy = "use the same options, choose another folder, or use --force to start again"
-        raise click.ClickException(in_genes(f"{problem.problem}: {remedy}")) from None
-    except netbic.InputError:
+        raise click.ClickException(in_own_words(f"{problem.problem}: {remedy}")) from None
+    except InputError:
         raise
     except ValueError as problem:
-        raise click.ClickException(in_genes(str(problem))) from None
+        raise click.ClickException(in_own_words(str(problem))) from None
     except ClusterError as problem:
-        raise click.ClickException(f"{problem} ({TuneCommand.resume_hint})") from None
-
-
-def _conclusion(tuning: Tuning, n_modules: int, covariates: str | None, out: Path) -> list[str]:
-    """How covariates were used, the verdict, where the table is, and the command to run next."""
-    sizes = " ".join(f"{OPTIONS[name]} {value:g}" for name, value in tuning.best_params_.items() if name in OPTIONS)
-    chosen = f"--modules {n_modules} {sizes}"
-    if tuning.unidentified:
-        chosen = "with sizes of your choice, or with --auto"
-    if covariates:
-        chosen = f"--covariates {covariates} {chosen}"
-    coding = tuning.best_estimator_.covariate_coding_
-    used = [] if coding is None else covariate_lines(coding)
-    return [*used, in_genes(tuning.verdict), f"all settings: {out}/tuning.tsv", f"next: netbic fit ... {chosen}"]
+        raise click.ClickException(f"{problem} ({_AGAIN})") from None

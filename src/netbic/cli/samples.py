@@ -1,0 +1,375 @@
+"""What is known about the samples (sample tables, covariates, studies); netbic associate and netbic score."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from netbic.cli.command import Command, echo, echo_report_is_older, in_options
+from netbic.cli.options import File, Folder, Output, reads_expression, sample_info_option, tests_samples
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from netbic.association import Associations
+    from netbic.estimators import SparseGraphSVD
+    from netbic.storage import PairModel
+
+_CODES = 10  # up to so many different whole numbers are the codes of groups, unless their type is given
+_LISTED = 5
+_NOTHING = "no column of the sample table can be tested"
+
+
+@dataclass(frozen=True)
+class SampleTable:
+    """A sample table that was matched and checked before a fit.
+
+    Attributes
+    ----------
+    table : DataFrame
+        A row per sample.
+    tests : dict
+        Parameters of `netbic.associate`: `variables`, `adjust`, `survival`, `types`, `by`.
+    origin : str
+        The file.
+    na_values : list of str or None
+        The values of --na.
+    """
+
+    table: pd.DataFrame
+    tests: dict[str, Any]
+    origin: str
+    na_values: list[str] | None
+
+    @classmethod
+    def read(
+        cls,
+        sample_info: str | None,
+        expression: str,
+        samples: Any,
+        tests: dict[str, Any],
+        na_values: list[str] | None,
+        *,
+        silent: bool,
+        studies: str | None = None,
+    ) -> SampleTable | None:
+        """The table that was given, or the obs of the expression file; None if there is neither.
+
+        What is in it and how it was matched is printed. A table that was asked for and cannot be used is an error; obs
+        is then not used. `studies` is the column of studies.
+        """
+        from netbic.association import Averages, match_samples, read_variables, variable_line
+        from netbic.errors import InputError, one_line
+        from netbic.io import read_sample_info
+
+        given = [name for name, value in (*tests.items(), ("na", na_values)) if value]
+        path = sample_table_of(sample_info, expression)
+        if path is None:
+            if given:
+                raise click.UsageError(f"--{given[0]} needs --sample-info")
+            return None
+        try:
+            table = read_sample_info(path, na_values=na_values)
+            match = match_samples(_index(samples), table)
+            asked = {name: value for name, value in tests.items() if name != "by"}
+            own = match.table
+            if tests["by"]:
+                needed = [asked["variables"] or [], asked["adjust"], *(asked["survival"] or [])]
+                own = Averages.of(own, tests["by"], [name for names in needed for name in names]).table
+            variables = read_variables(own, **asked, studies=own.get(studies))
+        except InputError as problem:
+            if sample_info is not None or given:
+                raise
+            if not str(problem).startswith(f"{path}: has n"):  # no obs, or no columns in it: nothing to report
+                echo(f"obs is not used: {problem}", silent)
+            return None
+        described = [variable_line(variable.record()) for variable in variables]
+        for line in [*_missing_lines(table), *match.lines(), *described]:
+            echo(one_line(line), silent)
+        return cls(table, tests, path, na_values)
+
+    def for_covariates(self) -> pd.DataFrame:
+        """The table in which "unknown" is a group of its own, unless --na says that it is missing."""
+        from netbic.io import read_sample_info
+
+        return self.table if self.na_values is not None else read_sample_info(self.origin, na_values=())
+
+    def record(self) -> dict[str, Any]:
+        """The table and the options of the tests, as recorded in run.json."""
+        asked = {"sample_info": self.origin, "na_values": self.na_values, **self.tests}
+        return {name: value for name, value in json.loads(json.dumps(asked)).items() if value is not None}
+
+    def units(self, samples: Any) -> Any:
+        """A label per sample, the same for samples that belong together (--by); None if all are independent.
+
+        Of columns such as donor and condition, those that the tests are adjusted for (the donor) say which samples
+        belong together.
+        """
+        from netbic.association import Averages, match_samples
+
+        if not (by := self.tests["by"]):
+            return None
+        own = [name for name in by if name in self.tests["adjust"]] or by
+        numbers = Averages.of(match_samples(_index(samples), self.table).table, own).numbers.copy()
+        alone = numbers < 0  # a sample without a value belongs to no other one
+        numbers[alone] = numbers.max() + 1 + range(alone.sum())
+        return numbers
+
+    def write(
+        self, model: SparseGraphSVD, folder: Path, out: Path, scores: pd.DataFrame, groups: pd.DataFrame
+    ) -> Iterator[str]:
+        """Test all modules, write the tables to a folder whose files end up in `out`; yield what was found."""
+        from netbic.association import Removed, associate_scores, stored_verdicts
+
+        found = associate_scores(scores, groups, self.table, **self.tests, removed=Removed.of(model))
+        yield from self._write(found, folder, out, stored_verdicts(folder))
+
+    def write_pairs(self, model: PairModel, folder: Path, out: Path) -> Iterator[str]:
+        """The same for the pairs of a model of two tables."""
+        from netbic.association import associate_pairs
+
+        if not model.n_components_:
+            yield "there are no pairs to compare with the sample table"
+            return
+        yield from self._write(associate_pairs(model, self.table, **self.tests), folder, out)
+
+    @staticmethod
+    def _write(found: Associations, folder: Path, out: Path, *verdicts: Any) -> Iterator[str]:
+        from netbic.association import write_associations
+
+        write_associations(found, folder)
+        yield from map(in_options, found.findings(*verdicts))
+        yield _tests_line(found, out)
+
+
+def _index(samples: Any) -> Any:
+    import pandas as pd
+
+    return pd.Index(samples)
+
+
+def sample_table_of(sample_info: str | None, expression: str) -> str | None:
+    """The file with the sample table: the one that was given, or the expression file if it has one (obs of AnnData)."""
+    return sample_info or (expression if expression.lower().rstrip("/").endswith((".h5ad", ".zarr")) else None)
+
+
+def _missing_lines(table: pd.DataFrame) -> Iterator[str]:
+    """Which values of a sample table were taken as missing."""
+    for name, counts in table.attrs.get("taken_as_missing", {}).items():
+        values = ", ".join(f"{value!r} ({number:,} samples)" for value, number in counts.items())
+        yield f"{name}: {values} taken as missing (--na names other values)"
+
+
+def _tests_line(found: Associations, out: Path) -> str:
+    n_variables = found.table["variable"].nunique()
+    tests = f"{len(found.table):,} tests of {n_variables} variable{'s' * (n_variables != 1)}"
+    return f"{'' if n_variables else f'{_NOTHING}; '}{out}/associations.tsv: {tests}"
+
+
+def read_covariates(
+    names: Sequence[str], table: pd.DataFrame | None, samples: Any, types: Mapping[str, Any]
+) -> pd.DataFrame | None:
+    """The covariates of the samples, in their order; None if there are none.
+
+    Whole numbers of which there are few different ones are groups, unless `types` says that they are numbers: groups
+    include a linear effect, numbers do not include any other.
+    """
+    if not names:
+        return None
+    if table is None:
+        raise click.UsageError("--covariates needs a sample table: use --sample-info")
+    import pandas as pd
+
+    from netbic.association import check_known, match_samples
+
+    matched = match_samples(_index(samples), table).table
+    check_known(names, matched.columns, "covariates")
+    return pd.DataFrame({name: _typed(matched[name], types.get(name)) for name in names}, index=_index(samples))
+
+
+def _typed(column: pd.Series[Any], kind: Any) -> Any:
+    """The values of a column as groups or numbers; categories are groups."""
+    import pandas as pd
+    from pandas.api import types
+
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        if kind != "numeric":
+            return column.astype(object).where(column.isna(), column.astype(str)).to_numpy(dtype=object)
+        column = pd.to_numeric(column.astype(object))
+    numeric = types.is_numeric_dtype(column.dtype) and not types.is_bool_dtype(column.dtype)
+    whole = numeric and bool((column.dropna() % 1 == 0).all())
+    few = whole and 2 < column.nunique() <= _CODES
+    if kind == "numeric":
+        return column.astype(float).to_numpy()
+    if (kind is not None or few) and not column.isna().any():
+        return (column.astype("Int64") if whole else column).astype(str).astype("category").to_numpy()
+    return column.astype(float).to_numpy() if numeric else column.to_numpy(dtype=object)
+
+
+def covariate_lines(coding: Any) -> Iterator[str]:
+    """How each covariate was used, by their coding."""
+    for one in () if coding is None else coding.covariates:
+        if one.levels is None:
+            yield f"covariate {one.name}: a number"
+        else:
+            more = f" and {len(one.levels) - _LISTED} more" if len(one.levels) > _LISTED else ""
+            yield f"covariate {one.name}: {len(one.levels)} groups ({', '.join(one.levels[:_LISTED])}{more})"
+
+
+def read_studies(name: str | None, table: pd.DataFrame | None, samples: Any) -> Any:
+    """The study of each sample, a column of the sample table; None if there is one study."""
+    if name is None:
+        return None
+    if table is None:
+        raise click.UsageError("--studies needs a sample table: use --sample-info")
+    import pandas as pd
+
+    from netbic.association import check_known, match_samples
+    from netbic.estimators import study_labels
+
+    matched = match_samples(_index(samples), table).table
+    check_known([name], matched.columns, "studies")
+    study_labels(matched[name], len(matched), matched.index.to_numpy())  # an error if one is missing
+    return pd.Series(matched[name].to_numpy(), index=_index(samples), name=name)
+
+
+def study_lines(studies: Any) -> Iterator[str]:
+    """How many samples each study has."""
+    if studies is not None:
+        counts = studies.astype(str).value_counts().sort_index()
+        more = f" and {len(counts) - _LISTED} more" if len(counts) > _LISTED else ""
+        each = ", ".join(f"{study}: {count:,}" for study, count in counts.iloc[:_LISTED].items())
+        yield f"{len(counts)} studies ({each}{more}), each centred and scaled by itself"
+
+
+@click.command(cls=Command)
+@click.argument("folder", type=Folder)
+@click.option("--sample-info", required=True, type=File, help="Table with a row for each sample, or an .h5ad file.")
+@tests_samples
+def associate(folder: Path, sample_info: str, survival: Any, na_values: list[str] | None, **tests: Any) -> None:
+    """Compare the modules in FOLDER (written by netbic fit) with labels, numbers and survival times of the samples.
+
+    FOLDER may also be one of netbic pairs: then the scores of both tables are compared, and associations.tsv has a row
+    per pair and table instead of module.
+
+    \b
+    FOLDER/associations.tsv   a row per module, variable, level and test
+    FOLDER/sample_info.tsv    the sample table, samples in the order of the fit
+    FOLDER/associations.json  types of the variables, covariates
+    """
+    from netbic import association
+    from netbic.files import check_not_input
+    from netbic.io import locked, read_sample_info
+    from netbic.storage import contains_pairs, load, load_modules
+
+    tests |= {"survival": [tuple(pair) for pair in survival] or None}
+    check_not_input([folder / name for name in association.WRITTEN], {"the sample table": sample_info})
+    table = read_sample_info(sample_info, na_values=na_values)
+    for line in _missing_lines(table):
+        click.echo(line)
+    with locked(folder):
+        if contains_pairs(folder):
+            model = load(folder)
+            if not model.n_components_:
+                raise click.ClickException(f"{folder} contains no pairs: there is nothing to compare")
+            found = association.associate_pairs(model, table, **tests)
+        else:
+            scores, groups = association.stored_scores(folder)
+            removed = association.Removed.of(load_modules(folder))
+            found = association.associate_scores(scores, groups, table, **tests, removed=removed)
+        for line in map(in_options, found.lines(association.stored_verdicts(folder))):
+            click.echo(line)
+        if found.table.empty:
+            raise click.ClickException(f"{_NOTHING} (reasons above), and nothing is written: give other columns")
+        association.write_associations(found, folder)
+    click.echo(_tests_line(found, folder))
+    echo_report_is_older(folder)
+
+
+@click.command(cls=Command)
+@click.argument("folder", type=Folder)
+@click.argument("expression", type=File)
+@click.option("--out", type=Output, show_default="print to the terminal", help="Output table.")
+@click.option("--force", is_flag=True, help="Replace an existing table.")
+@sample_info_option
+@click.option(
+    "--studies",
+    metavar="NAME",
+    show_default="the column of the fit",
+    help="Column of this table with the study of each sample, for modules that were found with --studies.",
+)
+@reads_expression
+def score(
+    folder: Path,
+    expression: str,
+    out: Path | None,
+    force: bool,
+    sample_info: str | None,
+    studies: str | None,
+    **reading: Any,
+) -> None:
+    """Compute scores of the samples in EXPRESSION on the modules in FOLDER (of netbic fit or netbic.save).
+
+    The file is read and preprocessed like the data of the fit, unless options say otherwise. Genes are matched by name.
+    For modules that were found with --covariates or --studies, --sample-info has these columns for the new samples.
+    """
+    from netbic.files import check_output_file, recorded_paths
+    from netbic.io import read_like, scores_by_name, scores_table, write_table
+    from netbic.storage import load_modules
+
+    inputs: dict[str, Any] = {"the samples to score": expression, "the modules": recorded_paths(folder)}
+    inputs["the sample table"] = sample_info
+    if out is not None:
+        check_output_file(out, inputs, force=force)
+    model = load_modules(folder)
+    data = read_like(folder, expression, **{name: value for name, value in reading.items() if value})
+    if model.missing == "error" and (missing_text := data.missing_entries()):
+        raise click.ClickException(f"{missing_text}: fill them, or fit with --missing ignore")
+    known = _about_samples(model, folder, sample_info, studies, expression, data.samples)
+    scores = scores_by_name(model, data.matrix, data.genes, **known)
+    table = scores_table(scores, data.samples)
+    if out is None:
+        click.echo(table.to_csv(sep="\t", index=False), nl=False)
+    else:
+        check_output_file(out, inputs, force=force)  # it may have been created meanwhile
+        write_table(out, table)
+        click.echo(f"{len(table):,} samples x {scores.shape[1]} modules: {out}")
+
+
+def _about_samples(
+    model: SparseGraphSVD, folder: Path, sample_info: str | None, studies: str | None, expression: str, samples: Any
+) -> dict[str, Any]:
+    """The covariates and studies of new samples that a model needs."""
+    from netbic.estimators import covariate_names
+    from netbic.io import finished_record, read_sample_info
+
+    coding = model.covariate_coding_
+    if coding is None:
+        if sample_info is not None or studies is not None:
+            what = "--sample-info" if studies is None else "--studies"
+            raise click.UsageError(f"{what}: the modules were found without covariates, so no table is needed")
+        return {}
+    path, names = sample_table_of(sample_info, expression), covariate_names(model)
+    several = model.study_scaling_ is not None
+    if path is None:
+        found = "in several studies" if several else f"with covariates ({', '.join(names)})"
+        raise click.UsageError(f"the modules were found {found}: give --sample-info")
+    table = read_sample_info(path, na_values=())
+    numeric = {each.name for each in coding.covariates if each.levels is None}
+    if several:  # each covariate is coded in each study
+        numeric = {name.rpartition(" in ")[0] for name in numeric}
+    types = {name: "numeric" if name in numeric else "categorical" for name in names}
+    known = {"covariates": read_covariates(names, table, samples, types)}
+    if several:
+        column = studies or (finished_record(folder) or {}).get("settings", {}).get("studies")
+        if column is None:
+            raise click.UsageError(
+                "the modules were found in several studies: name the column of the sample table, --studies"
+            )
+        known["studies"] = read_studies(str(column), table, samples)
+    return known
