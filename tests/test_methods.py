@@ -10,7 +10,6 @@ from sklearn.base import clone
 import netbic
 from netbic import L0, L1, L1Ball
 from netbic.methods import METHODS
-from support.commands import run_successfully
 
 TOY = netbic.simulate.paper(0.03, random_state=0)
 GRAPHS = {"row_graph": TOY.row_graph, "column_graph": TOY.column_graph, "row_sigma": 0.1, "column_sigma": 0.1}
@@ -121,11 +120,3 @@ def test_sizes_are_fixed_where_they_cannot_be_chosen(parameters):
     cells = anndata.AnnData(study.expression)
     netbic.tl.modules(cells, study.network, 1, **parameters)
     np.testing.assert_allclose(cells.varm["netbic"], fitted.components_.T, atol=1e-9)
-
-
-@pytest.mark.parametrize("term", ["laplacian", "normalized_laplacian"])
-def test_the_command_line_fits_every_graph_term(term, tmp_path):
-    netbic.storage.write_cohort(netbic.simulate.cohort(60, 200, n_modules=1, random_state=0), tmp_path)
-    files = tmp_path / "expression.tsv.gz", "--graph", tmp_path / "network.sif", "--out", tmp_path / "out"
-    run_successfully("fit", *files, "--modules", 1, "--graph-term", term, "--no-verdict", "--no-report")
-    assert netbic.load(tmp_path / "out").n_columns == 40

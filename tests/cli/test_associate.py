@@ -248,7 +248,7 @@ def test_cells_of_a_donor_are_averaged_on_request(cells, tmp_path):
     assert set(table["variable"]) == {"drug"}
     assert set(table["n"]) == {24}
     record = json.loads((tmp_path / "donors" / "run.json").read_text())
-    assert record["inputs"]["by"] == "donor"
+    assert record["inputs"]["by"] == ["donor"]
     assert json.loads((tmp_path / "donors" / "associations.json").read_text())["by"] == ["donor"]
     frame = pd.read_csv(cells / "expression.tsv", sep="\t", index_col=0).T
     donors = pd.read_csv(cells / "cells.tsv", sep="\t", index_col=0)["donor"].to_numpy()
@@ -261,12 +261,12 @@ def test_cells_of_a_donor_are_averaged_on_request(cells, tmp_path):
 
 
 def test_the_averages_of_two_conditions_of_each_donor_keep_donors_together(cells):
-    from netbic.cli.associate import AssociationOptions, SampleTable
+    from netbic.cli.samples import SampleTable
 
     table = netbic.io.read_sample_info(cells / "cells.tsv").assign(condition=["before", "after"] * 120)
     table.iloc[[3, 8], 0] = None
-    asked = AssociationOptions("cells.tsv", None, "donor", (), (), "donor,condition", None)
-    units = SampleTable(table, asked, "cells.tsv").units(table.index)
+    tests = {"adjust": ["donor"], "by": ["donor", "condition"]}
+    units = SampleTable(table, tests, "cells.tsv", None).units(table.index)
     known = table["donor"].notna().to_numpy()
     assert pd.Series(units[known]).groupby(table["donor"][known].to_numpy()).nunique().eq(1).all()
     assert len(set(units)) == 24 + 2

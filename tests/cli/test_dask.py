@@ -1,6 +1,5 @@
 """`netbic fit --dask` writes the same tables as in memory and reports problems of the cluster in one line."""
 
-import json
 import subprocess
 import sys
 
@@ -187,8 +186,3 @@ def test_without_dask_the_pip_command_is_shown():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("1 ")
     assert '--dask needs distributed: pip install "netbic[dask]"' in done.stdout
-
-
-def test_summary_as_json_is_only_json(files, address, tmp_path):
-    done = fit(files, tmp_path / "out", "--dask", address, "--json", "--no-report")
-    assert [module["n_genes"] for module in json.loads(done.stdout)["modules"]] == [60, 60, 60]

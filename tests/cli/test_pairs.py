@@ -9,7 +9,6 @@ import pytest
 import scipy.sparse as sp
 
 import netbic
-from netbic.cli import main
 from netbic.files import PAIR_FILES, recorded_files
 from netbic.io import read_table
 from netbic.storage import FIT_PIECES, Pieces, Task
@@ -119,10 +118,10 @@ def test_a_transposed_table_is_recognised_and_can_be_read(done, tmp_path):
     tables = write_tables(tmp_path, second=both_tables()[1].T)
     shown = failure("pairs", *tables, "--out", tmp_path / "out", *OPTIONS)
     assert "the features of table 2 have the names of samples" in shown
-    assert "exchanged: use --samples-in-rows2" in shown
-    shown = failure("pairs", *tables, "--out", tmp_path / "out", "--samples-in-rows1", "--samples-in-rows2", *OPTIONS)
-    assert "exchanged: leave out --samples-in-rows1" in shown
-    run_successfully("pairs", *tables, "--out", tmp_path / "out", "--samples-in-rows2", *OPTIONS)
+    assert "exchanged: use --samples-in-rows 2" in shown
+    shown = failure("pairs", *tables, "--out", tmp_path / "out", "--samples-in-rows", "both", *OPTIONS)
+    assert "exchanged: leave out --samples-in-rows 1" in shown
+    run_successfully("pairs", *tables, "--out", tmp_path / "out", "--samples-in-rows", 2, *OPTIONS)
     assert contents(tmp_path / "out") == contents(done)
 
 
@@ -162,12 +161,12 @@ def test_raw_counts_are_noticed_with_the_options_of_their_table(tmp_path):
     tables = write_tables(tmp_path, first, counts)
     shown = run("pairs", *tables, "--out", tmp_path / "out", *OPTIONS).output
     assert "warning: table 2: " in shown
-    assert "add --cpm2 --log1p2" in shown
-    shown = run("pairs", *tables, "--out", tmp_path / "out", "--cpm2", "--log1p2", "--force", *OPTIONS).output
+    assert "add --cpm 2 --log1p 2" in shown
+    shown = run("pairs", *tables, "--out", tmp_path / "out", "--cpm", 2, "--log1p", 2, "--force", *OPTIONS).output
     assert "table 2: preprocessed: counts per million" in shown
-    assert "add --cpm2" not in shown
+    assert "add --cpm 2" not in shown
     record = netbic.io.read_json(tmp_path / "out" / "run.json")
-    assert record["inputs"]["log1p2"] is True
+    assert record["inputs"]["log1p"] == "2"
 
 
 def test_networks_are_matched_and_used(tables, tmp_path):
@@ -185,7 +184,7 @@ def test_networks_are_matched_and_used(tables, tmp_path):
     (tmp_path / "network.sif").write_text("a\tbinds\tb\nb\tbinds\tc\n")
     shown = failure(*given, "--force")
     assert "table 1: no feature of the data is in the network" in shown
-    assert "(--id-map1)" in shown
+    assert "(--id-map)" in shown
     assert netbic.load(tmp_path / "out").graphs_["x"].n_edges == len(edges)  # results stay until others replace them
 
 
@@ -350,15 +349,19 @@ def test_commands_about_modules_say_that_these_are_pairs(command, done, tables, 
     assert "contains pairs of two tables (SparseGraphCCA), not modules of one table" in shown
 
 
-def test_the_help_lists_main_options_and_the_readers_of_the_first_table():
-    text = run("pairs", "--help").output
-    for option in ("--graph2", "--features2", "--log1p1", "--top-features1", "--samples-in-rows1", "--relations1"):
-        assert len(re.findall(rf"^  {option}(?![\w-])", text, re.MULTILINE)) == 1, option
-    assert "--log1p2" not in text
+def test_options_for_reading_are_given_for_both_tables_or_for_each(tmp_path):
+    first, second = both_tables()
+    second["note"] = 0.0
+    tables = write_tables(tmp_path, first.assign(remark=1.0), second)
+    given = ("pairs", *tables, "--out", tmp_path / "out", *OPTIONS)
+    shown = run_successfully(*given, "--skip-columns", "remark", "--skip-columns", "note").output
+    assert "samples: 40 in table 1, 40 in table 2" in shown
+    assert "no column 'remark' to skip" in failure(*given, "--force", "--skip-columns", "remark")
+    three = ("--top-features", 9, "--top-features", 8, "--top-features", 7)
+    assert "--top-features is given 3 times, but there are two tables" in failure(*given, "--force", *three)
+
+
+def test_the_help_speaks_of_features():
+    text = run("pairs", "--help-all").output
     assert not re.search(r"\bgenes?\b(?! and lipids)", text)
-    assert {f"{name[:-1]}2" for name in _names(1)} == set(_names(2))
-
-
-def _names(number):
-    names = [str(option.name) for option in main.commands["pairs"].params]
-    return [name for name in names if name.endswith(str(number))]
+    assert not re.search(r"--\w*gene", text)

@@ -98,8 +98,8 @@ def test_few_samples_are_mentioned_before_the_search(data, tmp_path):
 
 
 def test_many_modules_for_the_samples_are_mentioned():
-    assert list(_cautions(516, 172, True)) == []
-    (line,) = _cautions(516, 173, True)
+    assert list(_cautions(516, 172, True, False)) == []
+    (line,) = _cautions(516, 173, True, False)
     assert line.startswith("up to 173 modules in 516 samples")
 
 

@@ -59,7 +59,7 @@ def test_a_tuning_in_a_new_process(files, tmp_path):
 
 
 def test_an_interrupted_tune_command_is_resumed(files, tmp_path, monkeypatch):
-    whole = tune(files, tmp_path / "whole", "--json")
+    whole = tune(files, tmp_path / "whole")
     keep, kept = Pieces.__setitem__, []
 
     def interrupted(self, name, outcome):
@@ -78,8 +78,8 @@ def test_an_interrupted_tune_command_is_resumed(files, tmp_path, monkeypatch):
     assert other_seed.exit_code == 1
     message = "seed differs): use the same options, choose another folder, or use --force to start again"
     assert message in other_seed.output
-    again = tune(files, tmp_path / "cut", "--json", "--resume")
-    assert again.output == whole.output
+    again = tune(files, tmp_path / "cut")
+    assert again.output == whole.output.replace("whole", "cut")
     assert (tmp_path / "cut" / "tuning.tsv").read_bytes() == (tmp_path / "whole" / "tuning.tsv").read_bytes()
 
 
@@ -155,5 +155,5 @@ def test_the_help_states_the_default_grid():
     assert list(grid) == ["n_columns", "column_smoothness"]
     assert options["genes"] == "five values, up to all genes"
     assert (len(grid["n_columns"]), max(grid["n_columns"])) == (5, 3_000)
-    assert options["samples"] == "all samples are kept"
+    assert options["samples"] == "all are kept"
     assert options["smoothness"] == ",".join(f"{value:g}" for value in grid["column_smoothness"])

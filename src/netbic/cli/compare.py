@@ -28,8 +28,7 @@ def compare(folder_a: Path, folder_b: Path, out: Path | None, plot: Path | None,
     samples have the same names, by their scores.
     """
     from netbic.comparison import compare as match
-    from netbic.files import check_output_file, recorded_paths, write_atomic
-    from netbic.io import write_table
+    from netbic.files import check_output_file, recorded_paths, write_atomic, write_table
 
     if out is not None and plot is not None and out.absolute() == plot.absolute():
         raise click.UsageError(f"--out and --plot are the same file, {out}: name two files")
@@ -78,8 +77,8 @@ def replicate(
     """
     from netbic import files
     from netbic.comparison import replicate as look_for
-    from netbic.io import locked, read_like, summary_table, write_table
-    from netbic.storage import load_modules
+    from netbic.files import locked, write_table
+    from netbic.storage import load_modules, read_like, summary_table
 
     def check() -> None:
         """Refuse to replace an input or a file of the user's."""

@@ -120,8 +120,8 @@ def graph(reference: str, out: Path, neighbours: int, absolute: bool, force: boo
     or a 10x folder. The network can be used by netbic fit --graph.
     """
     from netbic.graph import coexpression
-    from netbic.io import open_dataset, write_network
-    from netbic.storage import check_network_file
+    from netbic.io import open_dataset
+    from netbic.storage import check_network_file, write_network
 
     inputs = {"the reference data": reference, "the id map": reading["id_map"]}
     check_network_file(out, inputs, force=force)
@@ -150,8 +150,8 @@ def graph(reference: str, out: Path, neighbours: int, absolute: bool, force: boo
 def simulate(folder: Path, samples: int, genes: int, modules: int, strength: float, seed: int, force: bool) -> None:
     """Write a simulated cohort: expression.tsv.gz, network.sif, labels.tsv and truth.tsv (what was planted)."""
     from netbic.files import recorded_files
-    from netbic.io import write_cohort
     from netbic.simulate import cohort
+    from netbic.storage import write_cohort
 
     if "expression.tsv.gz" in recorded_files(folder) and not force:
         raise click.UsageError(
@@ -180,9 +180,9 @@ def demo(out: Path, samples: int, genes: int, modules: int, seed: int, force: bo
     from rich.console import Console
 
     from netbic.cli.fit import fit
-    from netbic.io import check_folder, write_cohort
     from netbic.report import missing_library
     from netbic.simulate import patients
+    from netbic.storage import check_folder, write_cohort
 
     results = out / "modules"
     if not force and out.is_dir() and any(out.iterdir()):
@@ -214,7 +214,7 @@ def demo(out: Path, samples: int, genes: int, modules: int, seed: int, force: bo
 
 def _answer(cohort: Cohort, folder: Path) -> Iterator[Any]:
     """What was planted and what was found: the verdicts, a table, how to read it, and reasons."""
-    from netbic.io import read_table
+    from netbic.files import read_table
     from netbic.simulate import recovery
     from netbic.storage import load_modules
 

@@ -170,7 +170,8 @@ def fit(
     DIR/model/           the fitted model: netbic.load("DIR")
     """
     from netbic.estimators import CovariateCoding
-    from netbic.io import Run, check_folder, open_dataset, read_gene_sets
+    from netbic.io import open_dataset, read_gene_sets
+    from netbic.storage import Run, check_folder
 
     inputs = {"expression": expression, "graph": graph, "gene_sets": gene_sets}
     check_folder(out, resume=resume, force=force, inputs=inputs | reading | {"sample_info": sample_info})
@@ -353,8 +354,8 @@ def _choose(
     progress: Progress,
 ) -> list[str]:
     """Set the model's parameters from the data; returns the reasons. A resumed run reads them from its checkpoint."""
-    from netbic.io import settings_from, settings_of
     from netbic.selection import choose_settings
+    from netbic.storage import settings_from, settings_of
 
     kept = run.chosen
     if kept is None:
@@ -542,17 +543,17 @@ def _complete(
     judging: dict[str, Any],
 ) -> Iterator[str]:
     """Add to a finished fit what is asked for now and was not then: verdicts, gene sets, associations, a report."""
-    from netbic import io
-    from netbic.storage import load_modules, summary_with
+    from netbic import files
+    from netbic.storage import load_modules, summary_table
 
     def has(name: str) -> bool:
         return (out / name).is_file()
 
     def record(inputs: dict[str, Any]) -> None:  # run.json lists new files already
-        known = io.finished_record(out) or {}
-        io.write_json(out / "run.json", known | {"inputs": known.get("inputs", {}) | inputs})
+        known = files.finished_record(out) or {}
+        files.write_json(out / "run.json", known | {"inputs": known.get("inputs", {}) | inputs})
 
-    model, inputs = load_modules(out), (io.finished_record(out) or {}).get("inputs", {})
+    model, inputs = load_modules(out), (files.finished_record(out) or {}).get("inputs", {})
     found = bool(model.n_components_)
     judge = found and judging["verdict"] and not has("verdicts.tsv") and not dataset.expression.is_lazy
     enrich = found and sets is not None and not (has("gene_sets.tsv") and inputs.get("gene_sets") == gene_sets)
@@ -560,14 +561,14 @@ def _complete(
     associate = found and labels is not None and not (has("associations.tsv") and asked.items() <= inputs.items())
     if not (judge or enrich or associate) and (not report or has("report.html")):
         return
-    with io.locked(out), Progress(_STAGES, judging["silent"]) as progress:
+    with files.locked(out), Progress(_STAGES, judging["silent"]) as progress:
         if not has("heatmaps.npz"):
             from netbic.report import write_heatmaps
 
             write_heatmaps(out, model, dataset.X)
         if judge:
             judgement, lines = _judge(model, dataset, progress, **judging)
-            judgement.write(out, summary_with(model, _summary_columns(model, judgement)))
+            judgement.write(out, summary_table(model, _summary_columns(model, judgement)))
             yield from lines
         progress.update("tables", 0, 1)
         if enrich:
@@ -579,7 +580,7 @@ def _complete(
             yield from labels.write(model, out, out, *stored_scores(out))
             record(asked)
         if report:
-            yield from _write_report(model, out, out, io.finished_record(out) or {}, progress)
+            yield from _write_report(model, out, out, files.finished_record(out) or {}, progress)
     if not report:
         echo_report_is_older(out, judging["silent"])
 
@@ -587,7 +588,7 @@ def _complete(
 def summary_lines(out: Path) -> Iterator[str]:
     """The modules in a folder in words: a line per module, and which sizes are defaults."""
     from netbic.enrichment import naming_sets
-    from netbic.io import read_table
+    from netbic.files import read_table
 
     table = read_table(out / "summary.tsv")
     names = [""] * len(table)  # of the gene sets that modules are called after, as in the report

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from netbic.cli.command import TABLES, Command, Progress, counted, echo, in_own_words
+from netbic.cli.command import TABLES, Command, Progress, counted, echo, in_options, in_own_words
 from netbic.cli.data import check_data
 from netbic.cli.options import (
     File,
@@ -206,8 +206,7 @@ def _of_table(reading: dict[str, Any], position: int, has_graph: bool) -> dict[s
     for name, given in reading.items():
         if isinstance(given, tuple):
             if len(given) > 2:
-                option = name.replace("_", "-").replace("gene", "feature")
-                raise click.UsageError(f"--{option} is given {len(given)} times, but there are two tables")
+                raise click.UsageError(in_options(f"`{name}` is given {len(given)} times, but there are two tables"))
             if given:
                 own[name] = given[min(position, len(given) - 1)]
         elif given is not None:
@@ -279,7 +278,7 @@ def _report(out: Path, folder: Path, model: PairModel, record: dict[str, Any]) -
 
 def _summary(out: Path, model: PairModel, tests: PairTests | None) -> Iterator[str]:
     """What was found, a line per pair."""
-    from netbic.io import pairs_table
+    from netbic.storage import pairs_table
 
     table = pairs_table(model, None if tests is None else tests.table)
     yield f"{counted(len(table), 'pair')}. Tables: {out}/pairs.tsv, {out}/weights.tsv, {out}/scores.tsv"

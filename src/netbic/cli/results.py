@@ -34,7 +34,7 @@ def report(folder: Path, out: Path | None, force: bool) -> None:
 
     netbic fit already writes a report. Write it again after netbic enrich to include new gene sets.
     """
-    from netbic.io import locked
+    from netbic.files import locked
     from netbic.report import write_report
 
     in_place = out is None or out.absolute().parent == folder.absolute()
@@ -72,8 +72,7 @@ def enrich(
     FOLDER/gene_sets.tsv   enriched gene sets (with --gene-sets)
     """
     from netbic.enrichment import write_enrichment
-    from netbic.files import check_not_input
-    from netbic.io import locked
+    from netbic.files import check_not_input, locked
     from netbic.storage import load_modules
 
     model = load_modules(folder)
@@ -114,7 +113,8 @@ def export(folder: Path, kind: str, out: Path | None, expression: str | None, fo
     Up are genes with positive weights, down those with negative weights. Modules count from 1, as in the report.
     """
     from netbic import exports
-    from netbic.io import locked, read_again
+    from netbic.files import locked
+    from netbic.storage import read_again
 
     if expression is not None and kind != "membership":
         raise click.UsageError("--expression is for --format membership")
@@ -195,7 +195,7 @@ def plot(
     from netbic import pl
     from netbic.exports import Results
     from netbic.files import check_output_file, recorded_paths, write_atomic
-    from netbic.io import read_again
+    from netbic.storage import read_again
 
     given = {"module": module, "annotate": annotate, "survival": survival, "until": until, "expression": expression}
     for name, value in given.items():

@@ -263,8 +263,8 @@ def associate(folder: Path, sample_info: str, survival: Any, na_values: list[str
     FOLDER/associations.json  types of the variables, covariates
     """
     from netbic import association
-    from netbic.files import check_not_input
-    from netbic.io import locked, read_sample_info
+    from netbic.files import check_not_input, locked
+    from netbic.io import read_sample_info
     from netbic.storage import contains_pairs, load, load_modules
 
     tests |= {"survival": [tuple(pair) for pair in survival] or None}
@@ -318,9 +318,9 @@ def score(
     The file is read and preprocessed like the data of the fit, unless options say otherwise. Genes are matched by name.
     For modules that were found with --covariates or --studies, --sample-info has these columns for the new samples.
     """
-    from netbic.files import check_output_file, recorded_paths
-    from netbic.io import read_like, scores_by_name, scores_table, write_table
-    from netbic.storage import load_modules
+    from netbic.files import check_output_file, recorded_paths, write_table
+    from netbic.io import scores_by_name, scores_table
+    from netbic.storage import load_modules, read_like
 
     inputs: dict[str, Any] = {"the samples to score": expression, "the modules": recorded_paths(folder)}
     inputs["the sample table"] = sample_info
@@ -346,7 +346,8 @@ def _about_samples(
 ) -> dict[str, Any]:
     """The covariates and studies of new samples that a model needs."""
     from netbic.estimators import covariate_names
-    from netbic.io import finished_record, read_sample_info
+    from netbic.files import finished_record
+    from netbic.io import read_sample_info
 
     coding = model.covariate_coding_
     if coding is None:

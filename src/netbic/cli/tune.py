@@ -110,9 +110,9 @@ def tune(
     """
     import netbic
     from netbic import files
-    from netbic.io import open_dataset, settings_of
+    from netbic.io import open_dataset
     from netbic.selection import default_grid
-    from netbic.storage import TUNING_PIECES
+    from netbic.storage import TUNING_PIECES, settings_of
 
     inputs = reading | {"expression": expression, "graph": graph, "sample_info": sample_info}
     _check_folder(out, force, {role: inputs.get(name) for name, role in files.INPUT_LABELS.items()})
