@@ -27,8 +27,8 @@ from netbic.association import gene_membership, matched_scores, stored_samples
 from netbic.enrichment import module_names
 from netbic.errors import InputError, import_optional, one_line, shown
 from netbic.estimators import SparseGraphSVD, fitted_model, heaviest, is_model, names_of
-from netbic.files import FolderInUse, JsonValue
-from netbic.graph import Graph, match
+from netbic.files import FolderInUse
+from netbic.graph import match
 from netbic.selection import SampleGroups
 from netbic.storage import load_modules, read_results_table, sides_of, summary_table
 
@@ -292,8 +292,6 @@ def write_membership(source: Source, X: Any, path: Path | str, *, force: bool = 
 
 _WIDEST, _LONGEST_CELL = 60, 32_000  # characters of a column and of a cell
 _MOST_SAMPLES = 50_000  # of a sheet
-_REFERENCES = ("module", "repeats", "closest")  # columns with numbers of modules, from 0
-_TEXT_FORMAT = "@"  # text that a spreadsheet program leaves alone, also when the cell is edited
 
 
 def write_workbook(source: Source, path: Path | str, *, force: bool = False) -> Path:
@@ -316,37 +314,30 @@ def write_workbook(source: Source, path: Path | str, *, force: bool = False) -> 
     results, path = Results.of(source), Path(path)
     _check_file(results, path, force=force)
     book = openpyxl.Workbook(write_only=True)
-    _add_sheet(book, "Summary", _summary(results))
+    summary = _with_labels(results.summary).drop(columns="label", errors="ignore")  # which is that of `module`
+    summary.insert(1, "name", results.names)
+    _add_sheet(book, "Summary", summary)
     for module in range(results.n_modules):
-        _add_sheet(book, label_of(module), _genes(results, module), _samples(results, module))
+        genes = results.genes(module).rename(columns={"name": "gene"})
+        _add_sheet(book, label_of(module), genes, _samples(results, module))
     for title, name in (("Gene sets", "gene_sets"), ("Associations", "associations")):
         if name in results.tables:
-            _add_sheet(book, title, _labelled(results.tables[name]))
+            _add_sheet(book, title, _with_labels(results.tables[name]))
     content = io.BytesIO()
     book.save(content)
     return _write_file(results, path, content.getvalue(), force=force)
 
 
-def _summary(results: Results) -> pd.DataFrame:
-    table = _labelled(results.summary).drop(columns="label", errors="ignore")  # which is that of `module`
-    table.insert(1, "name", results.names)
-    return table
-
-
-def _labelled(table: pd.DataFrame) -> pd.DataFrame:
+def _with_labels(table: pd.DataFrame) -> pd.DataFrame:
     """The table with modules as labels; those that it refers to as well, empty where there is none (-1 or missing)."""
-    labels = {name: table[name].map(_label_or_empty) for name in _REFERENCES if name in table}
+    labels: dict[str, Any] = {
+        name: [label_of(int(module)) if module >= 0 else "" for module in table[name]]
+        for name in ("module", "repeats", "closest")
+        if name in table
+    }
     if "verdict" in table:
         labels["verdict"] = table["verdict"].replace(r"^repeats (\d+)$", r"repeats Module \1", regex=True)
     return table.assign(**labels)
-
-
-def _label_or_empty(module: float) -> str:
-    return label_of(int(module)) if module >= 0 else ""
-
-
-def _genes(results: Results, module: int) -> pd.DataFrame:
-    return results.genes(module).rename(columns={"name": "gene"})
 
 
 def _samples(results: Results, module: int) -> pd.DataFrame:
@@ -354,57 +345,49 @@ def _samples(results: Results, module: int) -> pd.DataFrame:
     names = np.array(results.sample_names, dtype=object)
     if (known := results.scores()) is not None:
         table = pd.DataFrame({"sample": names, "score": known[0][module], "group": known[1][module]})
-        return table.sort_values("score", ascending=False, kind="stable")[:_MOST_SAMPLES]
-    weights = results.model.left_vectors_[:, module].astype(float)
-    table = pd.DataFrame({"sample": names[weights != 0], "weight": weights[weights != 0]})
-    return table.sort_values("weight", ascending=False, kind="stable")[:_MOST_SAMPLES]
+    else:
+        weights = results.model.left_vectors_[:, module].astype(float)
+        table = pd.DataFrame({"sample": names[weights != 0], "weight": weights[weights != 0]})
+    return table.sort_values(str(table.columns[1]), ascending=False, kind="stable")[:_MOST_SAMPLES]
 
 
 def _add_sheet(book: Any, title: str, *tables: pd.DataFrame) -> None:
     """A sheet with tables side by side, an empty column between them."""
+    from openpyxl.cell import WriteOnlyCell
     from openpyxl.styles import Font
     from openpyxl.utils import get_column_letter
 
     sheet = book.create_sheet(title)
     sheet.freeze_panes = "A2"
-    blocks = [_columns(table) for table in tables]
-    columns = [column for block in blocks for column in [*block, ["", []]]][:-1]
+
+    def cell(value: Any, font: Any = None) -> Any:
+        """A cell; text stays text, whatever it looks like."""
+        if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
+            return None
+        if isinstance(value, (bool, int, float)) and math.isfinite(value):
+            return value
+        made = WriteOnlyCell(sheet, value=_plain(value, _LONGEST_CELL))  # infinite numbers too, which no cell holds
+        made.data_type = "s"  # openpyxl takes text that starts with = for a formula, and #N/A for an error
+        made.number_format = "@"  # text that a spreadsheet program leaves alone, also when the cell is edited
+        if font is not None:
+            made.font = font
+        return made
+
+    columns: list[tuple[str, list[Any]]] = []
+    for table in tables:
+        columns += [("", [])] if columns else []
+        columns += [(_plain(name), column.tolist()) for name, column in table.items()]
     for number, (header, values) in enumerate(columns, start=1):
         widest = max((len(value) for value in [header, *values[:200]] if isinstance(value, str)), default=0)
         sheet.column_dimensions[get_column_letter(number)].width = min(max(widest, 10), _WIDEST) + 2
     bold = Font(bold=True)
-    sheet.append([_cell(sheet, header, bold) for header, _ in columns])
+    sheet.append([cell(header, bold) for header, _ in columns])
     for row in range(max(len(values) for _, values in columns)):
-        sheet.append([_cell(sheet, values[row]) if row < len(values) else None for _, values in columns])
-
-
-def _columns(table: pd.DataFrame) -> list[Any]:
-    return [[_plain(name), _values(column)] for name, column in table.items()]
-
-
-def _values(column: Iterable[Any]) -> list[Any]:
-    return [value.item() if isinstance(value, np.generic) else value for value in column]
-
-
-def _cell(sheet: Any, value: Any, font: Any = None) -> Any:
-    """A cell; text stays text, whatever it looks like."""
-    from openpyxl.cell import WriteOnlyCell
-
-    if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
-        return None
-    if isinstance(value, (bool, int, float)) and math.isfinite(value):
-        return value
-    cell = WriteOnlyCell(sheet, value=_plain(value, _LONGEST_CELL))  # infinite numbers, which no cell holds, as text
-    cell.data_type = "s"  # openpyxl takes text that starts with = for a formula, and #N/A for an error
-    cell.number_format = _TEXT_FORMAT
-    if font is not None:
-        cell.font = font
-    return cell
+        sheet.append([cell(values[row]) if row < len(values) else None for _, values in columns])
 
 
 _TOKEN = re.compile(r"[\w.:-]+", re.ASCII)  # what GraphML allows as an identifier
 _KINDS = {str: "string", int: "int", float: "double"}
-_NAMESPACE = "http://graphml.graphdrawing.org/xmlns"
 
 
 def write_cytoscape(source: Source, folder: Path | str, *, graph: object = None, force: bool = False) -> Path:
@@ -451,81 +434,66 @@ def write_cytoscape(source: Source, folder: Path | str, *, graph: object = None,
     """
     results, folder = Results.of(source), Path(folder)
     _check_folder(folder, force=force)
-    whole = _graph_of(results, graph)
+    model = results.model
+    whole = model.graphs_["columns"]
+    if graph is not None:
+        whole = match(graph, int(model.n_features_in_), model.names_["columns"], "column")
+    if whole is None:
+        raise InputError("the modules were found without a network: give one (`graph`)", ["graph"])
     contents: dict[str, bytes] = {}
     for module in range(results.n_modules):
-        own = _Network.of(results, whole, module)
-        contents |= {f"module_{module + 1}.graphml": own.graphml(), f"module_{module + 1}.cyjs": own.cytoscape()}
+        genes = results.genes(module)
+        inside = whole.subgraph(genes.index.to_numpy())
+        largest = float(genes["weight"].abs().max()) if len(genes) else 0.0
+        score, rank = genes["weight"].abs() / (largest or 1.0), np.arange(1, len(genes) + 1)
+        rows = genes.assign(score=score, rank=rank, degree=inside.degrees).astype(object).to_dict("records")
+        keys = _identifiers(genes["name"].tolist())
+        nodes = {key: {str(name): value for name, value in row.items()} for key, row in zip(keys, rows, strict=True)}
+        edges = [(keys[a], keys[b], _of_edge(w, whole.is_signed)) for a, b, w in zip(*inside.edges(), strict=True)]
+        about = {"name": f"{label_of(module)}: {results.names[module]}", "verdict": results.verdicts[module]}
+        about = {key: value for key, value in about.items() if value}
+        contents[f"module_{module + 1}.graphml"] = _graphml(about, nodes, edges)
+        contents[f"module_{module + 1}.cyjs"] = _cytoscape(about, nodes, edges)
     return _write_folder(results, folder, contents, force=force)
 
 
-def _graph_of(results: Results, graph: object) -> Graph:
-    model = results.model
-    if graph is not None:
-        return match(graph, int(model.n_features_in_), model.names_["columns"], "column")
-    if (own := model.graphs_["columns"]) is None:
-        raise InputError("the modules were found without a network: give one (`graph`)", ["graph"])
-    return own
+def _graphml(about: Attributes, nodes: dict[str, Attributes], edges: list[tuple[str, str, Attributes]]) -> bytes:
+    """A network as GraphML."""
+    root = ElementTree.Element("graphml", xmlns="http://graphml.graphdrawing.org/xmlns")
+    of_edges = edges[0][2] if edges else _of_edge(1.0, signed=False)
+    for scope, attributes in (("graph", about), ("node", next(iter(nodes.values()), {})), ("edge", of_edges)):
+        for name, value in attributes.items():
+            kind = {"for": scope, "attr.name": name, "attr.type": _KINDS[type(value)]}
+            ElementTree.SubElement(root, "key", kind, id=f"{scope}_{name}")
+    drawn = ElementTree.SubElement(root, "graph", id="module", edgedefault="undirected")
+    _add_data(drawn, "graph", about)
+    for key, attributes in nodes.items():
+        _add_data(ElementTree.SubElement(drawn, "node", id=key), "node", attributes)
+    for number, (tail, head, attributes) in enumerate(edges):
+        edge = ElementTree.SubElement(drawn, "edge", id=f"e{number}", source=tail, target=head)
+        _add_data(edge, "edge", attributes)
+    ElementTree.indent(root, " ")
+    return bytes(ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
 
 
-@dataclass(frozen=True)
-class _Network:
-    """The subnetwork of a module: attributes of the network, of its nodes by identifier, and of its edges."""
-
-    attributes: Attributes
-    nodes: dict[str, Attributes]
-    edges: list[tuple[str, str, Attributes]]
-
-    @classmethod
-    def of(cls, results: Results, graph: Graph, module: int) -> _Network:
-        genes = results.genes(module)
-        inside = graph.subgraph(genes.index.to_numpy())
-        sizes = genes["weight"].abs()
-        score = sizes / (float(sizes.max()) or 1.0) if len(sizes) else sizes
-        table = genes.assign(score=score, rank=np.arange(1, len(genes) + 1), degree=inside.degrees)
-        keys = _identifiers(table["name"].tolist())
-        rows = [{str(name): _number(value) for name, value in row.items()} for row in table.to_dict("records")]
-        edges = [(keys[a], keys[b], _of_edge(w, graph.is_signed)) for a, b, w in zip(*inside.edges(), strict=True)]
-        own = {"name": f"{label_of(module)}: {results.names[module]}", "verdict": results.verdicts[module]}
-        return cls({key: value for key, value in own.items() if value}, dict(zip(keys, rows, strict=True)), edges)
-
-    def graphml(self) -> bytes:
-        """The network as GraphML."""
-        root = ElementTree.Element("graphml", xmlns=_NAMESPACE)
-        first = next(iter(self.nodes.values()), {})
-        of_edges = self.edges[0][2] if self.edges else _of_edge(1.0, signed=False)
-        for scope, attributes in (("graph", self.attributes), ("node", first), ("edge", of_edges)):
-            for name, value in attributes.items():
-                kind = {"for": scope, "attr.name": name, "attr.type": _KINDS[type(value)]}
-                ElementTree.SubElement(root, "key", kind, id=f"{scope}_{name}")
-        drawn = ElementTree.SubElement(root, "graph", id="module", edgedefault="undirected")
-        _add_data(drawn, "graph", self.attributes)
-        for key, attributes in self.nodes.items():
-            _add_data(ElementTree.SubElement(drawn, "node", id=key), "node", attributes)
-        for number, (tail, head, attributes) in enumerate(self.edges):
-            edge = ElementTree.SubElement(drawn, "edge", id=f"e{number}", source=tail, target=head)
-            _add_data(edge, "edge", attributes)
-        ElementTree.indent(root, " ")
-        return bytes(ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
-
-    def cytoscape(self) -> bytes:
-        """The network as Cytoscape JSON."""
-        nodes: list[JsonValue] = [
-            {"data": {"id": key, "shared_name": own["name"], **own}} for key, own in self.nodes.items()
-        ]
-        edges: list[JsonValue] = [
-            {"data": {"id": f"e{number}", "source": tail, "target": head, **attributes}}
-            for number, (tail, head, attributes) in enumerate(self.edges)
-        ]
-        return files.json_bytes(
-            {
-                "format_version": "1.0",
-                "generated_by": f"netbic-{__version__}",
-                "target_cytoscapejs_version": "~2.1",
-                "data": {"shared_name": self.attributes["name"], **self.attributes},
-                "elements": {"nodes": nodes, "edges": edges},
-            }
-        )
+def _cytoscape(about: Attributes, nodes: dict[str, Attributes], edges: list[tuple[str, str, Attributes]]) -> bytes:
+    """A network as Cytoscape JSON."""
+    drawn = [
+        {"data": {"id": f"e{number}", "source": tail, "target": head, **attributes}}
+        for number, (tail, head, attributes) in enumerate(edges)
+    ]
+    return files.json_bytes(
+        {
+            "format_version": "1.0",
+            "generated_by": f"netbic-{__version__}",
+            "target_cytoscapejs_version": "~2.1",
+            "data": {"shared_name": about["name"], **about},
+            "elements": {
+                "nodes": [{"data": {"id": key, "shared_name": own["name"], **own}} for key, own in nodes.items()],
+                "edges": drawn,
+            },
+        }
+    )
 
 
 def _of_edge(weight: float, signed: bool) -> Attributes:
@@ -553,10 +521,6 @@ def _add_data(element: ElementTree.Element, scope: str, attributes: Attributes) 
     for name, value in attributes.items():
         text = repr(value) if isinstance(value, float) else str(value)
         ElementTree.SubElement(element, "data", key=f"{scope}_{name}").text = text
-
-
-def _number(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
 
 
 # Where files are written: those of the user are never replaced unless asked for, results of a fit never
@@ -621,24 +585,12 @@ def _inputs(results: Results) -> files.Inputs:
 
 
 def _plain(text: object, longest: int = 1000) -> str:
-    r"""Text in one line, cut if it is longer; tabs, line breaks and other unprintable characters become spaces.
-
-    Examples
-    --------
-    >>> _plain("a\tb\n")
-    'a b'
-    """
+    """Text in one line, cut if it is longer; tabs, line breaks and other unprintable characters become spaces."""
     return one_line(str(text), longest).strip()
 
 
 def _plain_names(names: Iterable[object], kind: str) -> list[str]:
-    """Names in one line each, numbered where they would be equal or empty; a warning says how many were changed.
-
-    Examples
-    --------
-    >>> _plain_names(["TP53", "MDM2", 7], "gene")
-    ['TP53', 'MDM2', '7']
-    """
+    """Names in one line each, numbered where they would be equal or empty; a warning says how many were changed."""
     given = [str(name) for name in names]
     taken = {name for name in given if name and name == _plain(name)}  # these keep their names
     seen, written = set[str](), list[str]()

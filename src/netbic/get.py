@@ -18,11 +18,9 @@ import pandas as pd
 from netbic import tl
 from netbic.arrays import check_choice, kind_of
 from netbic.association import gene_membership, matched_scores
-from netbic.enrichment import gene_sets as enriched_sets
 from netbic.errors import InputError
 from netbic.estimators import SparseGraphSVD, fitted_model, is_model, module_scores, names_of, own_covariates
 from netbic.operators import select_columns
-from netbic.selection import sample_groups
 from netbic.storage import (
     fitted_pair_model,
     load,
@@ -115,26 +113,20 @@ def summary_df(source: Any, *, key: str = "netbic") -> pd.DataFrame:
     return summary_table(_model(source, key)) if known is None else known
 
 
-def samples_df(source: Any, X: Any = None) -> pd.DataFrame:
+def samples_df(source: Any) -> pd.DataFrame:
     """Score and group ("up", "down" or neither) of each sample in each module, as in samples.tsv.
 
     Parameters
     ----------
-    source : folder of a fit, or SparseGraphSVD
-    X : array, DataFrame or sparse matrix, optional
-        The data, if the source is a model; see :func:`netbic.selection.sample_groups`.
+    source : folder of a fit
+        For a model and its data, see :func:`netbic.selection.sample_groups`.
 
     Returns
     -------
     DataFrame
         `module`, `sample`, `score` and `group`.
     """
-    if X is not None:
-        return sample_groups(_model(source, ""), X)
-    table = read_results_table(Path(source), "samples") if isinstance(source, (str, Path)) else None
-    if table is None:
-        raise InputError("the scores of the samples are not known: give the folder of a fit, or a model and X")
-    return table
+    return _stored(source, "samples", "", "fit again")
 
 
 def scores_df(source: Any, X: Any = None, *, key: str = "netbic", covariates: Any = None) -> pd.DataFrame:
@@ -212,46 +204,17 @@ def membership_df(source: Any, X: Any = None, *, key: str = "netbic") -> pd.Data
     return _scores_table(gene_membership(model, X), names_of(model, "columns"))
 
 
-def gene_sets_df(
-    source: Any,
-    gene_sets: Any = None,
-    *,
-    module: int | str | None = None,
-    side: str | None = None,
-    max_q: float | None = None,
-    key: str = "netbic",
-) -> pd.DataFrame:
-    """Gene sets that are over-represented in modules; see `netbic.enrichment.gene_sets` for the columns.
+def gene_sets_df(source: Any, *, module: int | str | None = None, key: str = "netbic") -> pd.DataFrame:
+    """Gene sets that are over-represented in modules, as in gene_sets.tsv; `netbic.enrichment.gene_sets` tests others.
 
     Parameters
     ----------
-    source : SparseGraphSVD, AnnData, or folder of a fit
-    gene_sets : mapping of term to genes, or path of a GMT file, optional
-        Default: the table in the folder, of which sets with larger adjusted p-values were left out.
+    source : folder of a fit
     module : int or str, optional
-    side : {"up", "down", "both"}, optional
-    max_q : float, optional
-        Largest adjusted p-value.
     key : str
         Key of the modules in an AnnData object.
-
-    Examples
-    --------
-    >>> import netbic
-    >>> study = netbic.simulate.cohort(200, 500, n_modules=1, strength=2, random_state=0)
-    >>> model = netbic.SparseGraphSVD(1, n_columns=60).fit(study.expression)
-    >>> sets = {"first genes": study.expression.columns[:80].tolist()}
-    >>> netbic.get.gene_sets_df(model, sets, side="up")["n_module"].tolist()
-    [28]
     """
-    if gene_sets is not None:
-        table = enriched_sets(_model(source, key), gene_sets)
-    else:
-        table = _stored(source, "gene_sets", key, "give the gene sets, or run netbic enrich for a folder")
-    if side is not None:
-        check_choice("side", side, ("up", "down", "both"), InputError)
-        table = table[table["side"] == side]
-    return _chosen(table, module, max_q, "q_value")
+    return _chosen(_stored(source, "gene_sets", key, "run netbic enrich, or netbic.enrichment.gene_sets"), module)
 
 
 def associations_df(
@@ -260,7 +223,6 @@ def associations_df(
     module: int | str | None = None,
     variable: str | None = None,
     test: str | None = None,
-    max_q: float | None = None,
     key: str = "netbic",
 ) -> pd.DataFrame:
     """Associations of modules with what is known about the samples.
@@ -271,8 +233,6 @@ def associations_df(
     module : int or str, optional
     variable, test : str, optional
         Only the tests of this variable, only this test (for example "Mann-Whitney").
-    max_q : float, optional
-        Largest adjusted p-value.
     key : str
         Key of the modules in an AnnData object.
 
@@ -294,7 +254,7 @@ def associations_df(
         if chosen is not None:
             check_choice(column, chosen, dict.fromkeys(table[column]), InputError)
             table = table[table[column] == chosen]
-    return _chosen(table, module, max_q, "q")
+    return _chosen(table, module)
 
 
 def verdicts_df(source: Any, *, key: str = "netbic") -> pd.DataFrame:
@@ -383,14 +343,10 @@ def _stored(source: Any, name: str, key: str, remedy: str) -> pd.DataFrame:
     return pd.DataFrame(table)
 
 
-def _chosen(
-    table: pd.DataFrame, module: int | str | None = None, max_q: float | None = None, q: str = "q"
-) -> pd.DataFrame:
-    """Rows of a module and with small q-values, with labels of the modules, which count from 1, as the last column."""
+def _chosen(table: pd.DataFrame, module: int | str | None = None) -> pd.DataFrame:
+    """Rows of a module (or all), with labels of the modules, which count from 1, as the last column."""
     if module is not None:
         table = table[table["module"] == _number(module)]
-    if max_q is not None:
-        table = table[table[q] <= max_q]
     table = table.reset_index(drop=True)
     return table.assign(label=[f"module_{int(number) + 1}" for number in table["module"]])
 
