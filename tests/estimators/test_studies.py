@@ -12,6 +12,7 @@ from netbic.estimators import as_one_study
 from netbic.pl.base import Data, entries
 from netbic.report.heatmaps import _heatmaps
 from netbic.selection import n_modules, stability, verdicts
+from netbic.selection.resampling import draw_half_of_groups
 
 LIVES = ((0, 1, 2), (0, 1), (2,), (0,))
 
@@ -225,8 +226,8 @@ def test_verdicts_draw_halves_within_studies(simulated):
     model = netbic.SparseGraphSVD(4, n_columns=20, scale=True).fit(simulated.X, studies=simulated.studies)
     found = verdicts(model, simulated.X, n_pairs=3, random_state=0)
     assert found.table["verdict"].tolist()[:3] == ["strong"] * 3  # the last one lives in 20 samples of a half only
-    judged = netbic.selection.coherence.HeldOutCoherence.of(model, simulated.X, np.arange(len(simulated.X)), 0)
-    chosen = judged._chosen_groups(np.random.default_rng(0))
+    numbers = pd.factorize(simulated.studies)[0]
+    chosen = draw_half_of_groups(np.random.default_rng(0), np.arange(len(simulated.X)), numbers)
     counts = pd.Series(simulated.studies[chosen]).value_counts()
     assert (np.abs(2 * counts - pd.Series(simulated.studies).value_counts()) <= 1).all()
 

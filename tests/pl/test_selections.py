@@ -6,7 +6,7 @@ from matplotlib.colors import same_color
 
 import netbic
 from netbic import pl
-from netbic.selection.choice import standard_error_of_difference
+from netbic.selection import standard_error_of_difference
 
 
 @pytest.mark.parametrize("axis", ["columns", "rows"])

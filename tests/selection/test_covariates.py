@@ -4,15 +4,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from netbic.selection.criteria import splits
+from netbic.selection.random_signs import Evening, with_random_signs
 from sklearn.base import clone
 
 from netbic import AdaptiveSupport, Graph, SparseGraphSVD, selection
 from netbic.errors import InputError
 from netbic.operators import winsorised
 from netbic.selection.coherence import Half
-from netbic.selection.criteria import splits
 from netbic.selection.graph_comparison import FoldFitter
-from netbic.selection.random_signs import Evening, with_random_signs
 from support.batches import assert_equal_fits, cohort, residuals
 
 X, TABLE = cohort(2, n_samples=100)

@@ -5,11 +5,11 @@ import tracemalloc
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from netbic.selection.criteria import Block
 
 import netbic
 from netbic import Graph, SparseGraphSVD
 from netbic.selection import tune
-from netbic.selection.criteria import Block
 from netbic.selection.resampling import folds
 
 toy = netbic.simulate.paper(0.03, random_state=0)

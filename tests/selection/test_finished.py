@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from netbic.selection.finished import as_text, from_text, tracked
 
 import netbic
 from netbic.errors import InputError
 from netbic.selection import choose_settings, graph_value, n_modules, stability, verdicts
-from netbic.selection.finished import as_text, from_text, tracked
 
 STUDY = netbic.simulate.cohort(100, 200, n_modules=2, strength=1.5, random_state=0)
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from netbic.selection.matching import mean_overlap
 from scipy import stats
 
 import netbic
@@ -10,7 +11,6 @@ from netbic import Graph, SparseGraphSVD
 from netbic.selection import graph_value
 from netbic.selection.graph_comparison import FoldFitter
 from netbic.selection.graph_value import _against_none, _against_rewired
-from netbic.selection.matching import mean_overlap
 from netbic.selection.resampling import folds, restrict
 
 study = netbic.simulate.cohort(300, 1000, n_modules=3, strength=0.7, random_state=0)

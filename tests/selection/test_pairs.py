@@ -4,14 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from netbic.selection.pair_nulls import PreparedTables, Strengths, strata_of
+from netbic.selection.pair_tables import PairTables, matched_pairs
 from sklearn.model_selection import GridSearchCV, KFold
 
 import netbic
 from netbic import Graph, SparseGraphCCA, SparseGraphPLS, SparseGraphSVD
 from netbic.selection import default_grid, pair_stability, pair_tests, stability, tune
 from netbic.selection.fits import quiet
-from netbic.selection.pair_nulls import PreparedTables, Strengths, strata_of
-from netbic.selection.pair_tables import PairTables, matched_pairs
 
 MODELS = (SparseGraphPLS, SparseGraphCCA)
 

@@ -5,12 +5,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from netbic.selection.complementary_pairs import observed
+from netbic.selection.matching import MIN_SIMILARITY, Layers, jaccard, partners, similarity
 
 import netbic
 from netbic import L0, SCAD, Graph, L1Ball, SparseGraphSVD
 from netbic.selection import StableModules, expected_false, stability
-from netbic.selection.complementary_pairs import observed
-from netbic.selection.matching import MIN_SIMILARITY, Layers, jaccard, partners, similarity
 from netbic.selection.resampling import restrict
 from netbic.simulate import cohort, paper
 

@@ -5,6 +5,8 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from netbic.selection.choice import AxisSize, choice, standard_error_of_difference, standard_errors, verdict
+from netbic.selection.grid import default_grid
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, KFold
 
@@ -12,8 +14,6 @@ import netbic
 from netbic import Graph, L1Ball, SparseGraphSVD
 from netbic.io import InputError
 from netbic.selection import tune
-from netbic.selection.choice import AxisSize, choice, standard_error_of_difference, standard_errors, verdict
-from netbic.selection.grid import default_grid
 from netbic.selection.resampling import folds
 
 toy = netbic.simulate.paper(0.03, random_state=0)

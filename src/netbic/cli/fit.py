@@ -57,10 +57,7 @@ _VERDICT_SECONDS: Final = 20  # budget for the verdicts, if a fit takes as long 
 _SECONDS_PER_ENTRY = 1e-8  # time of a pair, per module and entry of X
 _PAIRS = (3, 10)  # fewest and most
 _STAGES: Final = {
-    "sizes": "choosing the sizes",
-    "number": "choosing the number of modules",
-    "diffusion": "diffusion over the network",
-    "graph": "testing the network",
+    "choice": "choosing settings",
     "modules": "finding modules",
     "pairs": "judging modules in pairs of halves",
     "tables": "writing tables",
@@ -364,7 +361,7 @@ def _choose(
             dataset.X,
             covariates=covariates,
             most=most,
-            progress=progress.update,
+            progress=lambda done, total: progress.update("choice", done, total),
             random_state=judging["seed"],
             n_jobs=judging["jobs"],
         )

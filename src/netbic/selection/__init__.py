@@ -2,27 +2,22 @@
 
 from netbic.estimators import StableModules, as_one_study
 from netbic.selection.auto import AutoSVD, Chosen, choose_settings
-from netbic.selection.auto import StageProgress as StageProgress
-from netbic.selection.choice import printable as printable
-from netbic.selection.choice import standard_error_of_difference as standard_error_of_difference
-from netbic.selection.coherence import correlation as correlation
 from netbic.selection.error_bounds import expected_false, pcer_threshold, threshold_for
-from netbic.selection.finished import Finished as Finished
 from netbic.selection.graph_value import GraphValue, graph_value
-from netbic.selection.grid import default_grid
-from netbic.selection.groups import SampleGroups, group_summary, sample_groups
+from netbic.selection.groups import Judgement, SampleGroups, group_summary, sample_groups
 from netbic.selection.groups import selected_samples as selected_samples
-from netbic.selection.matching import partners as partners
 from netbic.selection.n_modules import ModuleCount, n_modules
-from netbic.selection.pair_stability import PairStability, pair_stability
 from netbic.selection.pair_tests import PairTests, pair_tests
+from netbic.selection.resampling import correlation as correlation
 from netbic.selection.resampling import for_part as for_part
 from netbic.selection.resampling import graphs_by_position as graphs_by_position
+from netbic.selection.resampling import partners as partners
 from netbic.selection.stability import AxisStability, Stability, stability
-from netbic.selection.tune import Tuning, tune
+from netbic.selection.tune import Tuning, default_grid, tune
+from netbic.selection.tune import printable as printable
+from netbic.selection.tune import standard_error_of_difference as standard_error_of_difference
 from netbic.selection.verdicts import FEWEST_SAMPLES as FEWEST_SAMPLES
 from netbic.selection.verdicts import Verdicts, verdicts
-from netbic.selection.writing import Judgement
 
 __all__ = [
     "AutoSVD",
@@ -31,7 +26,6 @@ __all__ = [
     "GraphValue",
     "Judgement",
     "ModuleCount",
-    "PairStability",
     "PairTests",
     "SampleGroups",
     "Stability",
@@ -45,7 +39,6 @@ __all__ = [
     "graph_value",
     "group_summary",
     "n_modules",
-    "pair_stability",
     "pair_tests",
     "pcer_threshold",
     "sample_groups",

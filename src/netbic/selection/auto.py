@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple, Self
 
+import pandas as pd
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from netbic.arrays import Array, Matrix, RandomState, checked, is_sparse, to_dense
 from netbic.estimators import Design, SparseGraphSVD, check_count, covariates_of, has_missing, unwrapped
 from netbic.methods import usual_settings, why_not_adaptive
-from netbic.selection.finished import Finished
-from netbic.selection.fits import Jobs, executor_for, local_jobs
-from netbic.selection.graph_value import GraphValue, graph_value
-from netbic.selection.grid import Parameters
-from netbic.selection.identified_sizes import Sizes, not_identified
+from netbic.penalties import DIAGNOSTICS
+from netbic.selection.fits import Fits, Jobs, Progress, local_jobs
+from netbic.selection.graph_value import graph_value
 from netbic.selection.n_modules import n_modules
-from netbic.selection.resampling import draw_seed, fitted_to, seeded
-
-StageProgress = Callable[[str, int, int], object]
+from netbic.selection.resampling import Parameters, draw_seed, fitted_to, seeded
 
 _DENSE_ENTRIES = 100_000_000  # a sparse matrix with up to this many entries is made dense, to flip signs
 _MIN_SAMPLES = 4  # for folds of two samples each
@@ -56,8 +50,7 @@ def choose_settings(
     most: int = 10,
     n_permutations: int = 19,
     n_rewired: int = 19,
-    progress: StageProgress | None = None,
-    finished: Finished | None = None,
+    progress: Progress | None = None,
     random_state: RandomState = None,
     n_jobs: Jobs = None,
 ) -> Chosen:
@@ -67,13 +60,13 @@ def choose_settings(
       and where it does not 1.5% of the features, 50 to 200, but at most a fifth of them. Features that differ in their
       noise are scaled if this makes sizes identifiable. Sizes that are set in the model are kept.
     - Number of modules: those that stand out against data with random signs (`n_modules`), at most `most`.
-    - Graph: used as a term with the model's own smoothness, or for diffusion of the data, if this helps to explain
-      unseen samples (`graph_value`; the better one of both), otherwise not. Diffusion is considered if cross-validation
-      chooses it (`diffusion="cv"`). If `AdaptiveSupport` identifies all sizes, it chooses the smoothness as well.
+    - Graph: used as a term with the model's own smoothness, or for smoothing the data, if this helps to explain unseen
+      samples (`graph_value`; the better one of both), otherwise not. Smoothing is considered if cross-validation
+      chooses it (`smoothing="cv"`). If `AdaptiveSupport` identifies all sizes, it chooses the smoothness as well.
 
     With the defaults, this takes 4 to 200 fits of one module for the number of modules (usually 25 to 50) and, if there
-    is a graph and the data do not identify all sizes, 6 to 54 fits for the weight of the diffusion, and 10 to 420 fits
-    of all modules to four fifths of the samples (twice as many if cross-validation suggests diffusion): usually 10 to
+    is a graph and the data do not identify all sizes, 6 to 54 fits for the weight of the smoothing, and 10 to 420 fits
+    of all modules to four fifths of the samples (twice as many if cross-validation suggests smoothing): usually 10 to
     40 if the graph does not help, and 65 to 140 if it does.
 
     Parameters
@@ -88,12 +81,7 @@ def choose_settings(
     n_permutations, n_rewired : int
         See `n_modules` and `graph_value`.
     progress : function, optional
-        Called when a stage begins and after each fit, in the calling thread, with the name of the stage ("sizes",
-        "number", "diffusion" or "graph"), the number of its finished fits and the number of all its fits, as far as it
-        is known. "sizes" counts modules; it begins again when their number is known.
-    finished : mutable mapping, optional
-        Results of finished fits: those in it are not computed again, others are added. If it is stored somewhere, an
-        interrupted choice can be continued; data and parameters must then be the same.
+        Called after each fit of `n_modules` and of `graph_value`, as by these functions.
     random_state : None, int or numpy.random.Generator
     n_jobs : int or "dask", optional
         Threads (default: all cores, unless X is small), or the workers of the current Dask client; the result does not
@@ -110,33 +98,23 @@ def choose_settings(
     Number of modules, compared with data with random signs: ...
     """
     check_count("most", most)
-    executor_for(X, n_jobs)  # bad n_jobs, and Dask arrays, are refused before anything is fitted
+    Fits(X, n_jobs)  # bad n_jobs, and Dask arrays, are refused before anything is fitted
     seed = draw_seed(random_state)
     model = unwrapped(model)
     given = covariates_of(model, X, covariates)
     model = seeded(model, seed)
     X = checked(X, missing=model.missing)
+    if is_sparse(X) and X.shape[0] * X.shape[1] > _DENSE_ENTRIES:
+        raise ValueError(
+            f"X is sparse, and {X.shape[0]:,} x {X.shape[1]:,} are too many entries to make dense: choose settings on "
+            "fewer features (e.g. the most variable ones) or set them yourself"
+        )
+    options = {"covariates": given, "progress": progress, "random_state": seed, "n_jobs": n_jobs}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they are about trial fits; the final fit gives its own
-        dense = _dense(X)
+        dense = to_dense(X)
         model.prepared(X, given)  # bad data are refused before anything is fitted
-        numbers = (most, n_permutations, n_rewired, seed)
-        return _Chooser(model, X, dense, given, *numbers, n_jobs, progress or _silent, finished).choose()
-
-
-def _silent(stage: str, done: int, total: int) -> None:
-    """Report nothing."""
-
-
-def _dense(X: Matrix) -> Array:
-    """X as an array whose signs can be flipped."""
-    if is_sparse(X) and X.shape[0] * X.shape[1] > _DENSE_ENTRIES:
-        shape = f"{X.shape[0]:,} x {X.shape[1]:,}"
-        raise ValueError(
-            f"X is sparse, and {shape} are too many entries to make dense: choose settings on fewer features "
-            "(e.g. the most variable ones) or set them yourself"
-        )
-    return to_dense(X)
+        return _Chooser(model, X, dense, given, most, n_permutations, n_rewired, options).choose()
 
 
 class _Step(NamedTuple):
@@ -157,154 +135,141 @@ class _Chooser:
     most: int
     n_permutations: int
     n_rewired: int
-    seed: int
-    n_jobs: Jobs
-    progress: StageProgress
-    finished: Finished | None
+    options: dict[str, Any]  # of n_modules and graph_value
 
     def choose(self) -> Chosen:
         """Sizes as the data identify them (or as the model states them), number of modules and graph."""
-        steps, identified = self._steps()
+        identified = False
+        if self.model.n_columns is not None or self.model.column_penalty is not None:
+            steps = self._with_fixed_sizes(_Step({}, "Sizes: as given."))
+        else:
+            settings = usual_settings(self.dense.shape, self.model)
+            if reason := why_not_adaptive(self.dense.shape, self.model):
+                steps = self._with_fixed_sizes(_Step(settings, _not_identified(reason, settings["n_columns"])))
+            else:
+                steps, identified = self._with_adaptive_sizes(settings)
         if self.model.row_graph is not None:
             steps.append(_Step({}, "Sample graph: used as given; whether it helps was not tested."))
-        settings = {name: value for step in steps for name, value in step.settings.items()}
-        return Chosen(settings, tuple(step.reason for step in steps), identified)
-
-    def _steps(self) -> tuple[list[_Step], bool]:
-        if self.model.n_columns is not None or self.model.column_penalty is not None:
-            return self._with_fixed_sizes(_Step({}, "Sizes: as given.")), False
-        settings = usual_settings(self.dense.shape, self.model)
-        if reason := why_not_adaptive(self.dense.shape, self.model):
-            return self._with_fixed_sizes(_Step(settings, not_identified(reason, settings["n_columns"]))), False
-        return self._with_adaptive_sizes(settings)
+        chosen = {name: value for step in steps for name, value in step.settings.items()}
+        return Chosen(chosen, tuple(step.reason for step in steps), identified)
 
     def _with_adaptive_sizes(self, settings: Parameters) -> tuple[list[_Step], bool]:
         """Sizes as the data identify them, number of modules and graph; and whether most sizes are identified."""
         penalty = settings["column_penalty"]
         model = clone(self.model).set_params(n_components=1, **settings)
-        self.progress("sizes", 0, self.most)
-        if self._needs_scaling(model):
+        # If features differ in noise, so that the first module has no size: does it have one if they are scaled?
+        differ = not model.scale and self._diagnostics(model) == ["heteroscedastic"]
+        if differ and self._diagnostics(clone(model).set_params(scale=True)) == [""]:
             settings["scale"] = True
         model.set_params(**settings)
         number = self._number(model)
-        stands_out = bool(number.settings)
-        if not stands_out:
-            number = _Step({"n_components": 1}, f"{number.reason} One module is fitted anyway; it is probably noise.")
-        self.progress("sizes", 0, number.settings["n_components"])
-        fitted = self._fitted(model.set_params(**number.settings))
-        self.progress("sizes", model.n_components, model.n_components)
-        number = _without_weak(fitted, number) if stands_out else number
+        stands_out = "probably noise" not in number.reason
+        fitted = fitted_to(model.set_params(**number.settings), self.X, self.covariates)
+        choices = fitted.choices_.query("axis == 'columns'")
+        if stands_out:
+            number = _without_weak(choices["diagnostic"].tolist(), number)
+        choices = choices.iloc[: number.settings["n_components"]]
         model.set_params(**number.settings)
-        sizes = Sizes.of(fitted, number.settings["n_components"], penalty.fallback)
-        steps = [_Step(settings, sizes.reason(scaled="scale" in settings)), number]
-        identified = stands_out and 2 * sizes.n_identified > sizes.n
+        own = choices[choices["diagnostic"] == ""]
+        steps = [_Step(settings, _sizes_in_words(choices, penalty.fallback, "scale" in settings)), number]
+        identified = stands_out and 2 * len(own) > len(choices)
         if self.model.column_graph is None:
             return steps, identified
-        if stands_out and sizes.n_identified == sizes.n:
-            return [*steps, _Step({}, sizes.graph_reason)], identified
+        if stands_out and len(own) == len(choices):
+            used = f"Graph: used in {int((own['sigma'] > 0).sum())} of {len(choices)} modules"
+            return [*steps, _Step({}, f"{used}, where it improves the likelihood.")], identified
         fixed = {"column_penalty": penalty.when_unreliable()}  # for which the graph is judged
         graph = self._graph(model.set_params(**fixed))
-        if graph.settings.get("diffusion"):  # then `why_not_adaptive` has a reason
+        if graph.settings.get("smoothing"):  # then `why_not_adaptive` has a reason
             size = f"Smoothed data do not identify sizes: all modules contain {penalty.fallback} features."
             return [*steps, _Step(graph.settings | fixed, f"{graph.reason} {size}")], False
         return [*steps, graph], identified
 
-    def _needs_scaling(self, model: SparseGraphSVD) -> bool:
-        """Whether the first module has no size because features differ in noise, and has one if they are scaled."""
-        if self.model.scale or self._fitted(clone(model)).choices_["diagnostic"].tolist() != ["heteroscedastic"]:
-            return False
-        scaled = self._fitted(clone(model).set_params(scale=True))
-        return bool(scaled.choices_["diagnostic"].tolist() == [""])
-
-    def _fitted(self, model: SparseGraphSVD) -> SparseGraphSVD:
-        return fitted_to(model, self.X, self.covariates)
+    def _diagnostics(self, model: SparseGraphSVD) -> list[str]:
+        """Why the data do not identify the size of the one module of a model; "" if they do."""
+        found: list[str] = fitted_to(clone(model), self.X, self.covariates).choices_["diagnostic"].tolist()
+        return found
 
     def _with_fixed_sizes(self, sizes: _Step) -> list[_Step]:
         """The given sizes, number of modules and graph."""
         model = clone(self.model).set_params(**sizes.settings)
         number = self._number(model)
-        if not number.settings:
-            number = _Step({"n_components": 1}, f"{number.reason} One module is fitted anyway; it is probably noise.")
         model.set_params(**number.settings)
-        self.progress("sizes", model.n_components, model.n_components)
         return [sizes, number] + ([] if model.column_graph is None else [self._graph(model)])
 
     def _number(self, model: SparseGraphSVD) -> _Step:
-        """The number of modules that stand out; no settings if there are none."""
-        number, verdict = self._once("number", lambda: self._counted(model))
-        reason = f"Number of modules, compared with data with random signs: {verdict[0].lower()}{verdict[1:]}"
-        return _Step({"n_components": number} if number else {}, reason)
-
-    def _counted(self, model: SparseGraphSVD) -> tuple[int, str]:
-        self.progress("number", 0, self.most)
-        count = n_modules(
-            model, self.dense, covariates=self.covariates, most=self.most, n_permutations=self.n_permutations,
-            progress=partial(self.progress, "number"), finished=self.finished, random_state=self.seed,
-            n_jobs=self.n_jobs,
-        )  # fmt: skip
-        return count.n, count.verdict
-
-    def _once(self, name: str, compute: Callable[[], Any]) -> Any:
-        """The result of a step as JSON: of a choice that was interrupted after it, or a new one."""
-        if self.finished is None:
-            return compute()
-        if name not in self.finished:
-            self.finished[name] = json.dumps(compute())
-        return json.loads(self.finished[name])
+        """The number of modules that stand out, at least one."""
+        count = n_modules(model, self.dense, most=self.most, n_permutations=self.n_permutations, **self.options)
+        found = f"{count.verdict[0].lower()}{count.verdict[1:]}"
+        reason = f"Number of modules, compared with data with random signs: {found}"
+        if not count.n:
+            reason += " One module is fitted anyway; it is probably noise."
+        return _Step({"n_components": max(count.n, 1)}, reason)
 
     def _graph(self, model: SparseGraphSVD) -> _Step:
         """The model's smoothness if the graph helps, otherwise 0."""
-        unused: Parameters = {"column_smoothness": 0.0} | ({} if model.diffusion is None else {"diffusion": None})
+        unused: Parameters = {"column_smoothness": 0.0} | ({} if model.smoothing is None else {"smoothing": None})
         n_samples = self.dense.shape[0]
         if n_samples < _MIN_SAMPLES:
             return _Step(unused, "Graph: not used (smoothness 0); there are too few samples to test whether it helps.")
-        uses = [(use, self._value(clone(model).set_params(**use))) for use in self._uses(model)]
+        uses: list[Parameters] = [{}] if model.smoothing is None else []  # as a term
+        if not has_missing(self.X) and (weight := self._smoothing(model)):
+            uses.append({"smoothing": weight, "column_smoothness": None})
+        options = self.options | {"n_rewired": self.n_rewired, "n_folds": min(5, n_samples // 2)}
+        values = [graph_value(clone(model).set_params(**use), self.X, **options) for use in uses]
         if not uses:
-            return _Step(unused, "Graph: not used; diffusion does not help to explain samples that were left out.")
-        settings, value = max(uses, key=lambda use: (use[1].helps, use[1].share))
+            return _Step(unused, "Graph: not used; smoothing does not help to explain samples that were left out.")
+        at = max(range(len(uses)), key=lambda k: (values[k].helps, values[k].share))
+        settings, value = uses[at], values[at]
         if not value.helps:
-            return _Step(unused, f"Graph: not used (smoothness 0). {uses[0][1].verdict}")
-        how = f" to smooth the data (diffusion {settings['diffusion']:g})" if settings else ""
+            return _Step(unused, f"Graph: not used (smoothness 0). {values[0].verdict}")
+        how = f" to smooth the data (smoothing {settings['smoothing']:g})" if settings else ""
         reason = f"Graph: used{how}. {value.verdict}"
         if hubs := " and ".join(f"module {k + 1}" for k in value.degree.loc[value.degree["tracks"], "module"]):
             reason += f" In {hubs}, membership is correlated with the number of neighbours: interpret with care."
         return _Step(settings, reason)
 
-    def _value(self, model: SparseGraphSVD) -> GraphValue:
-        self.progress("graph", 0, 2)
-        return graph_value(
-            model, self.X, covariates=self.covariates, n_rewired=self.n_rewired,
-            n_folds=min(5, self.dense.shape[0] // 2), progress=partial(self.progress, "graph"),
-            finished=self.finished, random_state=self.seed, n_jobs=self.n_jobs,
-        )  # fmt: skip
-
-    def _uses(self, model: SparseGraphSVD) -> list[Parameters]:
-        """Uses of the graph to be tested: as a term, and for diffusion if cross-validation chooses any."""
-        as_term: list[Parameters] = [{}] if model.diffusion is None else []
-        if has_missing(self.X):
-            return as_term
-        self.progress("diffusion", 0, 1)
-        weight = self._once("diffusion", lambda: self._diffusion(model))
-        self.progress("diffusion", 1, 1)
-        return as_term + ([{"diffusion": weight, "column_smoothness": None}] if weight else [])
-
-    def _diffusion(self, model: SparseGraphSVD) -> float:
-        """The weight that cross-validation chooses."""
-        n_jobs = local_jobs(self.X, self.n_jobs)
-        trial = clone(model).set_params(diffusion=model.diffusion or "cv", column_smoothness=None, n_jobs=n_jobs)
-        return float(trial.prepared(self.dense if is_sparse(self.X) else self.X, self.covariates).diffusion)
+    def _smoothing(self, model: SparseGraphSVD) -> float:
+        """The weight of smoothing that cross-validation chooses."""
+        n_jobs = local_jobs(self.X, self.options["n_jobs"])
+        trial = clone(model).set_params(smoothing=model.smoothing or "cv", column_smoothness=None, n_jobs=n_jobs)
+        return float(trial.prepared(self.dense if is_sparse(self.X) else self.X, self.covariates).smoothing)
 
 
-def _without_weak(fitted: SparseGraphSVD, number: _Step) -> _Step:
+def _without_weak(diagnostics: list[str], number: _Step) -> _Step:
     """Drop the last modules if they are no stronger than noise: a test at level 0.05 lets some through."""
-    found = fitted.choices_.query("axis == 'columns'")["diagnostic"].tolist()
-    kept = len(found)
-    while kept > 1 and found[kept - 1] == "weak":
+    kept = len(diagnostics)
+    while kept > 1 and diagnostics[kept - 1] == "weak":
         kept -= 1
-    if kept == len(found):
+    if kept == len(diagnostics):
         return number
-    dropped = "The last one is" if kept == len(found) - 1 else f"The last {len(found) - kept} are"
+    dropped = "The last one is" if kept == len(diagnostics) - 1 else f"The last {len(diagnostics) - kept} are"
     return _Step({"n_components": kept}, f"{number.reason} {dropped} left out, being no stronger than noise.")
+
+
+def _sizes_in_words(choices: pd.DataFrame, fallback: int, scaled: bool) -> str:
+    """Where the sizes in `choices_` come from; `fallback` is that of modules whose size the data do not identify."""
+    identified = choices[choices["diagnostic"] == ""]
+    found = [key for key in DIAGNOSTICS if key in set(choices["diagnostic"])]
+    problems = "; ".join(DIAGNOSTICS[key].format(axis="feature") for key in found)
+    if identified.empty:
+        return _not_identified(problems or DIAGNOSTICS["weak"], fallback)
+    low, high = identified["size"].min(), identified["size"].max()
+    features = str(low) if low == high else f"{low} to {high}"
+    after = " after scaling the features, whose noise differs" if scaled else ""
+    if len(identified) == len(choices):
+        return f"Sizes: the data identify them{after} ({features} features per module; all samples are kept)."
+    return (
+        f"Sizes: identified in {len(identified)} of {len(choices)} modules{after} ({features} features); "
+        f"{fallback} features in the others ({problems})."
+    )
+
+
+def _not_identified(problem: str, n_columns: int) -> str:
+    return (
+        f"Sizes: the data do not identify them ({problem}); {n_columns} features per module are used. Choose another "
+        "size to see smaller or larger modules."
+    )
 
 
 class AutoSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]

@@ -1,16 +1,14 @@
-"""Executors of independent fits: threads or processes of this machine, or the workers of a Dask cluster.
+"""Independent fits: in threads or processes of this machine, or on the workers of a Dask cluster.
 
 A fit is a function of data that all fits share and of a small job (a seed, or some indices). The data are sent once,
-and results do not depend on the executor.
+and results do not depend on where the fits run.
 """
 
 from __future__ import annotations
 
 import warnings
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import takewhile
 from numbers import Integral
@@ -28,47 +26,102 @@ from netbic.estimators import one_blas_thread
 from netbic.operators import BlockError, ClusterError, ClusterExecutor, current_executor
 
 Jobs = int | str | None
-Fit = Callable[[Any, Any], Any]
+Progress = Callable[[int, int], object]  # called with the numbers of finished fits and of all fits
 
 _SMALL, _MOST_ENTRIES = 1_000_000, 1_000_000_000  # entries of X, and of its copies in all threads together, by default
 _POLLING = 60.0  # seconds without a finished fit after which the state of the cluster is checked
 
 
-class FitExecutor(ABC):
-    """Runs independent fits."""
+class Fits:
+    """Runs independent fits to X, and reports how many are finished.
+
+    Parameters
+    ----------
+    X : the data, in memory
+    n_jobs : int or "dask", optional
+        Threads (or `processes`), or the workers of the current Dask client. Default: see `local_jobs`.
+    progress : function, optional
+        Called in the calling thread after every fit, with the number of finished fits and the number of all fits, as
+        far as it is known.
+    processes : bool
+
+    Attributes
+    ----------
+    left : int
+        Fits that will follow those of the current call of `map`, as far as it is known.
+    """
+
+    def __init__(self, X: Any, n_jobs: Jobs, progress: Progress | None = None, *, processes: bool = False) -> None:
+        advice = " or its most variable columns, then fit the whole matrix with the parameters that were chosen"
+        check_in_memory(X, "parameters are chosen and judged on data in memory", advice)
+        if n_jobs is not None and n_jobs != "dask" and (not isinstance(n_jobs, Integral) or n_jobs == 0):
+            what = "processes" if processes else "threads"
+            raise ValueError(f"n_jobs={n_jobs!r}: a number of {what} is needed, -1 for all cores, or 'dask'")
+        self._cluster = _current_cluster() if n_jobs == "dask" else None
+        self._n_jobs, self._processes = local_jobs(X, n_jobs), processes
+        self._progress, self._done, self.left = progress, 0, 0
 
     @property
-    @abstractmethod
     def n_parallel(self) -> int:
         """Number of fits that run at the same time; 1 only for fits in the calling thread."""
+        if self._cluster is not None:
+            return max(2, self._cluster.n_threads)  # more workers may join
+        # Each process has a copy of the data.
+        return min(self._n_jobs, int(cpu_count())) if self._processes else self._n_jobs
 
-    @abstractmethod
-    def map(self, fit: Fit, data: Any, jobs: Sequence[Any], in_order: bool = True) -> Iterator[Any]:
-        """`fit(data, job)` for every job, in order or as they are finished.
+    def map(
+        self,
+        fit: Callable[[Any, Any], Any],
+        data: Any,
+        jobs: Sequence[Any],
+        *,
+        in_order: bool = True,
+        n_fits: Callable[[Any], int] = lambda job: 1,
+    ) -> Iterator[Any]:
+        """`fit(data, job)` for every job, in order or as they are finished; `n_fits` is the number of fits of a job.
 
         `fit` is a function of a module, which is sent by its name.
         """
+        others = sum(map(n_fits, jobs))
+        results = (self._locally if self._cluster is None else self._on_cluster)(fit, data, jobs, in_order)
+        try:
+            for job, result in zip(jobs, results, strict=True):
+                others -= n_fits(job)
+                self.count(n_fits(job), others)
+                yield result
+        finally:
+            with quiet():  # without joblib's warning about results that are not used, after an interruption
+                results.close()
 
+    def count(self, n_fits: int, others: int = 0) -> None:
+        """Report finished fits, or work of the caller that takes as long as so many; `others` are under way."""
+        self._done += n_fits
+        if self._progress is not None:
+            self._progress(self._done, self._done + others + self.left)
 
-def executor_for(X: Any, n_jobs: Jobs, processes: bool = False) -> FitExecutor:
-    """The executor of fits to X: `n_jobs` threads (or processes), or the current Dask client ("dask")."""
-    advice = " or its most variable columns, then fit the whole matrix with the parameters that were chosen"
-    check_in_memory(X, "parameters are chosen and judged on data in memory", advice)
-    if n_jobs == "dask":
-        return DaskExecutor(_current_cluster())
-    if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
-        what = "processes" if processes else "threads"
-        raise ValueError(f"n_jobs={n_jobs!r}: a number of {what} is needed, -1 for all cores, or 'dask'")
-    return LocalExecutor(local_jobs(X, n_jobs), processes)
+    def _locally(self, fit: Any, data: Any, jobs: Sequence[Any], in_order: bool) -> Any:
+        options = {} if self._processes else {"prefer": "threads"}
+        run = Parallel(self.n_parallel, **options, return_as="generator" if in_order else "generator_unordered")
+        return run(delayed(_one_fit)(fit, data, job) for job in jobs)
 
+    def _on_cluster(self, fit: Any, data: Any, jobs: Sequence[Any], in_order: bool) -> Any:
+        """Data are sent to the scheduler once, and from there to each worker, which releases collected results."""
+        from distributed.protocol.pickle import dumps
 
-def _current_cluster() -> ClusterExecutor:
-    if find_spec("distributed") is None:
-        raise ImportError("n_jobs='dask' needs Dask: pip install 'netbic[dask]'")
-    executor = current_executor()
-    if not isinstance(executor, ClusterExecutor):
-        raise ValueError("n_jobs='dask' but there is no Dask client: create one, e.g. distributed.Client()")
-    return executor
+        cluster: Any = self._cluster
+        (shared,) = cluster.map(_unpickle, [dumps(data)])
+        waiting = cluster.map(_one_fit, [fit] * len(jobs), [shared] * len(jobs), jobs)
+        try:
+            while waiting:
+                ready = _ready(waiting, in_order)
+                keys = {future.key for future in ready}
+                waiting = [future for future in waiting if future.key not in keys]
+                yield from cluster.gather(ready)
+        except BlockError:
+            raise ClusterError(
+                "every worker that took one of the fits died, most likely because memory was short: give workers more "
+                "memory, or one thread each"
+            ) from None
 
 
 def local_jobs(X: Any, n_jobs: Jobs) -> int:
@@ -88,54 +141,13 @@ def local_jobs(X: Any, n_jobs: Jobs) -> int:
     return max(1, min(int(cpu_count()), _MOST_ENTRIES // n_entries))
 
 
-@dataclass(frozen=True)
-class LocalExecutor(FitExecutor):
-    """Threads or processes of this machine."""
-
-    n_jobs: int
-    processes: bool
-
-    @property
-    def n_parallel(self) -> int:
-        """`n_jobs`; for processes, each of which has a copy of the data, at most the number of cores."""
-        return min(self.n_jobs, int(cpu_count())) if self.processes else self.n_jobs
-
-    def map(self, fit: Fit, data: Any, jobs: Sequence[Any], in_order: bool = True) -> Iterator[Any]:
-        """Results, in order or as they are finished."""
-        options = {} if self.processes else {"prefer": "threads"}
-        run = Parallel(self.n_parallel, **options, return_as="generator" if in_order else "generator_unordered")
-        results: Iterator[Any] = run(delayed(_one_fit)(fit, data, job) for job in jobs)
-        return results
-
-
-@dataclass(frozen=True)
-class DaskExecutor(FitExecutor):
-    """The workers of a Dask cluster. Data are sent to the scheduler once, and from there to each worker."""
-
-    cluster: ClusterExecutor
-
-    @property
-    def n_parallel(self) -> int:
-        """Number of threads of all current workers, at least two: more workers may join."""
-        return max(2, self.cluster.n_threads)
-
-    def map(self, fit: Fit, data: Any, jobs: Sequence[Any], in_order: bool = True) -> Iterator[Any]:
-        """Results, in order or as they are finished; workers release results that were collected."""
-        from distributed.protocol.pickle import dumps
-
-        (shared,) = self.cluster.map(_unpacked, [dumps(data)])
-        waiting = self.cluster.map(_one_fit, [fit] * len(jobs), [shared] * len(jobs), jobs)
-        try:
-            while waiting:
-                ready = _ready(waiting, in_order)
-                keys = {future.key for future in ready}
-                waiting = [future for future in waiting if future.key not in keys]
-                yield from self.cluster.gather(ready)
-        except BlockError:
-            raise ClusterError(
-                "every worker that took one of the fits died, most likely because memory was short: give workers more "
-                "memory, or one thread each"
-            ) from None
+def _current_cluster() -> ClusterExecutor:
+    if find_spec("distributed") is None:
+        raise ImportError("n_jobs='dask' needs Dask: pip install 'netbic[dask]'")
+    executor = current_executor()
+    if not isinstance(executor, ClusterExecutor):
+        raise ValueError("n_jobs='dask' but there is no Dask client: create one, e.g. distributed.Client()")
+    return executor
 
 
 def _ready(waiting: list[Any], in_order: bool) -> list[Any]:
@@ -149,7 +161,7 @@ def _ready(waiting: list[Any], in_order: bool) -> list[Any]:
     return [future for future in waiting if future.done()] or waiting[:1]
 
 
-def _unpacked(data: bytes) -> Any:
+def _unpickle(data: bytes) -> Any:
     """Unpickle in a task: a worker that fails to unpickle the arguments of a task would stop without a message."""
     try:
         return loads(data)
@@ -157,9 +169,12 @@ def _unpacked(data: bytes) -> Any:
         raise ClusterError(f"a worker cannot read the model or the data: {problem}; give workers that module") from None
 
 
-def _one_fit(fit: Fit, data: Any, job: Any) -> Any:
+def _one_fit(fit: Callable[[Any, Any], Any], data: Any, job: Any) -> Any:
     with quiet():
         return fit(data, job)
+
+
+_lock, _inside, _filters = Lock(), [0], ExitStack()
 
 
 @contextmanager
@@ -168,30 +183,16 @@ def quiet() -> Iterator[None]:
 
     Both are settings of the whole process: the first thread that enters sets them, the last that leaves resets them.
     """
-    _no_warnings.enter()
+    with _lock:
+        if not _inside[0]:
+            _filters.enter_context(warnings.catch_warnings())
+            warnings.simplefilter("ignore")
+        _inside[0] += 1
     try:
         with one_blas_thread():
             yield
     finally:
-        _no_warnings.leave()
-
-
-class _NoWarnings:
-    def __init__(self) -> None:
-        self._lock, self._inside, self._filters = Lock(), 0, ExitStack()
-
-    def enter(self) -> None:
-        with self._lock:
-            if not self._inside:
-                self._filters.enter_context(warnings.catch_warnings())
-                warnings.simplefilter("ignore")
-            self._inside += 1
-
-    def leave(self) -> None:
-        with self._lock:
-            self._inside -= 1
-            if not self._inside:
-                self._filters.close()
-
-
-_no_warnings = _NoWarnings()
+        with _lock:
+            _inside[0] -= 1
+            if not _inside[0]:
+                _filters.close()

@@ -2,32 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 
-from netbic.arrays import Array, Floats, Matrix, RandomState, checked, is_sparse
-from netbic.estimators import SparseGraphSVD, axis_names, check_count, training_design, unwrapped
-from netbic.selection.finished import Finished, Progress, tracked
-from netbic.selection.fits import Jobs, quiet
-from netbic.selection.graph_comparison import FoldFitter, GraphComparison, n_fits_of
+from netbic.arrays import Bools, Floats, Indices, Matrix, RandomState, checked, is_sparse
+from netbic.estimators import SearchInput, SparseGraphSVD, axis_names, check_count, training_design, unwrapped
+from netbic.selection.fits import Fits, Jobs, Progress, quiet
 from netbic.selection.resampling import (
+    Parameters,
+    complement,
     draw_seed,
+    explained_share,
     fallback_penalties,
     fitted_to,
+    folds,
     graphs_by_position,
+    restrict,
     seeded,
 )
+from netbic.solver import Module
+
+Kind = str | int  # the graph itself ("true"), none ("none"), or the number of a rewired graph
+Place = tuple[int, int]  # a repeat and a fold
+Job = tuple[Sequence[Kind], Sequence[Place]]
+Fit = tuple[float, Bools]  # share of the variance of held-out samples explained, and the features of every module
 
 _LEVEL = 0.05
 # Repeats after which the comparison with no graph may end, and p-values above which it does. This can only lower the
 # level. Of 279 graphs that were better than none after four repeats in simulations, 2 were lost.
 _LOOKS_AT_NONE = ((1, 0.2), (2, 0.12), (3, 0.08))
 _CLEAR, _FUTILE = 0.001, 0.5  # p-values at which the comparison with rewired graphs ends early
+_JOBS_PER_THREAD = 3  # with fewer of them, threads would wait for the last one
 _HUB_DRIVEN = 0.3  # rank correlation of membership and degree above which a module is called hub-driven
 
 
@@ -97,7 +109,6 @@ def graph_value(
     n_repeats: int = 4,
     early_stopping: bool = True,
     progress: Progress | None = None,
-    finished: Finished | None = None,
     random_state: RandomState = None,
     n_jobs: Jobs = None,
 ) -> GraphValue:
@@ -111,7 +122,7 @@ def graph_value(
     Parameters
     ----------
     model : SparseGraphSVD
-        With a `column_graph`, which it uses as a graph term or for `diffusion` (give a number: "cv" would choose it
+        With a `column_graph`, which it uses as a graph term or for `smoothing` (give a number: "cv" would choose it
         anew in every fit). Clones of it are fitted, at most (n_rewired + 2) * n_folds * n_repeats of them, and judged
         on samples that are not smoothed. Of an `AdaptiveSupport` with a fallback, this size is used.
     X : array, DataFrame or sparse matrix
@@ -130,9 +141,6 @@ def graph_value(
     progress : function, optional
         Called after each fit, in the calling thread, with the number of finished fits and the number of all fits, as
         far as it is known: it may increase, and the last fits may not be needed.
-    finished : mutable mapping, optional
-        Results of finished fits: those in it are not computed again, others are added. If it is stored somewhere, an
-        interrupted computation can be continued; data and parameters must then be the same.
     random_state : None, int or numpy.random.Generator
     n_jobs : int or "dask", optional
         Threads over folds and graphs (default: all cores, unless X is small), or the workers of the current Dask
@@ -151,18 +159,23 @@ def graph_value(
         check_count(name, number)
     if n_rewired < 3:
         raise ValueError(f"n_rewired={n_rewired}: at least 3 are needed to estimate how much rewired graphs differ")
-    executor = tracked(X, n_jobs, f"graph_value {unwrapped(model).diffusion}", progress, finished, n_fits_of)
-    seed = draw_seed(random_state)
-    design = training_design(unwrapped(model), X, covariates)
-    fitter = FoldFitter(*_by_position(seeded(unwrapped(model), seed), X), n_folds, seed, design)
-    comparison = GraphComparison(fitter, executor)
+    model, seed, fits = unwrapped(model), draw_seed(random_state), Fits(X, n_jobs, progress)
+    if model.column_graph is None:
+        raise ValueError("the model has no column_graph to test: set column_graph")
+    design = training_design(model, X, covariates)
+    X = checked(X, missing=model.missing)
+    values: Matrix = X.tocsr() if is_sparse(X) else np.asarray(X)
+    model = seeded(model, seed)
+    graphs = graphs_by_position(model.get_params(deep=False), values.shape, axis_names(X))
+    model.set_params(n_jobs=None, **fallback_penalties(model) | graphs)
+    comparison = _Comparison(_FoldFitter(model, values, n_folds, seed, design), fits)
     with quiet():
         if early_stopping:
             _decide(comparison, n_rewired, n_repeats)
         else:
             comparison.extend(("true", "none", *range(n_rewired)), n_repeats)
-        degree = _degree_correlation(fitter.model, fitter.X, design)
-    kinds = ["true", "none", *comparison.rewired()]
+        degree = _degree_correlation(model, values, design)
+    kinds = ["true", "none", *comparison.rewired]
     table = pd.DataFrame(
         {
             "graph": [kind if isinstance(kind, str) else "rewired" for kind in kinds],
@@ -171,67 +184,160 @@ def graph_value(
             "n_fits": [comparison.scores(kind).size for kind in kinds],
         }
     )
-    p_none, p_rewired = _p_none(comparison), _p_rewired(comparison)
+    p_none, p_rewired = comparison.p_none(), comparison.p_rewired()
     return GraphValue(p_rewired <= _LEVEL and p_none <= _LEVEL, p_rewired, p_none, table, degree)
 
 
-def _by_position(model: SparseGraphSVD, X: Matrix) -> tuple[SparseGraphSVD, Array]:
-    """The model, its graphs matched to X by position, and the values of X."""
-    if model.column_graph is None:
-        raise ValueError("the model has no column_graph to test: set column_graph")
-    X = checked(X, missing=model.missing)
-    values: Matrix = X.tocsr() if is_sparse(X) else np.asarray(X)
-    graphs = graphs_by_position(model.get_params(deep=False), values.shape, axis_names(X))
-    return model.set_params(n_jobs=None, **fallback_penalties(model) | graphs), values
-
-
-def _decide(comparison: GraphComparison, n_rewired: int, n_repeats: int) -> None:
+def _decide(comparison: _Comparison, n_rewired: int, n_repeats: int) -> None:
     """Make as many fits as are needed for the answer."""
     for repeats, futile in (*(look for look in _LOOKS_AT_NONE if look[0] < n_repeats), (n_repeats, _LEVEL)):
         comparison.extend(("true", "none"), repeats)
-        if _p_none(comparison) > futile:
+        if comparison.p_none() > futile:
             return
     looks = [look for look in ((5, 1), (5, n_repeats), (10, n_repeats)) if look[0] < n_rewired]
     for number, repeats in (*looks, (n_rewired, n_repeats)):
         comparison.extend(range(number), repeats)
-        if not _CLEAR < _p_rewired(comparison) <= _FUTILE:
+        if not _CLEAR < comparison.p_rewired() <= _FUTILE:
             return
 
 
-def _p_none(comparison: GraphComparison) -> float:
-    return _against_none(comparison.scores("true"), comparison.scores("none"))
-
-
-def _p_rewired(comparison: GraphComparison) -> float:
-    """NaN if no rewired graph was needed."""
-    others = np.array([comparison.share(kind) for kind in comparison.rewired()])
-    return _against_rewired(comparison.share("true"), others) if others.size else np.nan
-
-
-def _against_rewired(own: float, others: Floats) -> float:
-    """One-sided t-test of one value against a sample of others."""
-    spread = float(others.std(ddof=1)) * np.sqrt(1 + 1 / others.size)
-    if not spread > 0:
-        return 1.0
-    return float(stats.t.sf((own - others.mean()) / spread, others.size - 1))
-
-
-def _against_none(own: Floats, none: Floats) -> float:
-    """One-sided paired t-test over folds; repeats reduce the variance of the mean but are no further samples."""
-    gains = own - none
-    n_folds = gains.shape[1]
-    spread = float(gains.std(ddof=1)) / np.sqrt(n_folds)
-    if not spread > 0:
-        return 1.0
-    return float(stats.t.sf(gains.mean() / spread, n_folds - 1))
-
-
-def _degree_correlation(model: SparseGraphSVD, X: Array, design: Floats | None) -> pd.DataFrame:
+def _degree_correlation(model: SparseGraphSVD, X: Matrix, design: Floats | None) -> pd.DataFrame:
     """Correlation of membership and degree for each module of a fit to all samples: `GraphValue.degree`."""
+    from scipy.stats import spearmanr
+
     degrees = model.column_graph.degrees
     rows = []
     for module, mask in enumerate(fitted_to(clone(model), X, design).columns_):
         constant = mask.all() or not mask.any() or np.ptp(degrees) == 0
-        correlation = 0.0 if constant else float(stats.spearmanr(mask, degrees).statistic)
+        correlation = 0.0 if constant else float(spearmanr(mask, degrees).statistic)
         rows.append((module, correlation, correlation > _HUB_DRIVEN))
     return pd.DataFrame(rows, columns=["module", "correlation", "tracks"])
+
+
+@dataclass(frozen=True)
+class _FoldFitter:
+    """A model whose graphs match X by position, and partitions of the samples into folds.
+
+    Every repeat is another partition; the same seed gives the same folds, so that graphs can be compared fold by fold.
+    A graph of the rows is restricted to the samples of the fold, and `n_rows` is reduced in proportion. Effects of
+    covariates (`design`, a row per sample) are estimated in the samples of the fold, too.
+    """
+
+    model: SparseGraphSVD
+    X: Matrix
+    n_folds: int
+    seed: int
+    design: Floats | None = None
+
+    def fits(self, job: Job) -> list[Fit]:
+        """Fit models with some graphs to some folds: all graphs to the first fold, then to the next."""
+        models = []
+        for kind in job[0]:
+            changes: Parameters = {}
+            if kind == "none":
+                changes = {"column_graph": None, "column_smoothness": None, "smoothing": None}
+            elif kind != "true":
+                changes = {"column_graph": self.model.column_graph.rewire([self.seed, int(kind)])}
+            models.append(clone(self.model).set_params(**changes))
+        return [fit for repeat, fold in job[1] for fit in self._fold(models, repeat, fold)]
+
+    def _fold(self, models: list[SparseGraphSVD], repeat: int, fold: int) -> Iterable[Fit]:
+        n, p = self.X.shape
+        held_out = folds(n, self.n_folds, [self.seed, repeat])[fold]
+        kept = complement(held_out, n)
+        prepared: SearchInput | None = None
+        for model in models:
+            part = restrict(model, "row", kept, n)
+            if prepared is None or self.model.smoothing is not None:  # smoothed data depend on the graph
+                prepared = part.prepared(self.X[kept], None if self.design is None else self.design[kept])
+            modules = part.modules_of(prepared)
+            members = np.zeros((len(modules), p), dtype=bool)
+            for mask, module in zip(members, modules, strict=True):
+                mask[module.v.support] = True
+            yield self._score(modules, prepared, held_out), members
+
+    def _score(self, modules: list[Module], prepared: SearchInput, held_out: Indices) -> float:
+        """Share of the variance of held-out samples, which are not smoothed, that modules explain."""
+        X, design = self.X[held_out], None
+        if self.design is not None and prepared.coding is not None:
+            design = prepared.coding.encode(self.design[held_out], len(held_out), None)
+        share = explained_share(X, prepared.scaler, "column", design, may_be_constant=True)
+        return share(np.array([module.v.full() for module in modules]))
+
+
+class _Comparison:
+    """Fits with different graphs, made as they are needed."""
+
+    def __init__(self, fitter: _FoldFitter, fits: Fits) -> None:
+        self._fitter, self._executor = fitter, fits
+        self._fits: dict[Kind, dict[Place, Fit]] = {}
+
+    def extend(self, kinds: Iterable[Kind], n_repeats: int) -> None:
+        """Fit models with these graphs to all folds of so many repeats, unless that was done before.
+
+        A rewired graph is made once, for all folds; others are compared fold by fold: they share a matrix.
+        """
+        kinds = list(kinds)
+        every = [(repeat, fold) for repeat in range(n_repeats) for fold in range(self._fitter.n_folds)]
+        left = {kind: [place for place in every if place not in self._fits.get(kind, {})] for kind in kinds}
+        jobs: list[Job] = [((kind,), places) for kind, places in left.items() if isinstance(kind, int) and places]
+        others = [kind for kind in kinds if isinstance(kind, str)]
+        places = left[others[0]] if others else []
+        shared = len(places) >= _JOBS_PER_THREAD * self._executor.n_parallel
+        groups = [others] if shared else [[kind] for kind in others]
+        jobs += [(group, [place]) for place in places for group in groups]
+        n_fits = lambda job: len(job[0]) * len(job[1])  # noqa: E731
+        results = self._executor.map(_FoldFitter.fits, self._fitter, jobs, n_fits=n_fits)
+        for (graphs, at), found in zip(jobs, results, strict=True):
+            pairs = ((kind, place) for place in at for kind in graphs)
+            for (kind, place), fit in zip(pairs, found, strict=True):
+                self._fits.setdefault(kind, {})[place] = fit
+
+    @property
+    def rewired(self) -> list[Kind]:
+        """The numbers of the rewired graphs that were fitted."""
+        return [kind for kind in self._fits if isinstance(kind, int)]
+
+    def scores(self, kind: Kind) -> Floats:
+        """Shares of the variance explained: (n_repeats, n_folds)."""
+        known = self._fits[kind]
+        return np.array([known[place][0] for place in sorted(known)]).reshape(-1, self._fitter.n_folds)
+
+    def share(self, kind: Kind) -> float:
+        """Their mean; of a graph with fewer repeats than the true one, that of the true one and the mean difference."""
+        own, true = self.scores(kind), self.scores("true")
+        return float(own.mean() + true.mean() - true[: len(own)].mean()) if len(own) < len(true) else float(own.mean())
+
+    def overlap(self, kind: Kind) -> float:
+        """Mean Jaccard index of the features of modules of successive folds, matched one to one."""
+        places, found = sorted(self._fits[kind]), self._fits[kind]
+        overlaps = []
+        for before, at in pairwise(places):
+            if not at[1]:  # the first fold of a repeat
+                continue
+            some, others = found[before][1], found[at][1]
+            shared = some.astype(int) @ others.T.astype(int)
+            alike = shared / np.maximum(some.sum(axis=1)[:, None] + others.sum(axis=1) - shared, 1)
+            overlaps.append(float(alike[linear_sum_assignment(-alike)].sum() / max(*alike.shape, 1)))
+        return float(np.mean(overlaps))
+
+    def p_none(self) -> float:
+        """One-sided paired t-test over folds; repeats reduce the variance of the mean but are no further samples."""
+        gains = self.scores("true") - self.scores("none")
+        n_folds = gains.shape[1]
+        return _upper_tail(gains.mean(), float(gains.std(ddof=1)) / np.sqrt(n_folds), n_folds - 1)
+
+    def p_rewired(self) -> float:
+        """One-sided t-test of the graph against the spread of its rewired copies; NaN if none was needed."""
+        others = np.array([self.share(kind) for kind in self.rewired])
+        if not others.size:
+            return np.nan
+        spread = float(others.std(ddof=1)) * np.sqrt(1 + 1 / others.size)
+        return _upper_tail(self.share("true") - others.mean(), spread, others.size - 1)
+
+
+def _upper_tail(gain: float, spread: float, freedom: int) -> float:
+    """P(T >= gain / spread) of Student's t; 1 if nothing varies."""
+    from scipy.stats import t
+
+    return float(t.sf(gain / spread, freedom)) if spread > 0 else 1.0

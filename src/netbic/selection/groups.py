@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 
 from netbic.arrays import Array, Bools, Floats
 from netbic.estimators import SparseGraphSVD, axis_names, fitted_model, module_scores, one_blas_thread
+from netbic.files import add_files, table_bytes
 from netbic.penalties import ScoreGroups, score_groups
+from netbic.selection.verdicts import Verdicts
 
 GROUP_NAMES: Final = {1: "up", -1: "down", 0: ""}
 _COLUMNS = ["module", "sample", "score", "group"]
@@ -192,3 +195,24 @@ def _in_words(up: int, down: int, n_samples: int, selected: bool, found: ScoreGr
     parts = [f"{name} in {count}" for name, count in (("up", up), ("down", down)) if count]
     caution = " (the fit selected samples: no evidence of groups)" if selected else ""
     return f"{' and '.join(parts)} of {n_samples} samples{caution}"
+
+
+class Judgement(NamedTuple):
+    """The groups of samples of every module and, unless they were not asked for, the verdicts."""
+
+    groups: SampleGroups
+    verdicts: Verdicts | None
+
+    @property
+    def summary(self) -> pd.DataFrame:
+        """Columns for the summary of the modules: `sample_kind`, `n_up`, `n_down` and, if known, `verdict`."""
+        groups = self.groups.summary
+        table = pd.DataFrame({"sample_kind": groups["kind"], "n_up": groups["up"], "n_down": groups["down"]})
+        return table if self.verdicts is None else table.assign(verdict=self.verdicts.table["verdict"])
+
+    def write(self, folder: Path, summary: pd.DataFrame | None = None) -> None:
+        """Write samples.tsv, verdicts.tsv and, if it is given, summary.tsv; all appear at the same time."""
+        tables = {"samples.tsv": self.groups.table} | ({} if summary is None else {"summary.tsv": summary})
+        if self.verdicts is not None:
+            tables["verdicts.tsv"] = self.verdicts.table
+        add_files(folder, {name: table_bytes(folder / name, table) for name, table in tables.items()})

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
-from scipy import stats
-from scipy.linalg import eigh
+from joblib import Parallel, delayed
+from scipy.linalg import eigh, orth
 from sklearn.base import clone
 
 from netbic.arrays import Array, Floats, Matrix, RandomState, checked, is_sparse
 from netbic.enrichment import is_decided, sequential_p_values
 from netbic.estimators import SparseGraphSVD, axis_names, basis_of, check_count, training_design, unwrapped
-from netbic.operators import Scaler, as_operator, learn_from_observed
-from netbic.selection.finished import Finished, Progress, tracked
-from netbic.selection.fits import FitExecutor, Jobs, local_jobs, quiet
-from netbic.selection.random_signs import EvenedData, Evening, with_random_signs
+from netbic.operators import Scaler, as_operator, learn_from_observed, winsorised
+from netbic.selection.fits import Fits, Jobs, Progress, local_jobs, quiet
 from netbic.selection.resampling import fallback_penalties, graphs_by_position, seeded
 
 _AS_FITS = 3  # finding a module and preparing the residual takes about as long as so many copies
 _REFITS = 3  # few, so that a single outlier cannot dominate a module
 _ENOUGH = 3  # copies that are stronger than a module after which it does not stand out
-SIZES = ("n_rows", "n_columns", "row_penalty", "column_penalty")
-COMPARED_WITH = "data with the same distances from each feature's mean but random signs"
+_SIZES = ("n_rows", "n_columns", "row_penalty", "column_penalty")
+_COMPARED_WITH = "data with the same distances from each feature's mean but random signs"
+_FITTED = 1e-9  # share of its variance that is left of a sample that is fitted exactly
+_MOST_SCALING = 2.0  # natural logarithm of the largest factor by which a sample is scaled
+_BLOCK = 256  # columns that are processed at a time: they stay in the cache
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,7 +50,7 @@ class ModuleCount:
     exhausted: bool
 
     def __repr__(self) -> str:
-        return f"{self.verdict} Compared with {COMPARED_WITH}.\n{self.table.to_string(index=False)}"
+        return f"{self.verdict} Compared with {_COMPARED_WITH}.\n{self.table.to_string(index=False)}"
 
     @property
     def verdict(self) -> str:
@@ -72,7 +74,6 @@ def n_modules(
     level: float = 0.05,
     early_stopping: bool = True,
     progress: Progress | None = None,
-    finished: Finished | None = None,
     random_state: RandomState = None,
     n_jobs: Jobs = None,
 ) -> ModuleCount:
@@ -116,9 +117,6 @@ def n_modules(
     progress : function, optional
         Called after each fit, in the calling thread, with the number of finished fits and the number of all fits, as
         far as it is known: it may increase, and the last fits may not be needed.
-    finished : mutable mapping, optional
-        Results of finished fits: those in it are not computed again, others are added. If it is stored somewhere, an
-        interrupted computation can be continued; data and parameters must then be the same.
     random_state : None, int or numpy.random.Generator
     n_jobs : int or "dask", optional
         Threads over copies (default: all cores, unless X is small), or the workers of the current Dask client; the
@@ -134,38 +132,6 @@ def n_modules(
     """
     check_count("most", most)
     check_count("n_permutations", n_permutations)
-    _check_level(level, n_permutations)
-    model = unwrapped(model)
-    generator = np.random.default_rng(random_state)
-    single = seeded(_single(model, X), int(generator.integers(2**31)))
-    enough = max(_ENOUGH, int(np.ceil(level * (1 + n_permutations)))) if early_stopping else None
-    test = _Test(single, n_permutations, enough, executor := tracked(X, n_jobs, "n_modules", progress, finished))
-    rows: list[tuple[int, float, float, float]] = []
-    with quiet():
-        design = training_design(model, X, covariates)
-        basis = None if design is None else basis_of(design)
-        residual = _prepared(model, X, basis)
-        # Winsorised, because heavy tails would make single entries look like modules.
-        evening = Evening(residual, model.center in ("columns", "both"), basis, local_jobs(X, n_jobs))
-        for module in range(most):
-            leading, expected, p_value = test(evening.apply(residual), generator)
-            executor.finish(f"module {module + 1}", _AS_FITS * (most - module - 1), _AS_FITS)
-            rows.append((module, leading.d, expected, p_value))
-            if p_value > level:
-                break
-            _deflate(residual, leading, evening)
-    return _count(rows, level, most)
-
-
-def _count(rows: list[tuple[int, float, float, float]], level: float, most: int) -> ModuleCount:
-    """The modules that stand out among those tested."""
-    table = pd.DataFrame(rows, columns=["module", "statistic", "expected", "p_value"])
-    table["q_value"] = stats.false_discovery_control(table["p_value"])
-    n_significant = int((table["p_value"] <= level).sum())
-    return ModuleCount(n_significant, table, n_significant == most)
-
-
-def _check_level(level: float, n_permutations: int) -> None:
     if not 0 < level < 1:
         raise ValueError(f"level={level!r}: a number between 0 and 1 is needed")
     if (smallest := 1 / (1 + n_permutations)) > level:
@@ -173,6 +139,38 @@ def _check_level(level: float, n_permutations: int) -> None:
             f"n_permutations={n_permutations}: no p-value can be below {smallest:.2g}, so no module can be significant "
             f"(p <= {level:g}): use at least {int(np.ceil(1 / level)) - 1}"
         )
+    model = unwrapped(model)
+    generator = np.random.default_rng(random_state)
+    single = seeded(_single(model, X), int(generator.integers(2**31)))
+    enough = max(_ENOUGH, int(np.ceil(level * (1 + n_permutations)))) if early_stopping else None
+    fits = Fits(X, n_jobs, progress)
+    rows: list[tuple[int, float, float, float]] = []
+    with quiet():
+        design = training_design(model, X, covariates)
+        basis = None if design is None else basis_of(design)
+        residual = _prepared(model, X, basis)
+        # Winsorised, because heavy tails would make single entries look like modules.
+        evening = Evening(residual, model.center in ("columns", "both"), basis, local_jobs(X, n_jobs))
+        by_chance = np.full(1, np.inf)  # strengths of the leading modules of copies with random signs
+        for module in range(most):
+            data, seed = evening.apply(residual), int(generator.integers(2**31))
+            leading = _leading(single, data.values)
+            # Copies of an earlier residual vary more: exceeding all of them is enough.
+            if leading.d <= by_chance.max():
+                by_chance = _strengths_of_copies(single, data, leading.d, (seed, n_permutations, enough), fits)
+            p_value = float(sequential_p_values(np.array([leading.d]), by_chance[None], n_permutations, enough)[0])
+            fits.left = _AS_FITS * (most - module - 1)
+            fits.count(_AS_FITS)
+            rows.append((module, leading.d, float(by_chance.mean()), p_value))
+            if p_value > level:
+                break
+            _deflate(residual, leading, evening)
+    from scipy.stats import false_discovery_control
+
+    table = pd.DataFrame(rows, columns=["module", "statistic", "expected", "p_value"])
+    table["q_value"] = false_discovery_control(table["p_value"])
+    n_significant = int((table["p_value"] <= level).sum())
+    return ModuleCount(n_significant, table, n_significant == most)
 
 
 def _single(model: SparseGraphSVD, X: Matrix) -> SparseGraphSVD:
@@ -213,34 +211,19 @@ class _Triplet(NamedTuple):
     v: Floats
 
 
-class _Test:
-    """Compare the leading module of one residual after another with those of copies with random signs.
+def _strengths_of_copies(
+    model: SparseGraphSVD, data: EvenedData, d: float, how: tuple[int, int, int | None], fits: Fits
+) -> Floats:
+    """Singular values of the leading modules of copies with random signs.
 
-    At most `n_copies` copies are made of a residual; no more if `enough` of them are as strong as the module.
+    `how`: a seed, the largest number of copies, and how many as strong as d are enough. Where they run does not matter.
     """
-
-    def __init__(self, model: SparseGraphSVD, n_copies: int, enough: int | None, executor: FitExecutor) -> None:
-        self._model, self._n_copies, self._enough, self._executor = model, n_copies, enough, executor
-        self._by_chance = np.full(1, np.inf)
-
-    def __call__(self, data: EvenedData, generator: np.random.Generator) -> tuple[_Triplet, float, float]:
-        """The module, the mean strength of the copies, and the p-value."""
-        leading, seed = _leading(self._model, data.values), int(generator.integers(2**31))
-        # Copies of an earlier residual vary more: exceeding all of them is enough.
-        if leading.d <= self._by_chance.max():
-            self._by_chance = self._strengths(data, leading.d, seed)
-        d, by_chance = np.array([leading.d]), self._by_chance[None]
-        p_value = sequential_p_values(d, by_chance, self._n_copies, self._enough)[0]
-        return leading, float(self._by_chance.mean()), float(p_value)
-
-    def _strengths(self, data: EvenedData, d: float, seed: int) -> Floats:
-        """Singular values of the leading modules of copies, as many as are needed; the executor does not matter."""
-        found = np.empty(0)
-        size = self._n_copies if self._enough is None else self._executor.n_parallel
-        while found.size < self._n_copies and not is_decided(np.array([d]), found[None], self._enough):
-            seeds = [(seed, number) for number in range(found.size, min(found.size + size, self._n_copies))]
-            found = np.append(found, list(self._executor.map(_strength, (self._model, data), seeds)))
-        return found if self._enough is None else found[: 1 + np.searchsorted(np.cumsum(found >= d), self._enough)]
+    (seed, most, enough), found = how, np.empty(0)
+    size = most if enough is None else fits.n_parallel
+    while found.size < most and not is_decided(np.array([d]), found[None], enough):
+        seeds = [(seed, number) for number in range(found.size, min(found.size + size, most))]
+        found = np.append(found, list(fits.map(_strength, (model, data), seeds)))
+    return found if enough is None else found[: 1 + np.searchsorted(np.cumsum(found >= d), enough)]
 
 
 def _strength(data: tuple[SparseGraphSVD, EvenedData], seed: tuple[int, int]) -> float:
@@ -269,7 +252,7 @@ def _deflate(residual: Array, module: _Triplet, evening: Evening) -> None:
 
 
 def _leading(model: SparseGraphSVD, X: Array) -> _Triplet:
-    if all(getattr(model, name) is None for name in SIZES):
+    if all(getattr(model, name) is None for name in _SIZES):
         return _leading_singular_pair(X)
     fitted = clone(model).fit(X)
     if not fitted.n_components_:
@@ -287,3 +270,185 @@ def _leading_singular_pair(X: Array) -> _Triplet:
     v = X.T @ u
     d = float(np.linalg.norm(v))
     return _Triplet(d, u, v / d if d > 0 else v)
+
+
+# Samples of similar noise, and random signs; the precision of X is kept
+
+
+class SampleNoise(NamedTuple):
+    """Sums over columns, an entry per sample, from which the noise of samples is estimated.
+
+    Columns are winsorised and standardised first, each on its own: if only some columns change, only their part of the
+    sums does (`replaced`).
+
+    Attributes
+    ----------
+    squares, fourth : array
+        Sums of the second and fourth powers.
+    n_columns : int
+    """
+
+    squares: Floats
+    fourth: Floats
+    n_columns: int
+
+    @classmethod
+    def of(cls, X: Array, n_threads: int = 1) -> Self:
+        """Those of all columns."""
+        squares, fourth = np.sum(_by_blocks(_powers, X, n_threads), axis=0)
+        return cls(squares, fourth, X.shape[1])
+
+    def replaced(self, before: Array, after: Array) -> Self:
+        """Those after some columns have changed."""
+        change = _powers(after) - _powers(before)
+        return self._replace(squares=self.squares + change[0], fourth=self.fourth + change[1])
+
+    @property
+    def relative(self) -> Floats:
+        """The noise of every sample, relative to the others; 1 if samples differ by no more than chance.
+
+        It is the root mean square of its winsorised, standardised entries, shrunk towards the mean of all samples by
+        the share of its variation that is expected by chance: if samples do not differ, they are not scaled, because
+        that would only scale down the samples of modules.
+        """
+        noise = self.squares / self.n_columns
+        known = noise > 0
+        if not known.any():
+            return np.ones(len(noise))
+        variances = np.maximum(self.fourth / self.n_columns - noise**2, 0.0)
+        logs = np.log(np.where(known, noise, 1.0)) / 2
+        by_chance = float((variances[known] / noise[known] ** 2).mean()) / (4 * self.n_columns)
+        kept = max(0.0, 1 - by_chance / max(float(logs[known].var()), np.finfo(float).tiny))
+        logs = np.where(known, np.clip(kept * (logs - logs[known].mean()), -_MOST_SCALING, _MOST_SCALING), 0.0)
+        return np.asarray(np.exp(logs))
+
+
+def _powers(X: Array) -> Floats:
+    """Sums over columns of the second and fourth powers of winsorised, standardised entries."""
+    values = winsorised(X)
+    values -= values.mean(axis=0)
+    deviations = values.std(axis=0)
+    values /= np.where(deviations > 0, deviations, np.inf)
+    values *= values
+    squares = values.sum(axis=1, dtype=np.float64)
+    values *= values
+    return np.array([squares, values.sum(axis=1, dtype=np.float64)])
+
+
+def _by_blocks(function: Callable[[Array], Array], X: Array, n_threads: int) -> list[Array]:
+    """A function of some columns, for one block of columns after another."""
+    blocks = [X[:, start : start + _BLOCK] for start in range(0, X.shape[1], _BLOCK)]
+    found: list[Array] = Parallel(n_jobs=n_threads, prefer="threads")(delayed(function)(block) for block in blocks)
+    return found
+
+
+class EvenedData(NamedTuple):
+    """Data in which samples have similar noise.
+
+    Attributes
+    ----------
+    values : array
+        Scaled and winsorised.
+    means : array
+        The shape of the column means, a unit vector. With covariates, the shapes of everything that was removed, as
+        orthonormal columns.
+    """
+
+    values: Array
+    means: Floats
+
+
+class Evening:
+    """Scale samples (rows) to similar noise and winsorise entries, again after columns have changed.
+
+    Parameters
+    ----------
+    X : array
+    centred : bool
+        Whether the columns of X were centred.
+    basis : array, optional
+        An orthonormal basis of covariates that were removed from X.
+    n_threads : int
+        It does not affect the result.
+    """
+
+    def __init__(self, X: Array, centred: bool, basis: Floats | None = None, n_threads: int = 1) -> None:
+        n = len(X)
+        self._centred, self._basis, self._n_threads = centred, basis, n_threads
+        self._constant = np.full((n, 1), 1 / np.sqrt(n))
+        self._noise = SampleNoise.of(self._errors(X), n_threads)
+
+    def replace(self, before: Array, after: Array) -> None:
+        """Take into account that some columns of X have changed."""
+        self._noise = self._noise.replaced(self._errors(before), self._errors(after))
+
+    def _errors(self, X: Array) -> Array:
+        """X, in which the residuals of a regression on covariates have the variance of the errors."""
+        if self._basis is None:
+            return X
+        factors = _without_leverage(np.hstack([self._constant, self._basis]))
+        return ((X - self._means(X)) * factors[:, None]).astype(X.dtype, copy=False)
+
+    def _means(self, X: Array) -> Floats | float:
+        return 0.0 if self._centred else X.mean(axis=0)
+
+    def apply(self, X: Array) -> EvenedData:
+        """The scaled and winsorised X.
+
+        A column with mean m and noise s_i in sample i becomes m / s_i plus noise. So the means of columns that were
+        centred are removed again by regressing out 1 / s_i, the shape of the means: their errors would look like a
+        module of the samples with little noise. The same holds for covariates.
+        """
+        weights = 1 / self._noise.relative
+        weights *= np.sqrt(len(X)) / np.linalg.norm(weights)
+        removed, means = self._shapes(weights)
+
+        def even(part: Array) -> Array:
+            centres = self._means(part)
+            scaled = winsorised((centres + (part - centres) * weights[:, None]).astype(X.dtype, copy=False))
+            return (scaled - removed @ (removed.T @ scaled)).astype(X.dtype, copy=False)
+
+        return EvenedData(np.hstack(_by_blocks(even, X, self._n_threads)), means)
+
+    def _shapes(self, weights: Floats) -> tuple[Floats, Floats]:
+        """Shapes to be removed again after samples were scaled, and the shapes of the means and of all covariates."""
+        if self._basis is None:
+            shape = weights[:, None] / np.sqrt(len(weights))
+            return (shape, shape[:, 0]) if self._centred else (shape[:, :0], self._constant[:, 0])
+        if self._centred:
+            shapes = orth(weights[:, None] * np.hstack([self._constant, self._basis]))
+            return shapes, shapes
+        scaled = weights[:, None] * self._basis
+        shapes = orth(scaled - scaled.mean(axis=0))
+        return shapes, np.hstack([self._constant, shapes])
+
+
+def _without_leverage(shapes: Floats) -> Floats:
+    """Factors that give residuals of a regression on orthonormal columns the variance of the errors.
+
+    Samples that are fitted exactly, such as the only one of a batch, have no residuals: their factor is 0.
+    """
+    left = 1 - np.einsum("ij,ij->i", shapes, shapes)
+    return np.where(left > _FITTED, 1 / np.sqrt(np.maximum(left, _FITTED)), 0.0)
+
+
+def with_random_signs(X: Array, means: Floats, generator: np.random.Generator) -> Array:
+    """A copy in which every entry is as far from the mean of its column as in X, above or below it at random.
+
+    `means` is the shape of the column means: a unit vector, constant unless samples were scaled. The copy has the same
+    means as X. With covariates, `means` has several orthonormal columns: the shapes of everything that was removed.
+    """
+    n = len(X)
+    shapes = means.reshape(n, -1).astype(X.dtype)
+    # Removing means takes one degree of freedom each time; the data have lost only one.
+    factors = _without_leverage(means) if means.ndim > 1 else np.full(n, np.sqrt(n / max(n - 1, 1)))
+    fitted = shapes.T @ X
+    copy: Array = shapes @ fitted
+    np.subtract(X, copy, out=copy)
+    signs = generator.integers(2, size=X.shape, dtype=np.int8)
+    signs *= 2
+    signs -= 1
+    copy *= signs
+    copy *= factors[:, None].astype(X.dtype)
+    copy += shapes @ (fitted - shapes.T @ copy)
+    return copy

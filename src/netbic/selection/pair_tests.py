@@ -1,24 +1,37 @@
-"""Tests of the pairs of two tables: permutation p-values, and correlations in samples that were not fitted."""
+"""Tests of the pairs of two tables: permutation p-values, and correlations in samples that were not fitted.
+
+The null distribution of the strength d of a pair: tables whose samples are permuted against each other.
+
+The first pair: the samples (rows) of Y are permuted, which keeps the structure of both tables and only breaks the link
+between them. If samples are exchangeable and the tables independent, every order is equally likely, and the test exact.
+
+A later pair: the scores of earlier pairs have been projected out of the tables, which leaves n samples with fewer
+degrees of freedom. Residuals are not exchangeable: permuted, those of X and of Y overlap in fewer dimensions than they
+do in truth, so that the strength of permuted tables is too small. Therefore the n residuals are first mapped to the
+n - 1 - k dimensions that are left (Huh and Jhun 2001; Winkler, Renaud, Smith and Nichols 2020), by orthonormal bases of
+the complements of the removed directions. If different directions were removed from X and from Y, the bases are rotated
+to be as close to each other as possible. The dimensions are exchangeable if samples are normal, and nearly so if not.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 
-from netbic.arrays import Floats, Indices, RandomState
+from netbic.arrays import Array, Floats, Indices, RandomState
 from netbic.enrichment import is_decided, sequential_p_values
-from netbic.estimators import TwoTables, axis_names, check_count
-from netbic.selection.finished import Finished, Progress, TrackedExecutor, tracked
-from netbic.selection.fits import Jobs, quiet
-from netbic.selection.pair_nulls import PreparedTables, Strengths, strata_of
-from netbic.selection.pair_tables import PairTables, check_folds, matched_pairs, two_table_model
-from netbic.selection.resampling import complement, draw_seed, folds, seeded
+from netbic.estimators import TwoTables, axis_names, check_count, iteration_settings, paired_correlations
+from netbic.operators import Corrected, DenseOperator, Table
+from netbic.selection.fits import Fits, Jobs, Progress, quiet
+from netbic.selection.resampling import PairTables, complement, draw_seed, folds, match_scores, seeded, two_table_model
+from netbic.solver import Axis, PairSearch, Settings
 
 _LEVEL = 0.05  # early stopping does not change whether a p-value is at most this
 _ENOUGH = 3
+_FEWEST = 3  # samples of a fold: a correlation of two is 1 or -1
 _LEFT = 4  # samples more than pairs, so that something is left to permute
 
 
@@ -88,7 +101,6 @@ def pair_tests(
     strata: Any = None,
     early_stopping: bool = True,
     progress: Progress | None = None,
-    finished: Finished | None = None,
     random_state: RandomState = None,
     n_jobs: Jobs = None,
 ) -> PairTests:
@@ -123,7 +135,7 @@ def pair_tests(
         Make no more permutations once so many are as strong as the pair that p > 0.05 is certain: 50 of 999. If that
         happens at permutation l, p = 50 / l (Besag and Clifford 1991), otherwise p = (1 + b) / (1 + n_permutations)
         where b are as strong. Both are valid, and whether p <= 0.05 is the same as with all permutations.
-    progress, finished
+    progress : function, optional
         As for `n_modules`.
     random_state : None, int or numpy.random.Generator
     n_jobs : int or "dask", optional
@@ -145,7 +157,7 @@ def pair_tests(
     check_count("n_permutations", n_permutations)
     check_count("n_folds", n_folds)
     seed = draw_seed(random_state)
-    fits = tracked(X, n_jobs, "pair_tests", progress, finished)
+    fits = Fits(X, n_jobs, progress)
     enough = max(_ENOUGH, int(np.ceil(_LEVEL * (1 + n_permutations)))) if early_stopping else None
     fitted = seeded(model, seed).fit(X, Y)  # warnings of the fit are shown
     if fitted.n_components_ > (most := len(fitted.x_scores_) - _LEFT):
@@ -155,72 +167,138 @@ def pair_tests(
         )
     with quiet():
         tables = PairTables.of(fitted, X, Y)
-        check_folds(n_folds, tables.n_samples)
-        prepared = PreparedTables.of(tables, fitted, strata_of(strata, tables.n_samples, axis_names(X)[0]))
+        parts = folds(tables.n_samples, n_folds, [seed, 0], fewest=_FEWEST)
+        labels = strata_of(strata, tables.n_samples, axis_names(X)[0])
+        x, y = (
+            np.ascontiguousarray(table.columns(np.arange(table.shape[1])), dtype=np.float64)
+            for table in (tables.model.prepared(tables.X, "X").table, tables.model.prepared(tables.Y, "Y").table)
+        )
         fits.left = n_permutations * fitted.n_components_
-        held_out = held_out_correlations(tables, fitted, n_folds, seed, fits)
-        found = []
+        held_out = np.array(list(fits.map(_correlations_in_fold, (tables, fitted), parts)))
+        p_values, numbers = [], []
         for pair in range(fitted.n_components_):
-            fits.part, fits.left = f"pair {pair + 1}", n_permutations * (fitted.n_components_ - pair - 1)
-            found.append(_p_value(prepared.after(pair), n_permutations, enough, (seed, pair), fits))
-    return PairTests(_table(fitted, held_out, found), fitted)
-
-
-def _table(fitted: TwoTables, held_out: Floats, found: list[tuple[float, int]]) -> pd.DataFrame:
-    """All results, a row per pair."""
-    p_values, numbers = np.array(found, dtype=np.float64).reshape(-1, 2).T
-    return pd.DataFrame(
+            fits.left = n_permutations * (fitted.n_components_ - pair - 1)
+            problem = Strengths.after(pair, x, y, tables, fitted, labels)
+            observed, by_chance = np.array([problem.observed()]), np.empty(0)
+            size = n_permutations if enough is None else fits.n_parallel
+            while by_chance.size < n_permutations and not is_decided(observed, by_chance[None], enough):
+                last = min(by_chance.size + size, n_permutations)
+                seeds = [(seed, pair, number) for number in range(by_chance.size, last)]
+                by_chance = np.append(by_chance, list(fits.map(Strengths.permuted, problem, seeds)))
+            if enough is not None:  # those after the last one that was needed depend on the number of threads
+                by_chance = by_chance[: 1 + np.searchsorted(np.cumsum(by_chance >= observed), enough)]
+            p_values.append(float(sequential_p_values(observed, by_chance[None], n_permutations, enough)[0]))
+            numbers.append(by_chance.size)
+    table = pd.DataFrame(
         {
             "pair": np.arange(fitted.n_components_),
             "d": fitted.singular_values_,
             "correlation": fitted.correlations_,
             "held_out_correlation": held_out.mean(axis=0),
             "standard_error": held_out.std(axis=0, ddof=1) / np.sqrt(len(held_out)),
-            "p_value": np.maximum.accumulate(p_values),
-            "n_permutations": numbers.astype(np.intp),
+            "p_value": np.maximum.accumulate(np.array(p_values, dtype=np.float64)),
+            "n_permutations": np.array(numbers, dtype=np.intp),
         }
     )
+    return PairTests(table, fitted)
 
 
-def _p_value(
-    problem: Strengths, n_most: int, enough: int | None, seed: tuple[int, int], fits: TrackedExecutor
-) -> tuple[float, int]:
-    """The p-value of the leading pair, and the number of permutations needed; the executor does not matter."""
-    observed, by_chance = np.array([problem.observed()]), np.empty(0)
-    size = n_most if enough is None else max(fits.n_parallel, 1)
-    while by_chance.size < n_most and not is_decided(observed, by_chance[None], enough):
-        seeds = [(*seed, number) for number in range(by_chance.size, min(by_chance.size + size, n_most))]
-        by_chance = np.append(by_chance, list(fits.map(_permuted, problem, seeds)))
-    if enough is not None:
-        by_chance = by_chance[: 1 + np.searchsorted(np.cumsum(by_chance >= observed), enough)]
-    return float(sequential_p_values(observed, by_chance[None], n_most, enough)[0]), by_chance.size
+def _correlations_in_fold(data: tuple[PairTables, TwoTables], held_out: Indices) -> Floats:
+    """The correlations of the scores of every pair in a fold; 0 where a pair is not found.
 
-
-def _permuted(problem: Strengths, seed: tuple[int, ...]) -> float:
-    return problem.permuted(seed)
-
-
-def held_out_correlations(
-    tables: PairTables, fitted: TwoTables, n_folds: int, seed: int, fits: TrackedExecutor
-) -> Floats:
-    """The correlations of the scores of every pair (columns) in each fold (rows); 0 where a pair is not found."""
-    parts = folds(tables.n_samples, n_folds, [seed, 0])
-    scores = fitted.x_scores_, fitted.y_scores_
-    fits.part = "held out"
-    return np.array([fold.correlations for fold in fits.map(_in_fold, (tables, scores), parts)])
-
-
-class _Fold(NamedTuple):
-    """The correlations of all pairs in one fold."""
-
-    correlations: Floats
-
-
-def _in_fold(data: tuple[PairTables, tuple[Floats, Floats]], held_out: Indices) -> _Fold:
-    """Fit without a fold, and match the pairs in the samples that were fitted."""
-    tables, scores = data
+    The model is fitted without the fold, and its pairs are matched to the given ones in the samples that were fitted.
+    """
+    tables, reference = data
     rest = complement(held_out, tables.n_samples)
     fitted = tables.fitted_to(rest)
-    known = scores[0][rest], scores[1][rest]
-    matched, _ = matched_pairs(known, (fitted.x_scores_, fitted.y_scores_))
-    return _Fold(np.append(tables.correlations(fitted, held_out), 0.0)[matched])  # -1: no partner
+    known = reference.x_scores_[rest], reference.y_scores_[rest]
+    matched, _ = match_scores(known, (fitted.x_scores_, fitted.y_scores_))
+    correlations = paired_correlations(*fitted.transform(tables.X[held_out], tables.Y[held_out]))
+    return np.append(correlations, 0.0)[matched]  # -1: no partner
+
+
+@dataclass(frozen=True, eq=False)
+class Strengths:
+    """The strength of the leading pair of two prepared tables, in any order of the rows of Y.
+
+    Attributes
+    ----------
+    x, y : arrays with the same number of rows
+        Centred, scaled and whitened as by the model, after earlier pairs were removed.
+    axes : tuple of Axis
+        Penalties and graph terms of the features.
+    settings : Settings
+    strata : array, optional
+        Rows are permuted among those with the same value.
+    """
+
+    x: Floats
+    y: Floats
+    axes: tuple[Axis, Axis]
+    settings: Settings
+    strata: Indices | None = None
+
+    @classmethod
+    def after(
+        cls, n_pairs: int, x: Floats, y: Floats, tables: PairTables, fitted: TwoTables, strata: Indices | None
+    ) -> Self:
+        """The tables x and y, as prepared by a model, after the scores of its first pairs were removed."""
+        model = tables.model
+        if n_pairs:
+            removed = fitted.x_scores_ if model.deflation == "regression" else fitted.y_scores_
+            x_left, y_left = (_complement(scores[:, :n_pairs]) for scores in (fitted.x_scores_, removed))
+            if strata is None:  # the basis of Y is rotated to be as close as possible to that of X
+                left, _, right = np.linalg.svd(y_left.T @ x_left)
+                x, y = x_left.T @ x, (y_left @ (left @ right)).T @ y
+            else:  # rows have to remain samples
+                x, y = x_left @ (x_left.T @ x), y_left @ (y_left.T @ y)
+        return cls(x, y, model.axes(tables.X, tables.Y), iteration_settings(model, np.float64), strata)
+
+    def observed(self) -> float:
+        """In the given order."""
+        return self._strength(self.y)
+
+    def permuted(self, seed: tuple[int, ...]) -> float:
+        """In a random order."""
+        order = drawn = np.random.default_rng(seed).permutation(len(self.y))
+        if self.strata is not None:
+            order = np.empty_like(drawn)
+            # Both sorts are stable: the rows of each stratum, in their own and in random order, take the same places.
+            order[np.argsort(self.strata, kind="stable")] = drawn[np.argsort(self.strata[drawn], kind="stable")]
+        return self._strength(self.y[order])
+
+    def _strength(self, y: Floats) -> float:
+        search = PairSearch(_table(self.x), _table(y), *self.axes, self.settings, "canonical", 0.0)
+        pair = next(iter(search), None)
+        return 0.0 if pair is None else pair.module.d
+
+
+def _table(values: Floats) -> Table:
+    return Table(Corrected(DenseOperator(values, low_memory=True), float(np.sum(np.square(values)))))
+
+
+def _complement(scores: Floats) -> Floats:
+    """An orthonormal basis of what is orthogonal to the scores and to a constant, in columns."""
+    n = len(scores)
+    removed = np.column_stack([np.ones(n), scores])
+    basis: Floats = np.linalg.qr(removed, mode="complete")[0][:, removed.shape[1] :]
+    return basis
+
+
+def strata_of(labels: Any, n_samples: int, samples: Array | None = None) -> Indices | None:
+    """Labels of the samples as numbers; a Series is matched by the names of the samples, if these have names."""
+    if labels is None:
+        return None
+    if isinstance(labels, pd.Series) and samples is not None:
+        if missing := [name for name in samples if name not in labels.index]:
+            raise ValueError(f"strata has no label for {len(missing)} samples, e.g. {missing[0]!r}: give one for each")
+        labels = labels.loc[samples]
+    found = np.asarray(labels, dtype=object)
+    if found.shape != (n_samples,):
+        raise ValueError(f"strata has shape {found.shape} but there are {n_samples} samples: give a label for each")
+    codes, _ = pd.factorize(found)
+    if (codes < 0).any():
+        raise ValueError(f"{int((codes < 0).sum())} labels of strata are missing: give a label for every sample")
+    if np.bincount(codes).max() < 2:
+        raise ValueError("every sample has its own stratum, so nothing can be permuted: give larger strata")
+    return codes

@@ -2,45 +2,71 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Container, Iterable, Iterator, MutableMapping
-from contextlib import suppress
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, MutableMapping, Sequence, Sized
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
+from sklearn.model_selection import ParameterGrid
 
-from netbic.arrays import Matrix, RandomState, check_choice
+from netbic.arrays import Floats, Indices, Matrix, RandomState, buffers, check_choice
 from netbic.estimators import (
+    AXES,
+    SearchInput,
     SparseGraphSVD,
     TwoTables,
     axis_names,
     check_count,
     covariates_of,
+    has_missing,
+    paired_correlations,
+    smoothness_of,
     training_design,
 )
-from netbic.files import JsonValue
 from netbic.graph import Graph
-from netbic.selection.checkpoints import seed_of, task_of
-from netbic.selection.choice import RULES, AxisSize, Results, choice, printable, standard_errors, verdict
-from netbic.selection.criteria import SplitFactory, check_varies, splits
-from netbic.selection.finished import Progress
-from netbic.selection.fits import FitExecutor, Jobs, executor_for, quiet
-from netbic.selection.grid import Grid, Parameters, named, points_of
-from netbic.selection.outcomes import Fit, GridFits, Outcome, TuningProblem, results_of
-from netbic.selection.pair_tuning import pair_problem
-from netbic.selection.resampling import Names, fitted_to, graphs_by_position, seeded
-from netbic.storage import Pieces
+from netbic.io import digest
+from netbic.operators import Scaler, as_operator, learn_from_observed
+from netbic.selection.fits import Fits, Jobs, Progress, quiet
+from netbic.selection.resampling import (
+    SIDES,
+    Names,
+    PairTables,
+    Parameters,
+    check_varies,
+    complement,
+    draw_seed,
+    explained_share,
+    fitted_to,
+    folds,
+    for_part,
+    graphs_by_position,
+    seeded,
+)
+from netbic.solver import Module
+from netbic.storage import Pieces, Task, read_task, settings_of
 
+Grid = Mapping[str, Any] | list[Mapping[str, Any]]
+Results = dict[str, Any]  # as GridSearchCV.cv_results_
+Outcome = tuple[float, int, float, float]  # score, number of modules, and their members as shares of both axes
+Batch = tuple[int, list[int]]  # a fold and points of the grid
+Fit = tuple[int, int, Outcome]  # point, fold and outcome
+
+RULES: Final = ("one_se", "best")
 _BATCHES = 4  # batches of a fold per process
 _PREPARATION = ("center", "scale", "missing", "low_memory", "solver", "clip")  # equal in models that share a matrix
-
-Batch = tuple[int, list[int]]  # a fold and points of the grid
+# By scale; in units of the leading singular value ("relative") the quality drops steeply beyond 0.5 on real data.
+_SMOOTHNESS = {"module": [0.0, 0.25, 0.5, 0.75], "relative": [0.0, 0.05, 0.1, 0.25], "absolute": [0.0, 0.05, 0.1, 0.25]}
+_RIDGES = [0.1, 0.3, 0.6, 0.9]
+_FEWEST, _N_SIZES = 5, 5  # features of the smallest size of the default grid, and number of its sizes
+_FEWEST_OF_PAIRS = 3  # samples of a fold of two tables: a correlation of two is 1 or -1
 
 
 @dataclass(frozen=True)
@@ -80,7 +106,8 @@ class Tuning:
         """A row per point: its parameters, mean `score`, the `standard_error` over folds, and which one is `chosen`."""
         table = pd.DataFrame([printable(point) for point in self.cv_results_["params"]])
         table["score"] = self.cv_results_["mean_test_score"]
-        table["standard_error"] = standard_errors(self.cv_results_)
+        scores = _split_scores(self.cv_results_)
+        table["standard_error"] = scores.std(axis=1, ddof=1) / np.sqrt(scores.shape[1])
         table["chosen"] = np.arange(len(table)) == self.best_index_
         return table
 
@@ -159,63 +186,6 @@ def tune(
     >>> netbic.selection.tune(pairs, X, {"n_x": [2, 8, 40]}, Y=Y, random_state=0).best_params_
     {'n_x': 8}
     """
-    _check_options(model, n_folds, rule)
-    if two := isinstance(model, TwoTables) or Y is not None:
-        _check_pair_options(model, Y, covariates)
-    executor = executor_for(X, n_jobs, processes=True)  # half of a fit is Python: threads would be slower
-    with quiet():  # warnings of the final fit are shown
-        seed = seed_of("tuning", random_state, checkpoint)
-        if isinstance(model, TwoTables):
-            problem = pair_problem(model, X, Y, grid, n_folds, seed)
-        else:
-            problem = _problem(model, X, grid, covariates, n_folds, seed)
-        outcomes = _outcomes_of(problem, checkpoint, executor, progress)
-    points, results = problem.points, results_of(problem, outcomes)
-    index = choice(results, problem.fits.models, rule)
-    best = clone(model).set_params(**points[index])
-    fitted = best.fit(X, Y) if two else fitted_to(best, X, covariates_of(model, X, covariates))
-    text, unidentified = verdict(results, index, problem.sizes, problem.criterion)
-    score = float(results["mean_test_score"][index])
-    return Tuning(points[index], index, score, fitted, results, text, unidentified)
-
-
-def _outcomes_of(
-    problem: TuningProblem,
-    checkpoint: Path | str | None,
-    executor: FitExecutor,
-    progress: Progress | None,
-) -> dict[tuple[int, int], Outcome]:
-    """The outcome of every fit, by point and fold: those kept in a folder, and others, which are added to it."""
-    fits = problem.fits
-    saved: MutableMapping[str, bytes] = {} if checkpoint is None else Pieces(checkpoint, problem.task)
-    outcomes: dict[tuple[int, int], Outcome] = {}
-    for point, fold in fits.every:
-        with suppress(KeyError, ValueError, TypeError):  # a fit that is missing or damaged is repeated
-            outcomes[point, fold] = Outcome(*json.loads(saved[f"{point}-{fold}"]))
-    for fold, point, outcome in fits.run(frozenset(outcomes), executor):
-        outcomes[point, fold] = outcome
-        saved[f"{point}-{fold}"] = json.dumps(outcome).encode()
-        if progress is not None:
-            progress(len(outcomes), len(fits.every))
-    return outcomes
-
-
-def _problem(
-    model: SparseGraphSVD, X: Matrix, grid: Grid | None, covariates: Any, n_folds: int, seed: int
-) -> TuningProblem:
-    """The settings of a model of one matrix, to be compared in so many folds."""
-    values, design = _values(model, X), training_design(model, X, covariates)
-    points = points_of(model, grid, values.shape)
-    models = _models(model, points, values.shape, axis_names(X), seed)
-    search = _Search(models, splits(values, n_folds, seed, design))
-    search.check(points)
-    settings: dict[str, JsonValue] = {"n_folds": n_folds}
-    task = task_of("tuning", settings, models, values, seed, design)
-    sizes = {f"n_{axis}": AxisSize(size, axis) for axis, size in zip(("rows", "columns"), values.shape, strict=True)}
-    return TuningProblem(points, search, task, sizes, ("modules", "row_share", "column_share"), "held_out")
-
-
-def _check_options(model: object, n_folds: int, rule: str) -> None:
     if not isinstance(model, (SparseGraphSVD, TwoTables)):
         raise TypeError(
             f"model={model!r}: a SparseGraphSVD is needed, or SparseGraphPLS or SparseGraphCCA for two tables "
@@ -223,85 +193,255 @@ def _check_options(model: object, n_folds: int, rule: str) -> None:
         )
     check_choice("rule", rule, RULES)
     check_count("n_folds", n_folds)
-
-
-def _check_pair_options(model: object, Y: Any, covariates: Any) -> None:
-    if not isinstance(model, TwoTables):
+    two = isinstance(model, TwoTables)
+    if Y is not None and not two:
         raise TypeError(f"Y is given, but {type(model).__name__} takes one table: use SparseGraphPLS or SparseGraphCCA")
-    if Y is None:
+    if two and Y is None:
         raise ValueError(f"{type(model).__name__} needs two tables: give the second one as Y=...")
-    if covariates is not None:
+    if two and covariates is not None:
         raise ValueError("covariates are not supported for two tables: remove them from X and from Y before")
-
-
-def _values(model: SparseGraphSVD, X: Matrix) -> Matrix:
-    """X as a validated array without names."""
-    return clone(model).set_params(row_graph=None, column_graph=None)._validated(X, reset=True)
-
-
-def _models(
-    model: SparseGraphSVD, points: list[Parameters], shape: tuple[int, int], names: Names, seed: int
-) -> list[SparseGraphSVD]:
-    """A checked model for every point, with seeded starts and graphs matched by position (each once)."""
-    matched: dict[tuple[str, int], Graph] = {}
-    models = []
-    for point in points:
-        parameters = model.get_params(deep=False) | point | {"n_jobs": None, "verbose": 0}
-        with named(point):
-            parameters |= graphs_by_position(parameters, shape, names, matched)
-            models.append(seeded(type(model)(**parameters), seed))
-            models[-1].check(shape)
-    return models
-
-
-@dataclass(frozen=True)
-class _Search(GridFits):
-    """A model per point of the grid, to be fitted to every split."""
-
-    models: list[SparseGraphSVD]
-    splits: list[SplitFactory]
-
-    @property
-    def n_folds(self) -> int:
-        """Number of splits."""
-        return len(self.splits)
-
-    def check(self, points: list[Parameters]) -> None:
-        """Raise if a split does not vary, or a model does not suit it; before anything is fitted."""
-        for fold, make in enumerate(self.splits):
-            split = make()
-            for model, point in zip(self.models, points, strict=True) if fold == 0 else ():  # the smallest block
-                with named(point):
-                    split.training_model(model).check(split.X.shape)
-            try:
-                for group in self._groups(range(len(self.models))):
-                    prepared = split.training_model(self.models[group[0]]).prepared(split.X, split.covariates)
-                    check_varies(prepared.operator.squared_norm, split.X, "fitted")
-                    split.scorer(prepared, self.models[group[0]])
-            except ValueError as problem:
-                raise ValueError(f"fold {fold + 1} of {len(self.splits)}: {problem}") from None
-
-    def run(self, finished: Container[tuple[int, int]], executor: FitExecutor) -> Iterator[Fit]:
-        """Every fit but the finished ones; each process holds one fold at a time."""
-        batches = self._batches(finished, executor.n_parallel)
-        if executor.n_parallel == 1:  # in this process: each fit is reported when it is finished, not each batch
-            yield from chain.from_iterable(map(partial(_fits, self), batches))
+    fits = Fits(X, n_jobs, processes=True)  # half of a fit is Python: threads would be slower
+    with quiet():  # warnings of the final fit are shown
+        header = read_task(checkpoint, "tuning") if random_state is None and checkpoint is not None else None
+        seed = draw_seed(random_state) if header is None else int(header["data"]["seed"])
+        if isinstance(model, TwoTables):
+            search: _Search = _PairSearch(model, X, Y, grid, n_folds, seed)
         else:
-            yield from chain.from_iterable(executor.map(_list_of_fits, self, batches, False))
+            search = _BlockSearch(model, X, grid, n_folds, seed, training_design(model, X, covariates))
+        pieces: MutableMapping[str, bytes] = {} if checkpoint is None else Pieces(checkpoint, search.task(seed))
+        outcomes: dict[tuple[int, int], Outcome] = {}
+        for point, fold in product(range(len(search.points)), range(n_folds)):
+            with suppress(KeyError, ValueError, TypeError):  # a fit that is missing or damaged is repeated
+                score, number, rows, columns = json.loads(pieces[f"{point}-{fold}"])
+                outcomes[point, fold] = float(score), int(number), float(rows), float(columns)
+        for point, fold, outcome in search.run(frozenset(outcomes), fits):
+            outcomes[point, fold] = outcome
+            pieces[f"{point}-{fold}"] = json.dumps(outcome).encode()
+            if progress is not None:
+                progress(len(outcomes), len(search.points) * n_folds)
+    points, results = search.points, search.results(outcomes)
+    index = choose_point(results, search.models, rule)
+    best = clone(model).set_params(**points[index])
+    fitted = best.fit(X, Y) if two else fitted_to(best, X, covariates_of(model, X, covariates))
+    text, unidentified = describe_choice(results, index, search.sizes)
+    return Tuning(points[index], index, float(results["mean_test_score"][index]), fitted, results, text, unidentified)
 
-    def _batches(self, finished: Container[tuple[int, int]], n_parallel: int) -> list[Batch]:
-        """Folds with points that share a prepared matrix: all of them or, for several processes, some."""
+
+# The grid
+
+
+def default_grid(model: SparseGraphSVD | TwoTables, shape: tuple[int, int]) -> Parameters:
+    """Sizes up to the whole axis where no penalty is set, and smoothness where there is a graph.
+
+    Numbers of samples are tried only if the model has one: otherwise it keeps all of them. For a model of two tables,
+    `shape` has the numbers of features of X and of Y, and the ridge is tried where the model has one.
+    """
+    grid: Parameters = {}
+    covariance = model.get_params(deep=False).get("covariance")
+    for axis, size in zip(_axes(model), shape, strict=True):
+        keeps_all = covariance == "full" or (axis == "row" and model.n_rows is None)
+        if getattr(model, f"{axis}_penalty") is None and not keeps_all:
+            fewest = min(size, max(_FEWEST, size / (16 if axis == "row" else 64)))
+            grid[_size_name(axis)] = np.unique(np.geomspace(fewest, size, _N_SIZES).round().astype(int)).tolist()
+        if getattr(model, f"{axis}_graph") is not None:
+            grid[f"{axis}_smoothness"] = _SMOOTHNESS[model.smoothness_scale]
+    return grid | ({"ridge": _RIDGES} if covariance == "ridge" else {})
+
+
+def _axes(model: SparseGraphSVD | TwoTables) -> tuple[str, ...]:
+    return SIDES if isinstance(model, TwoTables) else AXES
+
+
+def _size_name(axis: str) -> str:
+    """The parameter with the number of members on an axis."""
+    return f"n_{axis}s" if axis in AXES else f"n_{axis}"
+
+
+def _points_of(model: SparseGraphSVD | TwoTables, grid: Grid | None, shape: tuple[int, int]) -> list[Parameters]:
+    """Every point of a grid (the default one depends on the shape of X), with known parameter names."""
+    grid = default_grid(model, shape) if grid is None else grid
+    if isinstance(grid, Mapping):
+        grid = [grid]
+    if not isinstance(grid, (list, tuple)) or not all(isinstance(part, Mapping) for part in grid):
+        raise ValueError(f"grid={grid!r}: a dict of lists is needed, or a list of such dicts")
+    points = list(ParameterGrid([{name: _plain_values(name, part[name]) for name in part} for part in grid]))
+    known = model.get_params(deep=False)
+    for point in points:
+        if unknown := sorted(set(point) - set(known)):
+            raise ValueError(
+                f"{unknown[0]!r} is no parameter of {type(model).__name__}: choose among {', '.join(known)}"
+            )
+    if not points or points == [{}]:
+        size = _size_name(_axes(model)[-1])
+        raise ValueError(f"the grid is empty: give at least one value to one parameter, e.g. {{'{size}': [50, 200]}}")
+    return points
+
+
+def _plain_values(name: str, values: Any) -> list[Any]:
+    """A list of values, with numbers of arrays as plain numbers."""
+    if isinstance(values, str) or not (isinstance(values, Sized) and np.iterable(values)):
+        raise ValueError(f"grid[{name!r}]={values!r}: a list of values is needed, e.g. [{values!r}]")
+    if len(values) == 0:
+        raise ValueError(f"grid[{name!r}] is empty: give at least one value, or leave it out")
+    return [value.item() if isinstance(value, np.generic) else value for value in values]
+
+
+@contextmanager
+def _named(point: Parameters) -> Iterator[None]:
+    """Add the point of the grid to error messages."""
+    try:
+        yield
+    except (ValueError, TypeError) as problem:
+        shown = ", ".join(f"{name}={value!r}" for name, value in point.items())
+        raise type(problem)(f"grid point {shown}: {problem}") from None
+
+
+# The fits
+
+
+class _Search(ABC):
+    """A model per point of the grid, to be fitted without each fold of the data.
+
+    Attributes
+    ----------
+    points : list of dict
+    models : list
+        With seeded starts, and graphs matched by position.
+    held_out : list
+        What is held out in each fold.
+    data : dict of arrays
+        What determines the results beside the models.
+    sizes : dict
+        Size of each axis and what it consists of, by the name of the parameter that selects part of it.
+    columns : tuple of str
+        Names of the number of modules and of their shares of both axes, for the results.
+    """
+
+    points: list[Parameters]
+    models: Sequence[SparseGraphSVD | TwoTables]
+    held_out: Sequence[Any]
+    data: dict[str, Matrix]
+    sizes: dict[str, tuple[int, str]]
+    columns: tuple[str, str, str]
+
+    @abstractmethod
+    def groups(self, points: Iterable[int]) -> list[list[int]]:
+        """Points that share a prepared matrix."""
+
+    @abstractmethod
+    def fits(self, batch: Batch) -> Iterator[Fit]:
+        """Fit points that share a prepared matrix to a fold."""
+
+    def _make_models(
+        self,
+        model: SparseGraphSVD | TwoTables,
+        shape: tuple[int, int],
+        names: Names,
+        seed: int,
+        check: Callable[[Any], object],
+    ) -> list[Any]:
+        """A checked model for every point, with seeded starts and graphs matched by position (each once)."""
+        matched: dict[tuple[str, int], Graph] = {}
+        models = []
+        for point in self.points:
+            parameters = model.get_params(deep=False) | point | {"n_jobs": None, "verbose": 0}
+            with _named(point):
+                parameters |= graphs_by_position(parameters, shape, names, matched, _axes(model))
+                models.append(seeded(type(model)(**parameters), seed))
+                check(models[-1])
+        return models
+
+    def task(self, seed: int) -> Task:
+        """Everything that determines the results, so that an interrupted search is continued only with the same."""
+        parameters = []
+        for each in (model.get_params(deep=False) for model in self.models):
+            graphs = {name: value.weights for name, value in each.items() if isinstance(value, Graph)}
+            digests = {name: digest(w.data, w.indices, w.indptr) for name, w in graphs.items()}
+            parameters.append(settings_of(each) | digests)
+        hashed = hashlib.blake2b(json.dumps(parameters).encode(), digest_size=16).hexdigest()
+        data = {name: digest(*buffers(values), np.array(values.shape)) for name, values in self.data.items()}
+        return Task("tuning", {"n_folds": len(self.held_out)}, {"seed": seed, "model and grid": hashed, **data})
+
+    def run(self, finished: Container[tuple[int, int]], fits: Fits) -> Iterator[Fit]:
+        """Every fit but the finished ones; each process holds one fold at a time."""
         batches: list[Batch] = []
-        for fold in range(len(self.splits)):
-            remaining = [point for point in range(len(self.models)) if (point, fold) not in finished]
-            for group in self._groups(remaining):
-                n_batches = min(len(group), 1 if n_parallel == 1 else _BATCHES * n_parallel)
+        for fold in range(len(self.held_out)):
+            remaining = [point for point in range(len(self.points)) if (point, fold) not in finished]
+            for group in self.groups(remaining):
+                n_batches = min(len(group), 1 if fits.n_parallel == 1 else _BATCHES * fits.n_parallel)
                 # Interleaved, because neighbouring points of the grid take about the same time.
                 batches += [(fold, group[at::n_batches]) for at in range(n_batches)]
-        return batches
+        if fits.n_parallel == 1:  # in this process: each fit is saved when it is finished, not each batch
+            return chain.from_iterable(map(self.fits, batches))
+        return chain.from_iterable(fits.map(_list_of_fits, self, batches, in_order=False))
 
-    def _groups(self, points: Iterable[int]) -> list[list[int]]:
-        """Points that can share a prepared matrix."""
+    def results(self, known: Mapping[tuple[int, int], Outcome]) -> Results:
+        """The outcomes by point and fold as in GridSearchCV.cv_results_."""
+        from scipy.stats import rankdata
+
+        points, n_folds = self.points, len(self.held_out)
+        outcomes = np.array([[known[point, fold] for fold in range(n_folds)] for point in range(len(points))])
+        scores = outcomes[:, :, 0]
+        results: Results = {}
+        for name in sorted({name for point in points for name in point}):
+            column: Any = np.ma.masked_all(len(points), dtype=object)  # type: ignore[no-untyped-call]
+            for number, point in enumerate(points):
+                if name in point:
+                    column[number] = point[name]
+            results[f"param_{name}"] = column
+        results["params"] = points
+        results |= {f"split{fold}_test_score": scores[:, fold] for fold in range(n_folds)}
+        results["mean_test_score"], results["std_test_score"] = scores.mean(axis=1), scores.std(axis=1)
+        results["rank_test_score"] = rankdata(-results["mean_test_score"], method="min").astype(np.int32)
+        for name, number in zip(self.columns, range(1, 4), strict=True):
+            results[f"mean_{name}"] = outcomes[:, :, number].mean(axis=1)
+        return results
+
+
+def _list_of_fits(search: _Search, batch: Batch) -> list[Fit]:
+    return list(search.fits(batch))
+
+
+class _BlockSearch(_Search):
+    """Models of one table: some samples and some features are held out in each fold."""
+
+    columns = ("modules", "row_share", "column_share")
+
+    def __init__(
+        self, model: SparseGraphSVD, X: Matrix, grid: Grid | None, n_folds: int, seed: int, design: Floats | None
+    ) -> None:
+        self.X = clone(model).set_params(row_graph=None, column_graph=None)._validated(X, reset=True)
+        self.design, shape = design, self.X.shape
+        self.data = {"X": self.X} | ({} if design is None else {"covariates": design})
+        self.sizes = {f"n_{units}": (size, units) for size, units in zip(shape, ("rows", "columns"), strict=True)}
+        self.points = _points_of(model, grid, shape)
+        self.models = self._make_models(model, shape, axis_names(X), seed, lambda made: made.check(shape))
+        rows, columns = (folds(shape[0], n_folds, [seed, 0]), folds(shape[1], n_folds, [seed, 1], "features"))
+        self.held_out = list(zip(rows, columns, strict=True))
+        self._check()
+
+    def block(self, fold: int) -> Block:
+        """The data of a fold; it holds a copy of most of X."""
+        rows, columns = self.held_out[fold]
+        return Block(self.X, rows, columns, self.design)
+
+    def _check(self) -> None:
+        """Raise if a fold does not vary, or a model does not suit it; before anything is fitted."""
+        for fold in range(len(self.held_out)):
+            block = self.block(fold)
+            for model, point in zip(self.models, self.points, strict=True) if fold == 0 else ():  # the smallest block
+                with _named(point):
+                    block.training_model(model).check(block.X.shape)
+            try:
+                for group in self.groups(range(len(self.models))):
+                    prepared = block.training_model(self.models[group[0]]).prepared(block.X, block.covariates)
+                    check_varies(prepared.operator.squared_norm, block.X, "fitted")
+                    block.scorer(prepared, self.models[group[0]])
+            except ValueError as problem:
+                raise ValueError(f"fold {fold + 1} of {len(self.held_out)}: {problem}") from None
+
+    def groups(self, points: Iterable[int]) -> list[list[int]]:
+        """Points that share a prepared matrix."""
         groups: dict[tuple[object, ...], list[int]] = {}
         for point in points:
             model = self.models[point]
@@ -311,21 +451,186 @@ class _Search(GridFits):
             groups.setdefault(key, []).append(point)
         return list(groups.values())
 
-
-def _fits(search: _Search, batch: Batch) -> Iterator[Fit]:
-    """Fit the points of a batch, which share a prepared matrix, to their fold."""
-    fold, points = batch
-    split = search.splits[fold]()
-    prepared = split.training_model(search.models[points[0]]).prepared(split.X, split.covariates)
-    score = split.scorer(prepared, search.models[points[0]])
-    n, p = prepared.operator.shape
-    for point in points:
-        modules = split.training_model(search.models[point]).modules_of(prepared)
-        rows = sum(module.u.support.size for module in modules) / n
-        columns = sum(module.v.support.size for module in modules) / p
-        outcome = Outcome(score(modules), len(modules), rows, columns)
-        yield Fit(fold, point, outcome)
+    def fits(self, batch: Batch) -> Iterator[Fit]:
+        """Fit points that share a prepared matrix to a fold."""
+        fold, points = batch
+        block = self.block(fold)
+        prepared = block.training_model(self.models[points[0]]).prepared(block.X, block.covariates)
+        score = block.scorer(prepared, self.models[points[0]])
+        n, p = prepared.operator.shape
+        for point in points:
+            modules = block.training_model(self.models[point]).modules_of(prepared)
+            rows = sum(module.u.support.size for module in modules) / n
+            columns = sum(module.v.support.size for module in modules) / p
+            yield point, fold, (score(modules), len(modules), rows, columns)
 
 
-def _list_of_fits(search: _Search, batch: Batch) -> list[Fit]:
-    return list(_fits(search, batch))
+class Block:
+    """Some samples and some features are held out, each with the fitted part of the other axis.
+
+    `X` and `covariates` are those to fit. A larger score is better.
+    """
+
+    def __init__(self, X: Matrix, held_rows: Indices, held_columns: Indices, covariates: Floats | None = None) -> None:
+        rows, columns = complement(held_rows, X.shape[0]), complement(held_columns, X.shape[1])
+        self._shape, self._kept = X.shape, (rows, columns)
+        self.X, self._samples, self._features = (
+            np.ascontiguousarray(X[np.ix_(*part)]) if isinstance(X, np.ndarray) else X[part[0]][:, part[1]]
+            for part in ((rows, columns), (held_rows, columns), (rows, held_columns))
+        )
+        self._subgraphs: dict[Graph, Graph] = {}
+        self.covariates = None if covariates is None else covariates[rows]
+        self._held_covariates = None if covariates is None else covariates[held_rows]
+
+    def training_model(self, model: SparseGraphSVD) -> SparseGraphSVD:
+        """Sizes in proportion, and the subgraphs of the rows and columns that are fitted."""
+        for axis, kept, size in zip(AXES, self._kept, self._shape, strict=True):
+            model = for_part(model, axis, kept, size)
+            if (graph := getattr(model, f"{axis}_graph")) is not None:
+                if graph not in self._subgraphs:
+                    self._subgraphs[graph] = graph.subgraph(kept).renamed(None)
+                model.set_params(**{f"{axis}_graph": self._subgraphs[graph]})
+        return model
+
+    def scorer(self, prepared: SearchInput, model: SparseGraphSVD) -> Callable[[list[Module]], float]:
+        """A function: the variance of held-out samples explained by v, plus that of held-out features by u."""
+        held_design, own = None, prepared.design
+        if own is not None and prepared.coding is not None:  # encoded like those of the others
+            held_design = prepared.coding.encode(self._held_covariates, self._samples.shape[0], None)
+        if has_missing(self._features):
+            scaler = learn_from_observed(self._features, model.center, model.scale, own)
+        else:
+            scaler = Scaler.learn(as_operator(self._features, low_memory=True), model.center, model.scale, own)
+        of_samples = explained_share(self._samples, prepared.scaler, "column", held_design)
+        of_features = explained_share(self._features, scaler, "row", own)
+
+        def score(modules: list[Module]) -> float:
+            u, v = (np.array([getattr(module, side).full() for module in modules]) for side in "uv")
+            return of_samples(v) + of_features(u)
+
+        return score
+
+
+class _PairSearch(_Search):
+    """Models of two tables: some samples are held out in each fold."""
+
+    columns = ("pairs", "x_share", "y_share")
+
+    def __init__(self, model: TwoTables, X: Any, Y: Any, grid: Grid | None, n_folds: int, seed: int) -> None:
+        self.tables = PairTables.of(model, X, Y)
+        self.data = {"X": self.tables.X, "Y": self.tables.Y}
+        self.held_out = folds(self.tables.n_samples, n_folds, [seed, 0], fewest=_FEWEST_OF_PAIRS)
+        shape = self.tables.X.shape[1], self.tables.Y.shape[1]
+        self.sizes = {f"n_{side}": (n, f"features of {side.upper()}") for side, n in zip(SIDES, shape, strict=True)}
+        self.points = _points_of(model, grid, shape)
+        names = axis_names(X)[1], axis_names(Y)[1]
+        check = lambda made: made.axes(self.tables.X, self.tables.Y)  # noqa: E731
+        self.models = self._make_models(model, shape, names, seed, check)
+
+    def groups(self, points: Iterable[int]) -> list[list[int]]:
+        """Tables are prepared for every point."""
+        return [[point] for point in points]
+
+    def fits(self, batch: Batch) -> Iterator[Fit]:
+        """The score is the mean correlation of all pairs in the fold; pairs that are not found count as 0."""
+        fold, (point,) = batch
+        tables, held_out = PairTables(self.models[point], self.tables.X, self.tables.Y), self.held_out[fold]
+        fitted = tables.fitted_to(complement(held_out, tables.n_samples))
+        correlations = paired_correlations(*fitted.transform(tables.X[held_out], tables.Y[held_out]))
+        x, y = (float(np.sum(support)) / support.shape[1] for support in (fitted.x_support_, fitted.y_support_))
+        yield point, fold, (float(correlations.sum()) / tables.model.n_components, fitted.n_components_, x, y)
+
+
+# The choice
+
+
+def choose_point(results: Results, models: Sequence[SparseGraphSVD | TwoTables], rule: str) -> int:
+    """The index of the best point or, for "one_se", of the simplest one within one standard error of it.
+
+    Simplest means fewest members of all modules, as shares of both axes, then least smoothness. The standard error is
+    that of the difference to the best point: that of a score itself includes the variation between folds, which all
+    points share, and is far too large where few of many samples are members. It is one number for all points, because
+    few folds give a poor estimate for each.
+    """
+    means, axes = results["mean_test_score"], _axes(models[0])
+    best = int(means.argmax())
+    if rule == "best":
+        return best
+    within = means >= means[best] - standard_error_of_difference(results)
+    members = np.round(sum(results[f"mean_{axis}_share"] for axis in axes), 9)
+    smoothness = [
+        sum(
+            smoothness_of(getattr(model, f"{axis}_smoothness"), model.smoothness_scale)
+            for axis in axes
+            if getattr(model, f"{axis}_graph") is not None
+        )
+        for model in models
+    ]
+    order = np.lexsort((-means, smoothness, members))
+    return int(order[within[order]][0])
+
+
+def _split_scores(results: Results) -> Floats:
+    """Scores by point and fold."""
+    n_folds = sum(name.startswith("split") for name in results)
+    return np.column_stack([results[f"split{fold}_test_score"] for fold in range(n_folds)])
+
+
+def standard_error_of_difference(results: Results) -> float:
+    """Standard error over folds of the difference between the best point and another: the median over the others."""
+    scores = _split_scores(results)
+    if len(scores) < 2:
+        return 0.0
+    best = int(results["mean_test_score"].argmax())
+    differences = scores[best] - np.delete(scores, best, axis=0)
+    return float(np.median(differences.std(axis=1, ddof=1))) / float(np.sqrt(scores.shape[1]))
+
+
+def describe_choice(results: Results, index: int, sizes: Mapping[str, tuple[int, str]]) -> tuple[str, tuple[str, ...]]:
+    """What was chosen, the best point if that is another, and the names of sizes that the data do not identify.
+
+    `sizes` are those of the axes and what they consist of, by the name of the parameter that selects part of each.
+    """
+    points, means = results["params"], results["mean_test_score"]
+    best, of_pairs = int(means.argmax()), "n_x" in sizes
+    summary = f"Chosen: {_shown(points[index])} (score {means[index]:.4g}), "
+    if index != best:
+        summary += (
+            f"the simplest of {len(points):,} settings within one standard error of the best, "
+            f"{_shown(points[best])} (score {means[best]:.4g})."
+        )
+    else:
+        summary += "the only setting tried." if len(points) == 1 else f"the best of {len(points):,} settings."
+    summary += " The score is " + (
+        "the correlation of the scores of both tables in held-out samples, averaged over the pairs."
+        if of_pairs
+        else "the share of the variance of held-out samples that is explained, plus that of held-out features."
+    )
+    if of_pairs and means[best] <= 0:
+        summary += " No setting finds pairs that are correlated in held-out samples."
+    unidentified = []
+    for name, (size, units) in sizes.items():
+        # Is the chosen value at an edge of the grid, or does the score increase up to it?
+        values = [size if point.get(name) is None else point[name] for point in points]
+        tried = sorted(set(values)) if f"param_{name}" in results else []
+        peaks = [means[np.equal(values, value)].max() for value in tried]
+        rising = bool(np.all(np.diff(peaks) > 0))
+        if len(tried) > 1 and (rising or values[index] == tried[-1]):
+            largest = f"all {size:,} {units}" if tried[-1] == size else f"{tried[-1]:,} of {size:,} {units}"
+            advice = "choose the module size you want to study" if tried[-1] == size else "try larger values"
+            unidentified.append(name)
+            summary += f" The data do not identify {name}: the best value is the largest tried ({largest}); {advice}."
+        elif len(tried) > 1 and values[index] == tried[0] > 1:
+            summary += f" The smallest {name} tried is chosen ({tried[0]:,}): try smaller values."
+    return summary, tuple(unidentified)
+
+
+def _shown(point: Parameters) -> str:
+    values = {name: f"{value:g}" if isinstance(value, float) else value for name, value in printable(point).items()}
+    return ", ".join(f"{name}={value}" for name, value in values.items()) or "the model as given"
+
+
+def printable(point: Parameters) -> Parameters:
+    """A point as shown in tables: values other than numbers and strings by their repr."""
+    plain = (int, float, str, bool, type(None))
+    return {name: value if isinstance(value, plain) else repr(value) for name, value in point.items()}

@@ -1,4 +1,9 @@
-"""One verdict per module: whether it is found again in samples that were not used, or repeats an earlier one."""
+"""One verdict per module: whether it is found again in samples that were not used, or repeats an earlier one.
+
+The coherence of a vector v of weights in a centred matrix B is |Bv|^2 / sum_g v_g^2 |B_g|^2: the variance of the
+weighted sum of genes, relative to what it would be if the genes were independent. The most extreme sample is left out:
+the genes of one outlier move together by chance, and both halves of the samples may have one.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +16,37 @@ from typing import Final, NamedTuple, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from scipy.linalg import eigh, orth
 
-from netbic.arrays import Bools, Floats, Indices, Matrix, RandomState
-from netbic.estimators import SparseGraphSVD, check_count, check_same_data, fitted_model, is_number
-from netbic.io import digest
-from netbic.selection.coherence import HalfMeasures, HeldOutCoherence, correlation
-from netbic.selection.finished import Finished, Progress, TrackedExecutor, tracked
-from netbic.selection.fits import Jobs, quiet
-from netbic.selection.matching import jaccard
-from netbic.selection.resampling import draw_seed
+from netbic.arrays import Array, Bools, Floats, Indices, Matrix, RandomState, is_sparse
+from netbic.estimators import (
+    SparseGraphSVD,
+    as_one_study,
+    basis_of,
+    check_count,
+    check_same_data,
+    coherence,
+    fitted_model,
+    has_missing,
+    heaviest,
+    is_number,
+    own_studies,
+    training_design,
+)
+from netbic.operators import Scaler, as_operator, learn_from_observed, winsorised
+from netbic.penalties import L0
+from netbic.selection.fits import Fits, Jobs, Progress, quiet
+from netbic.selection.resampling import (
+    by_position,
+    correlation,
+    draw_half_of_groups,
+    draw_seed,
+    fill_unobserved,
+    jaccard,
+    match_rows,
+    restrict,
+    seeded,
+)
 from netbic.solver import LOW_RANK, REPEATED
 
 TOO_FEW = "too few samples to tell"
@@ -28,10 +55,13 @@ _MIN_PAIRS = 3
 _MORE_PAIRS = 2  # pairs after which it is checked again whether more are needed
 _SCORE, _RATIO, _SHARE = 0.6, 2.0, 0.5  # smallest score, ratio and share of genes of a module that is not in doubt
 _OTHERWISE = 1 / 3  # share of the pairs with another verdict from which on a module is close to a limit
+_MOST_GENES = 500  # of a module that are judged, the heaviest ones: their columns are dense
+_RANDOM_SETS = 5  # of genes per module and half
+_FURTHER = 2  # modules that are searched for in a half beyond the number of the whole fit, at least
+_SAMPLES_PER_SCORE = 3  # of a half, for every earlier score that is regressed out
 _COLUMNS = [
     "module", "verdict", "score", "ratio", "ratio_alone", "genes_found_again", "by_data_alone", "worst_rank",
-    "repeats", "closest",
-    "correlation", "gene_overlap", "sample_overlap", "reason",
+    "repeats", "closest", "correlation", "gene_overlap", "sample_overlap", "reason",
 ]  # fmt: skip
 
 
@@ -97,7 +127,6 @@ def verdicts(
     early_stopping: bool = True,
     time_budget: float | None = None,
     progress: Progress | None = None,
-    finished: Finished | None = None,
     random_state: RandomState = None,
     n_jobs: Jobs = None,
 ) -> Verdicts:
@@ -140,9 +169,6 @@ def verdicts(
         used; results then depend on the speed of the machine.
     progress : function, optional
         Called after each pair, in the calling thread, with the numbers of finished pairs and of all pairs.
-    finished : mutable mapping, optional
-        Results of finished pairs: those in it are not computed again, others are added. If it is stored somewhere, an
-        interrupted computation can be continued; data and parameters must then be the same.
     random_state : None, int or numpy.random.Generator
     n_jobs : int or "dask", optional
         Threads over pairs (default: all cores, unless X is small), or the workers of the current Dask client; the
@@ -166,16 +192,28 @@ def verdicts(
         raise ValueError(f"time_budget={time_budget!r}: a number of seconds above 0 is needed, or None")
     model = fitted_model(model)
     check_same_data(model, X)
-    seed, numbers = draw_seed(random_state), _numbered(groups, X.shape[0])
-    executor = tracked(X, n_jobs, f"verdicts {digest(numbers)}", progress, finished)
+    seed, numbers, fits = draw_seed(random_state), _numbered(groups, X.shape[0]), Fits(X, n_jobs, progress)
     n_units = int(numbers.max()) + 1
     with quiet():
-        judged = HeldOutCoherence.of(model, X, numbers, seed)
-        n_covariates = 0 if judged.covariates is None else judged.covariates.shape[1]
+        halves = Halves.of(model, X, numbers, seed)
+        n_covariates = 0 if halves.covariates is None else halves.covariates.shape[1]
         enough = n_units - 2 * n_covariates >= FEWEST_SAMPLES and model.n_components_ > 0  # they count in each half
-        relations = _Relations.of(model, judged)
-        schedule = _Schedule(n_pairs if enough else 0, time_budget, relations if early_stopping else None)
-        measures = schedule.run(judged, seed, executor)
+        relations = _Relations.of(model, halves)
+        most, start, measures = n_pairs if enough else 0, perf_counter(), list[HalfMeasures]()
+        least = max(n_pairs // 2 + 1, _MIN_PAIRS)
+        while len(measures) < most:
+            done, seconds = len(measures), perf_counter() - start
+            if early_stopping and done >= least and _is_decided(measures, relations, n_pairs):
+                break
+            size = most - done
+            if early_stopping:
+                size = min(size, max(least - done, _MORE_PAIRS))
+            if time_budget is not None:
+                size = min(size, int((time_budget - seconds) / seconds * done) if done else _MIN_PAIRS)
+            if size <= 0:
+                break
+            fits.left = most - done - size
+            measures += fits.map(Halves.measure, halves, [(seed, number) for number in range(done, done + size)])
     alone = model.diagnostics_[["by_data_alone", "worst_rank"]].to_numpy(dtype=np.float64)
     units = "samples" if groups is None else "groups of samples"
     given = f"{n_units} {units}" + (f" and {n_covariates} degrees of freedom of covariates" if n_covariates else "")
@@ -195,44 +233,233 @@ def _numbered(groups: ArrayLike | None, n_samples: int) -> Indices:
     return np.asarray(pd.factorize(labels)[0], dtype=np.intp)
 
 
+def _is_decided(found: list[HalfMeasures], relations: _Relations, n_pairs: int) -> bool:
+    """Whether the medians of all pairs will be on the same side of every limit as now, for every module."""
+    score, ratio, ratio_alone, genes = np.array(found).swapaxes(0, 1)
+    redundant = np.array([relations.redundant_with(k).size > 0 for k in range(score.shape[1])])
+    ratio = np.where(redundant, ratio_alone, ratio)
+    above = np.array([score >= _SCORE, ratio >= _RATIO, genes >= _SHARE]).sum(axis=1)
+    high, low = 2 * above > n_pairs, 2 * (len(found) - above) > n_pairs
+    doubtful, found_again = low[0] | low[1], high[0] & high[1]
+    return bool((doubtful | (found_again & (high[2] | low[2]))).all())
+
+
+# Measures in halves of the samples
+
+
+class HalfMeasures(NamedTuple):
+    """The modules of a model, judged in one half of the samples by a fit to the other half; an entry per module.
+
+    Attributes
+    ----------
+    score : array
+        |correlation| of the module's scores with those of the module matched to it in the other half.
+    ratio : array
+        Coherence of the matched module relative to random genes, after regressing earlier scores out.
+    ratio_alone : array
+        The same without regressing anything out.
+    genes : array
+        Share of the module's genes in the matched one.
+    """
+
+    score: Floats
+    ratio: Floats
+    ratio_alone: Floats
+    genes: Floats
+
+
 @dataclass(frozen=True)
-class _Schedule:
-    """Pairs of halves within a time budget; with the relations of modules, no more than the verdicts need."""
+class Halves:
+    """A model whose graphs match `X` by position, and modules (rows of `components`) to judge in halves of X.
 
-    n_pairs: int
-    time_budget: float | None
-    relations: _Relations | None = None
+    `groups` holds a number per sample, from 0: samples of one group stay in one half.
+    """
 
-    def run(self, judged: HeldOutCoherence, seed: int, executor: TrackedExecutor) -> list[HalfMeasures]:
-        """The measures of every pair."""
-        start, found = perf_counter(), list[HalfMeasures]()
-        while not self._is_decided(found) and (size := self._next_batch(len(found), perf_counter() - start)):
-            seeds = [[seed, number] for number in range(len(found), len(found) + size)]
-            executor.left = self.n_pairs - len(found) - size
-            found += executor.map(HeldOutCoherence.measured, judged, seeds)
-        return found
+    model: SparseGraphSVD
+    X: Matrix
+    components: Array
+    groups: Indices
+    covariates: Floats | None = None  # a row per sample
+    studies: Indices | None = None  # a number per sample: halves are drawn within studies
 
-    def _next_batch(self, done: int, seconds: float) -> int:
-        """How many pairs to run next, given the time of those done."""
-        left = self.n_pairs - done
-        if self.relations is not None:
-            left = min(left, max(max(self.n_pairs // 2 + 1, _MIN_PAIRS) - done, _MORE_PAIRS))
-        if self.time_budget is None:
-            return left
-        affordable = int((self.time_budget - seconds) / seconds * done) if done else _MIN_PAIRS
-        return max(0, min(left, affordable))
+    @classmethod
+    def of(cls, fitted: SparseGraphSVD, X: Matrix, groups: Indices, seed: int) -> Self:
+        """For the modules of a model fitted to X."""
+        labels = own_studies(fitted)
+        studies = None if labels is None else np.unique(labels.astype(str), return_inverse=True)[1]
+        fitted, X = as_one_study(fitted, X)
+        model, values = by_position(fitted, X, "csr")
+        if model.smoothing == "cv":
+            model.set_params(smoothing=fitted.smoothing_)  # as chosen once, for all halves
+        penalty = model.column_penalty
+        if penalty is not None and penalty.chooses_size and fitted.n_components_:
+            # Other sizes in halves would look like other genes. The size is that of the largest module of the whole
+            # fit; of a smaller one as many genes are compared.
+            size = max(judged_genes(vector).size for vector in fitted.components_)
+            model.set_params(column_penalty=L0(max(1, size), nonnegative=penalty.nonnegative))
+        covariates = training_design(fitted, X)
+        return cls(seeded(model, seed), values, fitted.components_, groups, covariates, studies)
 
-    def _is_decided(self, found: list[HalfMeasures]) -> bool:
-        """Whether the medians of all pairs will be on the same side of every limit as now, for every module."""
-        if self.relations is None or len(found) < max(self.n_pairs // 2 + 1, _MIN_PAIRS):
-            return False
-        score, ratio, ratio_alone, genes = np.array(found).swapaxes(0, 1)
-        redundant = np.array([self.relations.redundant_with(k).size > 0 for k in range(score.shape[1])])
-        ratio = np.where(redundant, ratio_alone, ratio)
-        above = np.array([score >= _SCORE, ratio >= _RATIO, genes >= _SHARE]).sum(axis=1)
-        high, low = 2 * above > self.n_pairs, 2 * (len(found) - above) > self.n_pairs
-        doubtful, found_again = low[0] | low[1], high[0] & high[1]
-        return bool((doubtful | (found_again & (high[2] | low[2]))).all())
+    def measure(self, seed: tuple[int, int]) -> HalfMeasures:
+        """Fit a random half of the samples and judge the modules in the other half."""
+        generator = np.random.default_rng(seed)
+        inside = np.isin(self.groups, draw_half_of_groups(generator, self.groups, self.studies))
+        fitted, other = np.flatnonzero(inside), np.flatnonzero(~inside)
+        found = self._refitted(fitted, int(generator.integers(2**31 - 1)))
+        if not len(found):
+            return HalfMeasures(*np.zeros((4, len(self.components))))
+        comparison = _Comparison.of(self, found, self.half(fitted), self.half(other))
+        return comparison.measures(self.components, generator)
+
+    def half(self, kept: Indices | slice) -> Half:
+        """Some samples, after centring and scaling."""
+        return Half(self.X[kept], self.model, None if self.covariates is None else self.covariates[kept])
+
+    def _refitted(self, kept: Indices, random_state: int) -> Floats:
+        """Weights of the modules of some samples, a row each."""
+        model = restrict(self.model, "row", kept, self.X.shape[0])
+        # Modules of similar strength are found in another order in a half, and the last ones later.
+        most = model.n_components + max(_FURTHER, model.n_components // 3)
+        model.set_params(n_components=most, random_state=random_state)
+        covariates = None if self.covariates is None else self.covariates[kept]
+        modules = model.modules_of(model.prepared(fill_unobserved(self.X[kept]), covariates))
+        return np.array([module.v.full() for module in modules]).reshape(len(modules), self.X.shape[1])
+
+
+@dataclass(frozen=True)
+class _Comparison:
+    """Modules `found` in the `fitted` half and matched (`partner`, -1: none) to given ones by scores in the `other`."""
+
+    found: Floats
+    partner: Indices
+    score: Floats
+    fitted: Half
+    other: Half
+    scores: tuple[Floats, Floats]  # of the modules found, in both halves
+    fixed: bool  # whether all modules found have the same size
+
+    @classmethod
+    def of(cls, given: Halves, found: Floats, fitted: Half, other: Half) -> Self:
+        scores = fitted.scores(found), other.scores(found)
+        correlations = np.abs(correlation(other.scores(given.components), scores[1]))
+        partner, score = match_rows(correlations)
+        fixed = len(set(np.count_nonzero(found, axis=1))) == 1
+        return cls(found, partner, score, fitted, other, scores, fixed)
+
+    def measures(self, components: Array, generator: np.random.Generator) -> HalfMeasures:
+        """All measures of all modules."""
+        rows = [self._of_one(components, k, generator) for k in range(len(components))]
+        return HalfMeasures(self.score, *np.array(rows).T)
+
+    def _of_one(self, components: Array, k: int, generator: np.random.Generator) -> tuple[float, float, float]:
+        """Both ratios, and the share of genes found again."""
+        if self.partner[k] < 0:
+            return 0.0, 0.0, 0.0
+        own, genes = judged_genes(components[k]), judged_genes(self.found[self.partner[k]])
+        if self.fixed:
+            own = own[: genes.size]
+            genes = genes[: own.size]
+        again = np.intersect1d(own, genes).size / max(own.size, genes.size)
+        # Others than its own, of which a module of many genes would leave few out.
+        others = np.setdiff1d(np.arange(components.shape[1]), genes)
+        size = min(genes.size, others.size)
+        sets = [generator.choice(others, size, replace=False) for _ in range(_RANDOM_SETS)] if size else []
+        nothing, earlier = np.empty(0, dtype=np.intp), self._earlier(k)
+        alone = self._ratio(k, genes, sets, nothing)
+        return self._ratio(k, genes, sets, earlier) if earlier.size else alone, alone, again
+
+    def _earlier(self, k: int) -> Indices:
+        """Modules found that are matched to earlier ones; the most correlated with this one if samples are few."""
+        earlier = self.partner[:k][self.partner[:k] >= 0]
+        scores = self.scores[1]
+        most = scores.shape[1] // _SAMPLES_PER_SCORE
+        alike = np.abs(correlation(scores[earlier], scores[[self.partner[k]]])).ravel()
+        return earlier[np.argsort(-alike, kind="stable")[:most]]
+
+    def _ratio(self, k: int, genes: Indices, sets: list[Indices], earlier: Indices) -> float:
+        """Coherence in the other half, relative to random genes; scores of `earlier` modules are regressed out."""
+        in_fitted, in_other = self.scores[0][earlier], self.scores[1][earlier]
+        own = coherence(self.other.columns(genes, in_other), self.found[self.partner[k]][genes])
+        random = [
+            coherence(self.other.columns(at, in_other), leading_weights(self.fitted.columns(at, in_fitted)))
+            for at in sets
+        ]
+        expected = float(np.mean(random)) if random else 0.0
+        return own / expected if expected > 0 else 0.0
+
+
+class Half:
+    """Some samples, centred and scaled by themselves, of which few columns are dense at a time.
+
+    They are not smoothed, even if the model smooths them: smoothing alone makes neighbouring genes move together.
+    """
+
+    def __init__(self, part: Matrix, model: SparseGraphSVD, covariates: Floats | None = None) -> None:
+        part = fill_unobserved(part)
+        basis = None if covariates is None else basis_of(covariates)
+        if not is_sparse(part):
+            part, basis = _complete(part, model.clip, basis)
+        # Genes move together only around their means: columns are centred whatever the model does.
+        center = "both" if model.center in ("rows", "both") else "columns"
+        self._scaler = Scaler.learn(as_operator(part, low_memory=True), center, model.scale, basis)
+        self._basis = np.empty((part.shape[0], 0)) if basis is None else basis
+        self._effects = np.empty((0, part.shape[1])) if self._scaler.effects is None else self._scaler.effects
+        self._row_means = np.asarray(part.mean(axis=1)).ravel() - self._scaler.offsets.mean()
+        self._row_means -= self._basis @ self._effects.mean(axis=1)
+        self._X = part.tocsc() if is_sparse(part) else part
+
+    def scores(self, vectors: Array) -> Floats:
+        """Centred scores, a row per vector."""
+        products = np.asarray(self._scaler.project(self._X, vectors.T.astype(self._X.dtype)), dtype=np.float64)
+        if self._basis.size:
+            products -= self._basis @ self._scaler.project_effects(vectors.T)
+        scores = products.T
+        return np.asarray(scores - scores.mean(axis=1, keepdims=True))
+
+    def columns(self, at: Indices, given: Floats) -> Floats:
+        """Some columns after regressing scores (the rows of `given`) out."""
+        part = self._X[:, at]
+        values = np.asarray(part.toarray() if is_sparse(part) else part, dtype=np.float64) - self._scaler.offsets[at]
+        if self._basis.size:
+            values -= self._basis @ self._effects[:, at]
+        if self._scaler.rows:
+            values -= self._row_means[:, None]
+        if self._scaler.factors is not None:
+            values *= self._scaler.factors[at]
+        basis = orth(given.T) if len(given) else np.empty((len(values), 0))
+        return np.asarray(values - basis @ (basis.T @ values))
+
+
+def _complete(part: Array, clip: float | None, basis: Floats | None) -> tuple[Array, Floats | None]:
+    """A half without outliers and missing entries, and the basis of covariates that are still to be removed."""
+    if basis is not None and basis.shape[1]:
+        if clip is None and not has_missing(part):
+            return part, basis
+        part = learn_from_observed(part, "columns", False, basis).apply(part, basis)
+    if clip is not None:
+        part = winsorised(part, clip)
+    return np.where(np.isnan(part), np.nanmean(part, axis=0), part) if has_missing(part) else part, None
+
+
+def leading_weights(columns: Floats) -> Floats:
+    """The leading right singular vector."""
+    n, k = columns.shape
+    gram = columns.T @ columns if k <= n else columns @ columns.T
+    vector = eigh(gram, subset_by_index=[len(gram) - 1] * 2, check_finite=False)[1][:, 0]
+    return np.asarray(vector if k <= n else columns.T @ vector)
+
+
+def judged_genes(vector: Array) -> Indices:
+    """The genes by which a module is judged: its members or, if they are more than half of all, the heaviest ones."""
+    members, most = heaviest(vector), max(1, vector.size // 2)
+    if members.size > most:
+        squares = vector.astype(np.float64) ** 2
+        effective = round(squares.sum() ** 2 / (squares**2).sum())  # their number if all weights were equal
+        members = members[: min(effective, most)]
+    return members[:_MOST_GENES]
+
+
+# Measures in words
 
 
 class _Relation(NamedTuple):
@@ -253,8 +480,8 @@ class _Relations:
     columns: Bools
 
     @classmethod
-    def of(cls, model: SparseGraphSVD, judged: HeldOutCoherence) -> Self:
-        scores = judged.half(slice(None)).scores(judged.components)
+    def of(cls, model: SparseGraphSVD, halves: Halves) -> Self:
+        scores = halves.half(slice(None)).scores(halves.components)
         return cls(correlation(scores, scores), model.rows_, model.columns_)
 
     def redundant_with(self, k: int) -> Indices:
@@ -286,7 +513,7 @@ class _Evidence(NamedTuple):
 
     @property
     def is_graph_driven(self) -> bool:
-        """Whether the graph rather than the data chose the genes; unknown for models of earlier versions."""
+        """Whether the graph rather than the data chose the genes."""
         return self.by_data_alone < _SHARE or self.worst_rank > LOW_RANK
 
     @property
@@ -329,7 +556,6 @@ def _judged(evidence: _Evidence, redundant: Indices, known: list[str]) -> tuple[
     repeated = sorted((j for j in redundant if known[j] != "doubtful"), key=lambda j: known[j].startswith("repeats"))
     if repeated:
         return f"repeats {repeated[0] + 1}", int(repeated[0])
-    # NaN: a model saved by an earlier version does not know which genes the data alone would choose.
     n_small = (evidence.genes_found_again < _SHARE) + evidence.is_graph_driven
     return ("strong", "moderate", "doubtful")[n_small], -1
 
