@@ -8,7 +8,7 @@ from netbic.cli import command
 from support.commands import run_successfully
 
 STAGES = [
-    *("choosing the sizes", "choosing the number of modules", "diffusion over the network", "testing the network"),
+    "choosing settings",
     *("finding modules", "judging modules in pairs of halves", "writing tables", "writing the report"),
 ]
 

@@ -4,15 +4,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from netbic.selection.criteria import splits
-from netbic.selection.random_signs import Evening, with_random_signs
 from sklearn.base import clone
 
 from netbic import AdaptiveSupport, Graph, SparseGraphSVD, selection
 from netbic.errors import InputError
 from netbic.operators import winsorised
-from netbic.selection.coherence import Half
-from netbic.selection.graph_comparison import FoldFitter
+from netbic.selection.graph_value import FoldFitter
+from netbic.selection.n_modules import Evening, with_random_signs
+from netbic.selection.tune import Block
+from netbic.selection.verdicts import Half
 from support.batches import assert_equal_fits, cohort, residuals
 
 X, TABLE = cohort(2, n_samples=100)
@@ -101,14 +101,11 @@ def test_tuning_is_close_to_that_of_residuals():
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
 def test_held_out_parts_are_corrected_by_the_effects_of_the_fitted_part(kind):
     design = FITTED.covariates_.to_numpy()
-    make = splits(kind(X), 4, 0, design)[1]
-    split = make()
+    held_rows, held_columns = np.arange(0, 100, 4), np.arange(1, 90, 4)
+    split = Block(kind(X), held_rows, held_columns, design)
     model = split.training_model(MODEL)
     prepared = model.prepared(split.X, split.covariates)
     modules = model.modules_of(prepared)
-    rng = np.random.default_rng
-    held_rows = np.sort(np.array_split(rng([0, 0]).permutation(100), 4)[1])
-    held_columns = np.sort(np.array_split(rng([0, 1]).permutation(90), 4)[1])
     rows, columns = np.setdiff1d(np.arange(100), held_rows), np.setdiff1d(np.arange(90), held_columns)
     with_mean = np.column_stack([np.ones(100), design])
     found = np.linalg.lstsq(with_mean[rows], X[rows], rcond=None)[0]
@@ -134,14 +131,14 @@ def test_the_value_of_a_graph():
     value = selection.graph_value(model, X, covariates=TABLE, n_rewired=3, n_folds=3, n_repeats=1, random_state=0)
     design = FITTED.covariates_.to_numpy()
     seed = int(np.random.default_rng(0).integers(2**31))
-    scores = FoldFitter(model, X, 3, seed, design).fits((["true"], [(0, 0), (0, 1), (0, 2)])).scores
-    assert value.share == scores.mean()
+    fits = FoldFitter(model, X, 3, seed, design).fits((["true"], [(0, 0), (0, 1), (0, 2)]))
+    assert value.share == np.mean([score for score, _ in fits])
     order = np.random.default_rng([seed, 0]).permutation(100)
     held = np.sort(np.array_split(order, 3)[0])
     kept = np.setdiff1d(np.arange(100), held)
     part = clone(model).fit(X[kept], covariates=TABLE.iloc[kept])
     expected = part.score(X[held], covariates=TABLE.iloc[held])
-    assert scores[0, 0] == pytest.approx(expected, rel=1e-9)
+    assert fits[0][0] == pytest.approx(expected, rel=1e-9)
 
 
 def test_copies_have_no_batches_and_the_right_variance():
@@ -168,6 +165,7 @@ def test_batches_are_no_modules(center):
     assert selection.n_modules(model, data, most=4, random_state=0).n >= 3
 
 
+@pytest.mark.nightly
 def test_noise_with_ten_batches_has_no_modules():
     p_values = []
     for seed in range(30):

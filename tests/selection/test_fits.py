@@ -21,7 +21,7 @@ import netbic
 from netbic.operators.executors import ClusterError, ClusterExecutor
 from netbic.selection import AutoSVD, choose_settings, graph_value, n_modules, stability, tune
 from netbic.selection import fits as executors
-from netbic.selection.fits import DaskExecutor, quiet
+from netbic.selection.fits import Fits, quiet
 from netbic.simulate import cohort
 
 pytest.importorskip("distributed")
@@ -111,11 +111,11 @@ def test_a_killed_worker_does_not_change_the_results(name, monkeypatch):
 
 
 def test_the_checkpoint_remains_when_a_cluster_is_lost(tmp_path, client):
-    kept = tmp_path / "tuning.jsonl"
+    kept = tmp_path / "tuning"
     options = {"n_folds": 3, "random_state": 0, "checkpoint": kept}
     with two_workers() as leaving, pytest.raises(ClusterError, match="start it again"):
         tune(named, X, GRID, **options, n_jobs="dask", progress=lambda done, _: done == 2 and leaving.cluster.close())
-    n_kept = len(kept.read_text().splitlines()) - 1
+    n_kept = len(list(kept.glob("*-*")))
     assert 2 <= n_kept < 18
     progress = []
     again = tune(named, X, GRID, **options, n_jobs="dask", progress=lambda done, _: progress.append(done))
@@ -127,15 +127,15 @@ def test_fits_that_kill_every_worker_fail_with_the_likely_cause():
     def die(data, job):
         os._exit(1)
 
-    with dask.config.set({"distributed.scheduler.allowed-failures": 0}), two_workers() as client:
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}), two_workers():
         for in_order in (True, False):
             with pytest.raises(ClusterError, match="every worker that took one of the fits died, most likely"):
-                list(DaskExecutor(ClusterExecutor(client)).map(die, None, [1], in_order))
+                list(Fits(X, "dask").map(die, None, [1], in_order=in_order))
 
 
 def test_large_data_are_sent_without_a_warning(client):
     large = np.zeros((1500, 1500))  # Dask warns of graphs of tasks beyond ten megabytes
-    assert next(DaskExecutor(ClusterExecutor(client)).map(np.take, large, [0])) == 0
+    assert next(Fits(X, "dask").map(np.take, large, [0])) == 0
 
 
 def test_data_travel_once_and_jobs_are_small(client, monkeypatch):
@@ -153,7 +153,7 @@ def test_data_travel_once_and_jobs_are_small(client, monkeypatch):
 
 def test_the_error_of_a_fit_is_raised_unchanged(client):
     with pytest.raises(ZeroDivisionError):
-        list(DaskExecutor(ClusterExecutor(client)).map(operator.truediv, 1, [2, 1, 0, 4]))
+        list(Fits(X, "dask").map(operator.truediv, 1, [2, 1, 0, 4]))
 
 
 def test_an_error_names_what_a_worker_cannot_import(client, monkeypatch):
@@ -174,7 +174,7 @@ def test_fits_on_workers_show_no_warnings_and_use_one_thread(client):
         pools = {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
         return warnings.filters[0][0], pools
 
-    found = list(DaskExecutor(ClusterExecutor(client)).map(settings_of_worker, None, range(4)))
+    found = list(Fits(X, "dask").map(settings_of_worker, None, range(4)))
     assert found == [("ignore", {1})] * 4
 
 
@@ -199,10 +199,37 @@ def test_overlapping_threads_restore_the_settings():
     assert settings() == before
 
 
-@pytest.mark.parametrize("n_jobs", [0, 1.5, "dusk"])
-def test_other_values_of_n_jobs_are_refused(n_jobs):
-    with pytest.raises(ValueError, match=f"n_jobs={n_jobs!r}: a number of threads is needed"):
-        stability(plain, X, n_jobs=n_jobs)
+def test_other_values_of_n_jobs_are_refused():
+    for n_jobs in (0, 1.5, "dusk"):
+        with pytest.raises(ValueError, match=f"n_jobs={n_jobs!r}: a number of threads is needed"):
+            stability(plain, X, n_jobs=n_jobs)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_finished_fits_are_reported_in_the_calling_thread(n_jobs):
+    calls = []
+    fits = Fits(X, n_jobs, lambda *done: calls.append(done))
+    fits.left = 10
+    assert list(fits.map(operator.mul, 2.0, range(3))) == [0, 2, 4]
+    fits.left = 0
+    fits.count(3)
+    assert calls == [(1, 13), (2, 13), (3, 13), (6, 6)]
+
+
+def test_fits_that_are_not_needed_end_without_a_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        results = Fits(X, 2).map(operator.mul, 2.0, range(50))
+        assert next(results) == 0
+        results.close()
+
+
+def test_every_function_reports_its_progress():
+    for name in ("n_modules", "stability", "graph_value", "tune", "choose_settings"):
+        calls = []
+        FUNCTIONS[name](progress=lambda *done, calls=calls: calls.append(done))
+        assert calls
+        assert all(0 < done <= total for done, total in calls)
 
 
 def test_all_cores_are_used_by_default_for_large_data():
@@ -212,7 +239,7 @@ def test_all_cores_are_used_by_default_for_large_data():
     assert executors.local_jobs(np.broadcast_to(0.0, (100_000, 100_000)), None) == 1  # copies would not fit into memory
     assert executors.local_jobs(sp.csr_array((2000, 1000)), None) == 1
     assert [executors.local_jobs(large, n_jobs) for n_jobs in (3, -1, "dask")] == [3, cpu_count(), 1]
-    assert executors.executor_for(large, None).n_parallel == cpu_count()
+    assert Fits(large, None).n_parallel == cpu_count()
 
 
 def test_the_default_follows_joblib():
@@ -223,7 +250,7 @@ def test_the_default_follows_joblib():
         assert executors.local_jobs(large[:100], None) == 3
 
 
-@pytest.mark.parametrize("function", [n_modules, stability, graph_value, tune, choose_settings])
-def test_dask_arrays_are_refused_with_the_remedy(function):
-    with pytest.raises(TypeError, match=r"Dask array.*X\.compute\(\) if it fits.*most variable columns"):
-        function(named, da.from_array(X.to_numpy()))
+def test_dask_arrays_are_refused_with_the_remedy():
+    for function in (n_modules, stability, graph_value, tune, choose_settings):
+        with pytest.raises(TypeError, match=r"Dask array.*X\.compute\(\) if it fits.*most variable columns"):
+            function(named, da.from_array(X.to_numpy()))

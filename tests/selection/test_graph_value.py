@@ -3,14 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-from netbic.selection.matching import mean_overlap
 from scipy import stats
 
 import netbic
 from netbic import Graph, SparseGraphSVD
 from netbic.selection import graph_value
-from netbic.selection.graph_comparison import FoldFitter
-from netbic.selection.graph_value import _against_none, _against_rewired
+from netbic.selection.graph_value import FoldFitter
 from netbic.selection.resampling import folds, restrict
 
 study = netbic.simulate.cohort(300, 1000, n_modules=3, strength=0.7, random_state=0)
@@ -46,15 +44,17 @@ def test_the_result_does_not_depend_on_the_number_of_threads():
 
 
 def test_p_values_are_those_of_t_tests():
-    own, none = np.array([[3.0, 4.0, 5.0], [2.0, 4.0, 6.0]]), np.array([[2.0, 2.0, 4.0], [2.0, 3.0, 3.0]])
-    gains = own - none
-    t = gains.mean() / (gains.std(ddof=1) / np.sqrt(3))
-    assert _against_none(own, none) == pytest.approx(stats.t.sf(t, 2))
-    others = np.array([1.0, 2.0, 3.0, 4.0])
-    t = (own.mean() - 2.5) / (np.std([1, 2, 3, 4], ddof=1) * np.sqrt(1.25))
-    assert _against_rewired(own.mean(), others) == pytest.approx(stats.t.sf(t, 3))
-    assert _against_none(own, own) == 1
-    assert _against_rewired(own.mean(), np.ones(3)) == 1
+    X, seed = study.expression.to_numpy(), int(np.random.default_rng(0).integers(2**31))
+    nameless = SparseGraphSVD(**model.get_params() | {"column_graph": study.network.weights, "random_state": 0})
+    value = graph_value(nameless, X, n_rewired=3, n_folds=3, n_repeats=2, random_state=0, early_stopping=False)
+    own, _, *rewired = value.table["share"]
+    t = (own - np.mean(rewired)) / (np.std(rewired, ddof=1) * np.sqrt(1 + 1 / 3))
+    assert value.p_rewired == pytest.approx(stats.t.sf(t, 2))
+    places = [(repeat, fold) for repeat in range(2) for fold in range(3)]
+    fits = FoldFitter(nameless, X, 3, seed).fits((["true", "none"], places))
+    scores = np.array([score for score, _ in fits]).reshape(6, 2)
+    gains = scores[:, 0] - scores[:, 1]
+    assert value.p_none == pytest.approx(stats.t.sf(gains.mean() / (gains.std(ddof=1) / np.sqrt(3)), 2))
 
 
 def test_held_out_scores_are_the_scores_of_clones():
@@ -64,8 +64,9 @@ def test_held_out_scores_are_the_scores_of_clones():
     part = folds(300, 4, [3, 0])[2]
     inside = np.setdiff1d(np.arange(300), part)
     own = SparseGraphSVD(3, n_rows=30, n_columns=60, column_graph=study.network.weights).fit(X[inside])
-    assert found.scores[1, 1] == pytest.approx(own.score(X[part]), rel=1e-9)
-    np.testing.assert_array_equal(np.unpackbits(found.members[1, 1], axis=-1, count=1000), own.columns_)
+    score, members = found[3]  # the second graph in the second fold
+    assert score == pytest.approx(own.score(X[part]), rel=1e-9)
+    np.testing.assert_array_equal(members, own.columns_)
     together = np.sort(np.concatenate(folds(200, 7, 1)))
     assert together.tolist() == list(range(200))
 
@@ -96,13 +97,6 @@ def test_bad_input(options, message):
 def test_a_model_without_a_graph():
     with pytest.raises(ValueError, match="no column_graph"):
         graph_value(SparseGraphSVD(1), study.expression)
-
-
-def test_overlap_of_matched_sets():
-    some = np.array([[1, 1, 0, 0], [0, 0, 1, 1]], dtype=bool)
-    assert mean_overlap(some, some[::-1]) == 1
-    assert mean_overlap(some, np.array([[1, 0, 0, 0], [0, 1, 1, 1]], dtype=bool)) == pytest.approx((1 / 2 + 2 / 3) / 2)
-    assert mean_overlap(some, some[:1]) == 0.5
 
 
 def test_the_overlap_between_folds_is_reported():

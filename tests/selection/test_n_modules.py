@@ -3,12 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-from netbic.selection.random_signs import Evening, with_random_signs
 
 import netbic
 from netbic import L1Ball, SparseGraphSVD
 from netbic.operators import winsorised
 from netbic.selection import n_modules
+from netbic.selection.n_modules import Evening, with_random_signs
 from support.simulations import NOISE, three_modules_in_noise
 
 model = SparseGraphSVD(n_rows=20, n_columns=20, center=None)

@@ -4,14 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from netbic.selection.pair_nulls import PreparedTables, Strengths, strata_of
-from netbic.selection.pair_tables import PairTables, matched_pairs
 from sklearn.model_selection import GridSearchCV, KFold
 
 import netbic
 from netbic import Graph, SparseGraphCCA, SparseGraphPLS, SparseGraphSVD
-from netbic.selection import default_grid, pair_stability, pair_tests, stability, tune
+from netbic.selection import default_grid, pair_tests, stability, tune
 from netbic.selection.fits import quiet
+from netbic.selection.pair_tests import Strengths, strata_of
+from netbic.selection.resampling import PairTables, match_scores
 
 MODELS = (SparseGraphPLS, SparseGraphCCA)
 
@@ -46,6 +46,7 @@ def rejections(n_real, pair, n, n_runs, model):
     return found
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("n_real", "pair", "n", "model"),
     [
@@ -72,17 +73,24 @@ def test_real_pairs_are_significant():
     assert tests.sentences[2].startswith("Pair 3 is no stronger than expected by chance")
 
 
+def strengths(fitted, X, Y, pair):
+    """The tables that are left after so many pairs of a fitted model."""
+    tables = PairTables.of(fitted, X, Y)
+    prepared = (tables.model.prepared(T, name).table for T, name in ((tables.X, "X"), (tables.Y, "Y")))
+    x, y = (table.columns(np.arange(table.shape[1])) for table in prepared)
+    return Strengths.after(pair, x, y, tables, fitted, None)
+
+
 def test_p_values_include_those_of_earlier_pairs_and_follow_the_sequential_formula():
     X, Y = two_tables(1, strength=0.0)
     model = SparseGraphCCA(3, n_x=8, n_y=5)
     complete = pair_tests(model, X, Y, n_permutations=39, early_stopping=False, random_state=3)
     early = pair_tests(model, X, Y, n_permutations=39, random_state=3)
     assert (complete.table["n_permutations"] == 39).all()
-    prepared = PreparedTables.of(PairTables.of(complete.reference, X, Y), complete.reference, None)
     seed = int(np.random.default_rng(3).integers(2**31))
     own, sequential, numbers = [], [], []
     for pair in range(3):
-        problem = prepared.after(pair)
+        problem = strengths(complete.reference, X, Y, pair)
         reached = np.array([problem.permuted((seed, pair, b)) >= problem.observed() for b in range(39)])
         own.append((1 + reached.sum()) / 40)
         stopped = np.flatnonzero(np.cumsum(reached) == 3)  # enough for p > 0.05
@@ -133,20 +141,23 @@ def test_observed_strengths_are_those_of_the_model(model):
     """The first one exactly; the second one in rotated bases only if the same direction was removed from both."""
     X, Y = two_tables(3)
     fitted = model.fit(X, Y)
-    prepared = PreparedTables.of(PairTables.of(fitted, X, Y), fitted, None)
-    assert prepared.after(0).observed() == pytest.approx(fitted.singular_values_[0], rel=1e-6)
+    first, second = (strengths(fitted, X, Y, pair) for pair in (0, 1))
+    assert first.observed() == pytest.approx(fitted.singular_values_[0], rel=1e-6)
     close = 1e-6 if model.deflation == "regression" else 0.05
-    assert prepared.after(1).observed() == pytest.approx(fitted.singular_values_[1], rel=close)
-    assert prepared.after(1).x.shape == (58, 30)  # the mean and one direction are removed from 60 samples
-    assert prepared.after(0).permuted((0,)) == prepared.after(0).permuted((0,)) != prepared.after(0).permuted((1,))
+    assert second.observed() == pytest.approx(fitted.singular_values_[1], rel=close)
+    assert second.x.shape == (58, 30)  # the mean and one direction are removed from 60 samples
+    assert first.permuted((0,)) == first.permuted((0,)) != first.permuted((1,))
 
 
 def test_samples_are_permuted_within_strata():
     generator = np.random.default_rng(0)
     strata = strata_of(generator.choice(["a", "b", "c"], 50), 50)
     rows = np.arange(50.0)[:, None]
-    problem = Strengths(rows, rows, (None, None), None, strata)
-    order = problem._order(generator)
+    orders = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Strengths, "_strength", lambda self, y: orders.append(y.ravel().astype(int)))
+        Strengths(rows, rows, (None, None), None, strata).permuted((0,))
+    (order,) = orders
     assert sorted(order) == list(range(50))
     assert (strata[order] == strata).all()
     assert (order != np.arange(50)).mean() > 0.5
@@ -162,18 +173,6 @@ def test_a_difference_between_strata_is_no_evidence():
     within = pair_tests(model, X, Y, strata=batch, n_permutations=59, random_state=0).table["p_value"][0]
     assert plain == 1 / 60
     assert within > 0.05
-
-
-def test_finished_permutations_are_not_made_again():
-    X, Y = two_tables(5)
-    model, finished, made = SparseGraphCCA(1, n_x=8, n_y=5), {}, []
-    first = pair_tests(model, X, Y, n_permutations=9, finished=finished, random_state=0)
-    again = pair_tests(
-        model, X, Y, n_permutations=9, finished=finished, random_state=0, progress=lambda *counts: made.append(counts)
-    )
-    pd.testing.assert_frame_equal(first.table, again.table)
-    assert len(finished) == 9 + 5
-    assert not made
 
 
 def test_held_out_correlations_are_those_of_plain_folds():
@@ -197,7 +196,7 @@ def test_held_out_correlations_are_those_of_plain_folds():
 def test_pairs_are_matched_by_their_scores_whatever_their_order_and_sign():
     generator = np.random.default_rng(0)
     x, y = generator.standard_normal((40, 3)), generator.standard_normal((40, 3))
-    matched, similarity = matched_pairs((x, y), (-x[:, [2, 0]], -y[:, [2, 0]]))
+    matched, similarity = match_scores((x, y), (-x[:, [2, 0]], -y[:, [2, 0]]))
     assert matched.tolist() == [1, -1, 0]
     np.testing.assert_allclose(similarity, [1, 0, 1])
 
@@ -206,8 +205,8 @@ def test_pairs_are_matched_by_their_scores_whatever_their_order_and_sign():
 def test_stable_features_are_the_planted_ones(kind):
     X, Y = named(*two_tables(0, 120, 1.5))
     model = kind(1, n_x=8, n_y=5)
-    one = pair_stability(model, X, Y, n_pairs=10, random_state=0)
-    two = pair_stability(model, X, Y, n_pairs=10, random_state=0, n_jobs=2)
+    one = stability(model, X, Y, n_pairs=10, random_state=0)
+    two = stability(model, X, Y, n_pairs=10, random_state=0, n_jobs=2)
     pd.testing.assert_frame_equal(one.table, two.table)
     pd.testing.assert_frame_equal(one.x.frequency, two.x.frequency)
     assert one.x.frequency.index[one.x.members[0]].tolist() == [f"x{j}" for j in range(8)]
@@ -222,7 +221,7 @@ def test_stable_features_are_the_planted_ones(kind):
 
 def test_pairs_of_noise_are_not_found_again():
     X, Y = two_tables(1, 60, 0.0)
-    found = pair_stability(SparseGraphCCA(2, n_x=8), X, Y, n_pairs=8, random_state=0)
+    found = stability(SparseGraphCCA(2, n_x=8), X, Y, n_pairs=8, random_state=0)
     assert found.y is None  # all features of Y are kept
     assert found.table["found"].max() < 0.5
     assert found.table["stable_x"].sum() == 0
@@ -308,8 +307,9 @@ def test_grid_search_of_scikit_learn(kind):
 BAD = {
     "sample numbers": (lambda X, Y, m: pair_tests(m, X, Y[:-1]), ValueError, "inconsistent numbers of samples"),
     "model": (lambda X, Y, m: pair_tests(SparseGraphSVD(1), X, Y), TypeError, "a model of two tables is needed"),
-    "model of stability": (lambda X, Y, m: pair_stability(SparseGraphSVD(1), X, Y), TypeError, "SparseGraphCCA"),
-    "one table": (lambda X, Y, m: stability(m, X), TypeError, "use pair_stability"),
+    "model of stability": (lambda X, Y, m: stability(SparseGraphSVD(1), X, Y), TypeError, "SparseGraphCCA"),
+    "one table": (lambda X, Y, m: stability(m, X), ValueError, "give the second one as Y="),
+    "rewired": (lambda X, Y, m: stability(m, X, Y, n_rewired=2), ValueError, "for models of one table"),
     "no permutations": (lambda X, Y, m: pair_tests(m, X, Y, n_permutations=0), ValueError, "n_permutations=0"),
     "folds": (lambda X, Y, m: pair_tests(m, X, Y, n_folds=30), ValueError, "choose 2 to 20"),
     "strata": (lambda X, Y, m: pair_tests(m, X, Y, strata=[1, 2]), ValueError, "there are 60 samples"),
@@ -322,17 +322,16 @@ BAD = {
         ValueError,
         "grid point n_x=99: n_x=99 but X",
     ),
-    "dense": (lambda X, Y, m: pair_stability(SparseGraphPLS(), X, Y), ValueError, "give n_x or n_y"),
-    "few samples": (lambda X, Y, m: pair_stability(m, X[:5], Y[:5]), ValueError, "at least 6 are needed"),
+    "dense": (lambda X, Y, m: stability(SparseGraphPLS(), X, Y), ValueError, "give n_x or n_y"),
+    "few samples": (lambda X, Y, m: stability(m, X[:5], Y[:5]), ValueError, "at least 6 are needed"),
     "covariates": (lambda X, Y, m: tune(m, X, Y=Y, covariates=X[:, 0]), ValueError, "covariates are not supported"),
 }
 
 
-@pytest.mark.parametrize("what", BAD)
-def test_bad_input(what):
-    call, kind, message = BAD[what]
-    with pytest.raises(kind, match=message):
-        call(*two_tables(0), SparseGraphCCA(1, n_x=8, n_y=5))
+def test_bad_input():
+    for call, kind, message in BAD.values():
+        with pytest.raises(kind, match=message):
+            call(*two_tables(0), SparseGraphCCA(1, n_x=8, n_y=5))
 
 
 def test_strata_are_matched_by_name():

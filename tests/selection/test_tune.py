@@ -1,12 +1,12 @@
 """Grid search: planted sizes found, choices, interrupted searches resumed."""
 
 import json
+import tracemalloc
 
 import numpy as np
 import pandas as pd
 import pytest
-from netbic.selection.choice import AxisSize, choice, standard_error_of_difference, standard_errors, verdict
-from netbic.selection.grid import default_grid
+import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, KFold
 
@@ -15,6 +15,7 @@ from netbic import Graph, L1Ball, SparseGraphSVD
 from netbic.io import InputError
 from netbic.selection import tune
 from netbic.selection.resampling import folds
+from netbic.selection.tune import Block, choose_point, default_grid, describe_choice, standard_error_of_difference
 
 toy = netbic.simulate.paper(0.03, random_state=0)
 plain = SparseGraphSVD(1, center=None)
@@ -71,19 +72,16 @@ def test_one_standard_error():
     points = [{"n_columns": size} for size in (10, 20, 30, 40)]
     scores = np.array([[0, 1, 2], [2.5, 3, 4], [2.5, 3.5, 4.5], [1, 1, 5]])
     results = results_of(scores, points, [0.1, 0.2, 0.3, 0.4])
-    np.testing.assert_allclose(standard_errors(results), np.std(scores, axis=1, ddof=1) / np.sqrt(3))
     errors = [np.std(scores[2] - scores[k], ddof=1) / np.sqrt(3) for k in (0, 1, 3)]
     assert standard_error_of_difference(results) == pytest.approx(np.median(errors))
     models = [SparseGraphSVD(**point) for point in points]
-    assert choice(results, models, "best") == 2
+    assert choose_point(results, models, "best") == 2
     near = results_of([[0, 1.5, 2], [2.4, 3.4, 4.5], [2.5, 3.5, 4.5], [1, 1, 5]], points, [0.1, 0.2, 0.3, 0.4])
-    assert choice(near, models, "one_se") == 1
-    assert choice(results_of(scores, points, [0.1, 0.2, 0.3, 0.4]), models, "one_se") == 2
+    assert choose_point(near, models, "one_se") == 1
+    assert choose_point(results_of(scores, points, [0.1, 0.2, 0.3, 0.4]), models, "one_se") == 2
     equal = results_of([[3, 1, 2], [2.5, 3.5, 4.4], [2.5, 3.5, 4.5], [1, 1, 5]], points, [0.1, 0.3, 0.3, 0.4])
     smooth = [SparseGraphSVD(column_graph=toy.column_graph, column_smoothness=s) for s in (0, 0.1, None, 0)]
-    assert choice(equal, smooth, "one_se") == 1
-    one_fold = results_of([[1.0], [3.0], [2.0], [2.9]], points, [0.1, 0.2, 0.3, 0.4])
-    assert choice(one_fold, models, "one_se") == 1
+    assert choose_point(equal, smooth, "one_se") == 1
 
 
 def test_differences_between_folds_do_not_widen_the_margin():
@@ -92,23 +90,23 @@ def test_differences_between_folds_do_not_widen_the_margin():
     levels = np.array([0.0, 50.0, 100.0])
     models = [SparseGraphSVD(**point) for point in points]
     for given in (scores, scores + levels):
-        assert choice(results_of(given, points, [0.1, 0.2, 0.3]), models, "one_se") == 2
+        assert choose_point(results_of(given, points, [0.1, 0.2, 0.3]), models, "one_se") == 2
 
 
 def sizes(n, p):
-    return {"n_rows": AxisSize(n, "rows"), "n_columns": AxisSize(p, "columns")}
+    return {"n_rows": (n, "rows"), "n_columns": (p, "columns")}
 
 
 def test_the_verdict_reports_sizes_that_are_not_identified():
     points = [{"n_columns": size} for size in (10, 100, 1000)]
     rising = results_of([[1, 1], [2, 2], [3, 3]], points, [0.01, 0.1, 1])
-    text, unidentified = verdict(rising, 2, sizes(50, 1000), "held_out")
+    text, unidentified = describe_choice(rising, 2, sizes(50, 1000))
     assert "not identify n_columns: the best value is the largest tried (all 1,000 columns)" in text
     assert "n_rows" not in text
     assert unidentified == ("n_columns",)
-    assert "(1,000 of 3,127 columns); try larger values" in verdict(rising, 2, sizes(50, 3127), "held_out")[0]
+    assert "(1,000 of 3,127 columns); try larger values" in describe_choice(rising, 2, sizes(50, 3127))[0]
     inside = results_of([[1, 1], [3, 3], [2, 2]], points, [0.01, 0.1, 1])
-    text, unidentified = verdict(inside, 1, sizes(50, 1000), "held_out")
+    text, unidentified = describe_choice(inside, 1, sizes(50, 1000))
     assert "identify" not in text
     assert unidentified == ()
 
@@ -208,6 +206,102 @@ def test_the_default_grid(cohort):
 
 
 # ---------------------------------------------------------------------------------------------------------------------
+# Scores, recomputed by hand
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def held(X, seed, fold, n_folds=5):
+    """Rows and columns of a fold: inside, held out."""
+    seed = int(np.random.default_rng(seed).integers(2**31))
+    for axis, what in ((0, "samples"), (1, "features")):
+        out = folds(X.shape[axis], n_folds, [seed, axis], what)[fold]
+        yield np.setdiff1d(np.arange(X.shape[axis]), out), out
+
+
+def share(Y, vectors):
+    """Share of |Y|^2 in the span of the rows of `vectors`."""
+    basis = np.linalg.qr(vectors.T)[0]
+    return np.sum((Y @ basis) ** 2) / np.sum(Y**2)
+
+
+@pytest.mark.parametrize("kind", ["frame", "sparse", "float32"])
+def test_held_out_scores_are_those_of_plain_fits(cohort, kind):
+    X, network = cohort.expression, cohort.network
+    parameters = {"n_components": 3, "n_columns": 40, "column_smoothness": 0.1}
+    grid = {"n_rows": [10, 30]}
+    given, graph = X, network
+    if kind == "sparse":
+        given, graph = sp.csr_array(X.to_numpy()), Graph(network.weights)
+    if kind == "float32":
+        given = X.astype(np.float32)
+    tuning = tune(SparseGraphSVD(column_graph=graph, **parameters), given, grid, random_state=1)
+    (rows, out_rows), (columns, out_columns) = held(X, 1, 2)
+    values = X.to_numpy() if kind != "float32" else given.to_numpy()
+    weights = network.weights[columns][:, columns]
+    own = SparseGraphSVD(column_graph=weights, **parameters | {"n_rows": round(30 * 0.8), "n_columns": round(40 * 0.8)})
+    own.fit(values[np.ix_(rows, columns)])
+    samples = values[np.ix_(out_rows, columns)]
+    features = values[np.ix_(rows, out_columns)]
+    by_hand = own.score(samples) + share((features - features.mean(axis=0)).T, own.left_vectors_.T)
+    tolerance = 1e-4 if kind == "float32" else 1e-9
+    assert tuning.cv_results_["split2_test_score"][1] == pytest.approx(by_hand, rel=tolerance)
+    assert tuning.best_estimator_.n_features_in_ == 300
+
+
+def test_a_sparse_matrix_is_never_made_dense():
+    X = sp.random(200, 40_000, density=0.005, random_state=0, format="csr")
+    tracemalloc.start()
+    tune(SparseGraphSVD(1, n_rows=20), X, {"n_columns": [200]}, n_folds=2, random_state=0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.5 * 8 * 200 * 40_000
+
+
+@pytest.mark.parametrize("center", ["columns", "rows", "both", "grand"])
+def test_features_are_scaled_separately_in_each_fold(center):
+    generator = np.random.default_rng(0)
+    X = 3 + generator.standard_normal((30, 40)) * generator.uniform(0.5, 2, 40)
+    model = SparseGraphSVD(2, n_rows=10, center=center, scale=True)
+    tuning = tune(model, X, {"n_columns": [12]}, random_state=0, n_folds=3)
+    (rows, out_rows), (columns, out_columns) = held(X, 0, 0, 3)
+    own = SparseGraphSVD(2, n_rows=round(10 * 20 / 30), n_columns=round(12 * 26 / 40), center=center, scale=True)
+    own.fit(X[np.ix_(rows, columns)])
+    Y = X[np.ix_(rows, out_columns)]
+    deviations = Y.std(axis=0)
+    Y = Y - (Y.mean() if center == "grand" else Y.mean(axis=0) if center in ("columns", "both") else 0)
+    Y = Y - (Y.mean(axis=1, keepdims=True) if center in ("rows", "both") else 0)
+    by_hand = own.score(X[np.ix_(out_rows, columns)]) + share((Y / deviations).T, own.left_vectors_.T)
+    assert tuning.cv_results_["split0_test_score"][0] == pytest.approx(by_hand)
+
+
+def test_a_fold_is_a_partition_and_graphs_are_restricted():
+    X = np.arange(200.0).reshape(10, 20)
+    seen = np.zeros(X.shape)
+    for out_rows, out_columns in zip(folds(10, 5, 0), folds(20, 5, 0, "features"), strict=True):
+        trial = Block(X, out_rows, out_columns)
+        seen[np.ix_(out_rows, out_columns)] += 1
+        assert trial.X.shape == (8, 16)
+        ring = Graph(np.roll(np.eye(20), 1, axis=1) + np.roll(np.eye(20), -1, axis=1))
+        fitting = trial.training_model(SparseGraphSVD(1, n_rows=5, n_columns=10, column_graph=ring))
+        assert (fitting.n_rows, fitting.n_columns) == (4, 8)
+        inside = np.setdiff1d(np.arange(20), out_columns)
+        assert (fitting.column_graph.weights != ring.weights[inside][:, inside]).nnz == 0
+    assert seen.sum() == 40
+
+
+def test_missing_entries_are_ignored():
+    generator = np.random.default_rng(0)
+    X = toy.X.copy()
+    few = X.copy()
+    few[3, 4] = np.nan
+    many = np.where(generator.random(X.shape) < 0.2, np.nan, X)
+    model = SparseGraphSVD(1, center=None, missing="ignore")
+    whole, one, many_missing = (tune(model, data, SIZES, random_state=0) for data in (X, few, many))
+    np.testing.assert_allclose(one.cv_results_["mean_test_score"], whole.cv_results_["mean_test_score"], rtol=0.01)
+    assert many_missing.best_params_ == {"n_rows": 50, "n_columns": 50}
+
+
+# ---------------------------------------------------------------------------------------------------------------------
 # Interruption
 # ---------------------------------------------------------------------------------------------------------------------
 
@@ -224,18 +318,21 @@ class Stop:
             raise KeyboardInterrupt
 
 
+def fits_in(folder):
+    return len(list(folder.glob("*-*")))
+
+
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_an_interrupted_tuning_is_resumed(tmp_path, n_jobs):
-    kept = tmp_path / "tuning.jsonl"
+    kept = tmp_path / "tuning"
     whole = tune(plain, toy.X, SIZES, random_state=0)
     with pytest.raises(KeyboardInterrupt):
         tune(plain, toy.X, SIZES, random_state=0, checkpoint=kept, progress=Stop(20), n_jobs=n_jobs)
-    assert len(kept.read_text().splitlines()) == 21
-    with kept.open("a") as file:
-        file.write("[3, 4, 0.1")  # a line cut short
+    assert fits_in(kept) == 20
+    next(kept.glob("*-*")).write_text("[0.1, 1,")  # cut short: this fit is repeated
     counted = Stop(None)
     again = tune(plain, toy.X, SIZES, random_state=0, checkpoint=kept, progress=counted, n_jobs=n_jobs)
-    assert counted.calls == [(done, 45) for done in range(21, 46)]
+    assert counted.calls == [(done, 45) for done in range(20, 46)]
     pd.testing.assert_frame_equal(pd.DataFrame(whole.cv_results_), pd.DataFrame(again.cv_results_))
     assert whole.verdict == again.verdict
     finished = Stop(None)
@@ -244,43 +341,31 @@ def test_an_interrupted_tuning_is_resumed(tmp_path, n_jobs):
 
 
 def test_a_checkpoint_stores_its_seed(tmp_path):
-    kept = tmp_path / "tuning.jsonl"
+    kept = tmp_path / "tuning"
     with pytest.raises(KeyboardInterrupt):
         tune(plain, toy.X, SIZES, checkpoint=kept, progress=Stop(3))
-    seed = json.loads(kept.read_text().splitlines()[0])["data"]["seed"]
+    seed = json.loads((kept / "task.json").read_text())["data"]["seed"]
     tune(plain, toy.X, SIZES, checkpoint=kept)
-    lines = kept.read_text().splitlines()
-    assert json.loads(lines[0])["data"]["seed"] == seed
-    assert len(lines) == 46
+    assert json.loads((kept / "task.json").read_text())["data"]["seed"] == seed
+    assert fits_in(kept) == 45
 
 
 def test_a_checkpoint_of_something_else_is_refused(tmp_path):
-    kept = tmp_path / "tuning.jsonl"
-    tune(plain, toy.X, {"n_rows": [50]}, checkpoint=kept, random_state=0)
-    before = kept.read_bytes()
-    defaults = {"model": plain, "X": toy.X, "grid": {"n_rows": [50]}, "random_state": 0, "checkpoint": kept}
+    defaults = {"model": plain, "X": toy.X, "grid": {"n_rows": [50]}, "random_state": 0, "checkpoint": tmp_path / "own"}
+    tune(**defaults)
+    before = {path.name: path.read_bytes() for path in (tmp_path / "own").iterdir()}
     for options, message in (
         ({"X": toy.X + 1}, "X differs"),
         ({"grid": {"n_rows": [40]}}, "model and grid differs"),
         ({"model": SparseGraphSVD(2)}, "model and grid differs"),
         ({"n_folds": 4}, "n_folds: 5 then, 4 now"),
         ({"random_state": 1}, "seed differs"),
+        ({"checkpoint": tmp_path}, "not a folder of netbic"),
+        ({"checkpoint": tmp_path / "nowhere" / "tuning"}, "cannot be written"),
     ):
         with pytest.raises(InputError, match=message):
             tune(**defaults | options)
-    assert kept.read_bytes() == before
-    for content in (b"gene\tsample\n", b"no line at all", b"\xff\xfe", b"{}\n"):
-        kept.write_bytes(content)
-        with pytest.raises(InputError, match="checkpoint"):
-            tune(plain, toy.X, {"n_rows": [50]}, checkpoint=kept)
-        assert kept.read_bytes() == content
-    kept.write_bytes(before + b"[1, 2\n")
-    with pytest.raises(InputError, match="is damaged"):
-        tune(plain, toy.X, {"n_rows": [50]}, checkpoint=kept)
-    with pytest.raises(InputError, match="cannot be read"):
-        tune(plain, toy.X, {"n_rows": [50]}, checkpoint=tmp_path)
-    with pytest.raises(InputError, match="cannot be written"):
-        tune(plain, toy.X, {"n_rows": [50]}, checkpoint=tmp_path / "nowhere" / "tuning.jsonl")
+    assert {path.name: path.read_bytes() for path in (tmp_path / "own").iterdir()} == before
 
 
 def test_random_starts_are_seeded():
@@ -297,9 +382,12 @@ INCOMPLETE = toy.X.copy()
 INCOMPLETE[0, 0] = np.nan
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_bad_input_is_found_before_anything_is_fitted(monkeypatch):
+    def unexpected(*_):
+        raise AssertionError("fitted")
+
+    monkeypatch.setattr(SparseGraphSVD, "modules_of", unexpected)
+    for options, message in (
         ({"n_folds": 60}, "60 folds of 100 samples: choose 2 to 50"),
         ({"n_folds": 1}, "1 folds of 100 samples"),
         ({"n_folds": 0}, "n_folds=0"),
@@ -320,15 +408,9 @@ INCOMPLETE[0, 0] = np.nan
         ({"X": np.zeros((100, 100))}, "does not vary"),
         ({"rule": "two_se"}, "rule='two_se' is not known"),
         ({"n_jobs": 0}, "n_jobs=0"),
-    ],
-)
-def test_bad_input_is_found_before_anything_is_fitted(options, message, monkeypatch):
-    def unexpected(*_):
-        raise AssertionError("fitted")
-
-    monkeypatch.setattr(SparseGraphSVD, "modules_of", unexpected)
-    with pytest.raises(ValueError, match=message):
-        tune(**{"model": plain, "X": toy.X, "grid": {"n_rows": [50]}} | options)
+    ):
+        with pytest.raises(ValueError, match=message):
+            tune(**{"model": plain, "X": toy.X, "grid": {"n_rows": [50]}} | options)
 
 
 def test_a_constant_fold_is_named():

@@ -168,7 +168,7 @@ def graph_value(
     model = seeded(model, seed)
     graphs = graphs_by_position(model.get_params(deep=False), values.shape, axis_names(X))
     model.set_params(n_jobs=None, **fallback_penalties(model) | graphs)
-    comparison = _Comparison(_FoldFitter(model, values, n_folds, seed, design), fits)
+    comparison = _Comparison(FoldFitter(model, values, n_folds, seed, design), fits)
     with quiet():
         if early_stopping:
             _decide(comparison, n_rewired, n_repeats)
@@ -215,7 +215,7 @@ def _degree_correlation(model: SparseGraphSVD, X: Matrix, design: Floats | None)
 
 
 @dataclass(frozen=True)
-class _FoldFitter:
+class FoldFitter:
     """A model whose graphs match X by position, and partitions of the samples into folds.
 
     Every repeat is another partition; the same seed gives the same folds, so that graphs can be compared fold by fold.
@@ -268,7 +268,7 @@ class _FoldFitter:
 class _Comparison:
     """Fits with different graphs, made as they are needed."""
 
-    def __init__(self, fitter: _FoldFitter, fits: Fits) -> None:
+    def __init__(self, fitter: FoldFitter, fits: Fits) -> None:
         self._fitter, self._executor = fitter, fits
         self._fits: dict[Kind, dict[Place, Fit]] = {}
 
@@ -287,7 +287,7 @@ class _Comparison:
         groups = [others] if shared else [[kind] for kind in others]
         jobs += [(group, [place]) for place in places for group in groups]
         n_fits = lambda job: len(job[0]) * len(job[1])  # noqa: E731
-        results = self._executor.map(_FoldFitter.fits, self._fitter, jobs, n_fits=n_fits)
+        results = self._executor.map(FoldFitter.fits, self._fitter, jobs, n_fits=n_fits)
         for (graphs, at), found in zip(jobs, results, strict=True):
             pairs = ((kind, place) for place in at for kind in graphs)
             for (kind, place), fit in zip(pairs, found, strict=True):
