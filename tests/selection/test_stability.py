@@ -319,7 +319,7 @@ def test_stable_modules_can_be_used_like_a_fitted_model(tmp_path):
         with pytest.raises(TypeError, match=r"made by Stability\.refit"):
             again.fit(study.expression)
     np.testing.assert_array_equal(netbic.load(tmp_path).transform(study.expression), stable.transform(study.expression))
-    assert netbic.io.modules_table(stable)["name"].isin([*study.expression.columns, *study.expression.index]).all()
+    assert netbic.storage.modules_table(stable)["name"].isin([*study.expression.columns, *study.expression.index]).all()
     assert 0 < stable.score(study.expression) < 1
     with pytest.raises(TypeError, match=r"made by Stability\.refit"):
         stable.fit(study.expression)

@@ -60,13 +60,13 @@ def choose_settings(
       and where it does not 1.5% of the features, 50 to 200, but at most a fifth of them. Features that differ in their
       noise are scaled if this makes sizes identifiable. Sizes that are set in the model are kept.
     - Number of modules: those that stand out against data with random signs (`n_modules`), at most `most`.
-    - Graph: used as a term with the model's own smoothness, or for smoothing the data, if this helps to explain unseen
-      samples (`graph_value`; the better one of both), otherwise not. Smoothing is considered if cross-validation
-      chooses it (`smoothing="cv"`). If `AdaptiveSupport` identifies all sizes, it chooses the smoothness as well.
+    - Graph: used as a term with the model's own smoothness, or for diffusion, if this helps to explain unseen
+      samples (`graph_value`; the better one of both), otherwise not. Diffusion is considered if cross-validation
+      chooses it (`diffusion="cv"`). If `AdaptiveSupport` identifies all sizes, it chooses the smoothness as well.
 
     With the defaults, this takes 4 to 200 fits of one module for the number of modules (usually 25 to 50) and, if there
-    is a graph and the data do not identify all sizes, 6 to 54 fits for the weight of the smoothing, and 10 to 420 fits
-    of all modules to four fifths of the samples (twice as many if cross-validation suggests smoothing): usually 10 to
+    is a graph and the data do not identify all sizes, 6 to 54 fits for the weight of the diffusion, and 10 to 420 fits
+    of all modules to four fifths of the samples (twice as many if cross-validation suggests diffusion): usually 10 to
     40 if the graph does not help, and 65 to 140 if it does.
 
     Parameters
@@ -180,7 +180,7 @@ class _Chooser:
             return [*steps, _Step({}, f"{used}, where it improves the likelihood.")], identified
         fixed = {"column_penalty": penalty.when_unreliable()}  # for which the graph is judged
         graph = self._graph(model.set_params(**fixed))
-        if graph.settings.get("smoothing"):  # then `why_not_adaptive` has a reason
+        if graph.settings.get("diffusion"):  # then `why_not_adaptive` has a reason
             size = f"Smoothed data do not identify sizes: all modules contain {penalty.fallback} features."
             return [*steps, _Step(graph.settings | fixed, f"{graph.reason} {size}")], False
         return [*steps, graph], identified
@@ -208,32 +208,32 @@ class _Chooser:
 
     def _graph(self, model: SparseGraphSVD) -> _Step:
         """The model's smoothness if the graph helps, otherwise 0."""
-        unused: Parameters = {"column_smoothness": 0.0} | ({} if model.smoothing is None else {"smoothing": None})
+        unused: Parameters = {"column_smoothness": 0.0} | ({} if model.diffusion is None else {"diffusion": None})
         n_samples = self.dense.shape[0]
         if n_samples < _MIN_SAMPLES:
             return _Step(unused, "Graph: not used (smoothness 0); there are too few samples to test whether it helps.")
-        uses: list[Parameters] = [{}] if model.smoothing is None else []  # as a term
-        if not has_missing(self.X) and (weight := self._smoothing(model)):
-            uses.append({"smoothing": weight, "column_smoothness": None})
+        uses: list[Parameters] = [{}] if model.diffusion is None else []  # as a term
+        if not has_missing(self.X) and (weight := self._diffusion(model)):
+            uses.append({"diffusion": weight, "column_smoothness": None})
         options = self.options | {"n_rewired": self.n_rewired, "n_folds": min(5, n_samples // 2)}
         values = [graph_value(clone(model).set_params(**use), self.X, **options) for use in uses]
         if not uses:
-            return _Step(unused, "Graph: not used; smoothing does not help to explain samples that were left out.")
+            return _Step(unused, "Graph: not used; diffusion does not help to explain samples that were left out.")
         at = max(range(len(uses)), key=lambda k: (values[k].helps, values[k].share))
         settings, value = uses[at], values[at]
         if not value.helps:
             return _Step(unused, f"Graph: not used (smoothness 0). {values[0].verdict}")
-        how = f" to smooth the data (smoothing {settings['smoothing']:g})" if settings else ""
+        how = f" to smooth the data (diffusion {settings['diffusion']:g})" if settings else ""
         reason = f"Graph: used{how}. {value.verdict}"
         if hubs := " and ".join(f"module {k + 1}" for k in value.degree.loc[value.degree["tracks"], "module"]):
             reason += f" In {hubs}, membership is correlated with the number of neighbours: interpret with care."
         return _Step(settings, reason)
 
-    def _smoothing(self, model: SparseGraphSVD) -> float:
-        """The weight of smoothing that cross-validation chooses."""
+    def _diffusion(self, model: SparseGraphSVD) -> float:
+        """The weight of diffusion that cross-validation chooses."""
         n_jobs = local_jobs(self.X, self.options["n_jobs"])
-        trial = clone(model).set_params(smoothing=model.smoothing or "cv", column_smoothness=None, n_jobs=n_jobs)
-        return float(trial.prepared(self.dense if is_sparse(self.X) else self.X, self.covariates).smoothing)
+        trial = clone(model).set_params(diffusion=model.diffusion or "cv", column_smoothness=None, n_jobs=n_jobs)
+        return float(trial.prepared(self.dense if is_sparse(self.X) else self.X, self.covariates).diffusion)
 
 
 def _without_weak(diagnostics: list[str], number: _Step) -> _Step:

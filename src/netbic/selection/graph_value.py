@@ -122,7 +122,7 @@ def graph_value(
     Parameters
     ----------
     model : SparseGraphSVD
-        With a `column_graph`, which it uses as a graph term or for `smoothing` (give a number: "cv" would choose it
+        With a `column_graph`, which it uses as a graph term or for `diffusion` (give a number: "cv" would choose it
         anew in every fit). Clones of it are fitted, at most (n_rewired + 2) * n_folds * n_repeats of them, and judged
         on samples that are not smoothed. Of an `AdaptiveSupport` with a fallback, this size is used.
     X : array, DataFrame or sparse matrix
@@ -235,7 +235,7 @@ class FoldFitter:
         for kind in job[0]:
             changes: Parameters = {}
             if kind == "none":
-                changes = {"column_graph": None, "column_smoothness": None, "smoothing": None}
+                changes = {"column_graph": None, "column_smoothness": None, "diffusion": None}
             elif kind != "true":
                 changes = {"column_graph": self.model.column_graph.rewire([self.seed, int(kind)])}
             models.append(clone(self.model).set_params(**changes))
@@ -248,7 +248,7 @@ class FoldFitter:
         prepared: SearchInput | None = None
         for model in models:
             part = restrict(model, "row", kept, n)
-            if prepared is None or self.model.smoothing is not None:  # smoothed data depend on the graph
+            if prepared is None or self.model.diffusion is not None:  # smoothed data depend on the graph
                 prepared = part.prepared(self.X[kept], None if self.design is None else self.design[kept])
             modules = part.modules_of(prepared)
             members = np.zeros((len(modules), p), dtype=bool)

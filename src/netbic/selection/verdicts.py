@@ -289,8 +289,8 @@ class Halves:
         studies = None if labels is None else np.unique(labels.astype(str), return_inverse=True)[1]
         fitted, X = as_one_study(fitted, X)
         model, values = by_position(fitted, X, "csr")
-        if model.smoothing == "cv":
-            model.set_params(smoothing=fitted.smoothing_)  # as chosen once, for all halves
+        if model.diffusion == "cv":
+            model.set_params(diffusion=fitted.diffusion_)  # as chosen once, for all halves
         penalty = model.column_penalty
         if penalty is not None and penalty.chooses_size and fitted.n_components_:
             # Other sizes in halves would look like other genes. The size is that of the largest module of the whole
@@ -391,7 +391,7 @@ class _Comparison:
 class Half:
     """Some samples, centred and scaled by themselves, of which few columns are dense at a time.
 
-    They are not smoothed, even if the model smooths them: smoothing alone makes neighbouring genes move together.
+    They are not smoothed, even if the model smooths them: diffusion alone makes neighbouring genes move together.
     """
 
     def __init__(self, part: Matrix, model: SparseGraphSVD, covariates: Floats | None = None) -> None:
