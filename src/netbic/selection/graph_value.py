@@ -160,9 +160,9 @@ def graph_value(
     if n_rewired < 3:
         raise ValueError(f"n_rewired={n_rewired}: at least 3 are needed to estimate how much rewired graphs differ")
     model, seed, fits = unwrapped(model), draw_seed(random_state), Fits(X, n_jobs, progress)
+    design = training_design(model, X, covariates)
     if model.column_graph is None:
         raise ValueError("the model has no column_graph to test: set column_graph")
-    design = training_design(model, X, covariates)
     X = checked(X, missing=model.missing)
     values: Matrix = X.tocsr() if is_sparse(X) else np.asarray(X)
     model = seeded(model, seed)
