@@ -90,9 +90,9 @@ def test_anndata_objects(tmp_path):
     netbic.tl.score(new, adata)
     np.testing.assert_allclose(new.obsm["X_netbic"], adata.obsm["X_netbic"][:30], atol=1e-9)
     del new.obs["age"]
-    with pytest.raises(InputError, match=r"^covariate 'age' is not a column of obs"):
+    with pytest.raises(InputError, match=r"^covariates='age' is not a column of obs"):
         netbic.tl.score(new, adata)
-    with pytest.raises(InputError, match=r"^covariate 'plate' is not a column of obs"):
+    with pytest.raises(InputError, match=r"^covariates='plate' is not a column of obs"):
         netbic.tl.modules(adata, covariates=["plate"])
     netbic.tl.modules(adata, n_components=2, n_columns=20)
     assert "netbic_covariates" not in adata.obsm

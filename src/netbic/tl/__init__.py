@@ -19,10 +19,9 @@ With `pairs` (or `modules(mdata, mods=...)`) and `key_added="netbic_pairs"`, two
 object `uns["netbic_pairs"]`.
 """
 
-from netbic.tl.associations import associate
-from netbic.tl.modalities import pairs
-from netbic.tl.objects import from_anndata, matrix_of, sample_groups, score, store, to_anndata, verdicts
-from netbic.tl.search import modules
+from netbic.tl.anndata_modules import associate, modules, sample_groups, score, verdicts
+from netbic.tl.mudata_pairs import pairs
+from netbic.tl.objects import from_anndata, matrix_of, store, to_anndata
 
 __all__ = [
     "associate",

@@ -1,12 +1,14 @@
-"""Modules in AnnData objects: stored, read, and used on other cells."""
+"""AnnData objects: matrices and columns that are read, fitted models that are stored and read again."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterable
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
@@ -19,18 +21,14 @@ from netbic.errors import InputError, import_optional, shown
 from netbic.estimators import (
     DIAGNOSTIC_NUMBERS,
     SparseGraphSVD,
-    covariate_names,
     fitted_model,
-    is_model,
     names_of,
     own_covariates,
     own_studies,
 )
 from netbic.graph import Graph
-from netbic.io import as_floats, as_matrix, describe, scores_by_name, store_source
+from netbic.io import Alignment, align, as_floats, as_matrix, check_expression, describe, store_source, with_names
 from netbic.operators import select_columns
-from netbic.selection import SampleGroups
-from netbic.selection import verdicts as judge
 from netbic.storage import ModelState, model_from, state_of
 
 if TYPE_CHECKING:
@@ -41,100 +39,99 @@ _OPTIONAL = (  # arrays of some models only
     *("study_weights", "study_d", "study_share", "study_ratio"),
 )
 _PER_MODULE = ("singular_values", "explained_variance_ratio", "graph_share", "converged", "rounds")
+_REMEDIES: Final = {
+    "raw counts": "run sc.pp.normalize_total(adata) and sc.pp.log1p(adata) first",
+    "not logarithms": "run sc.pp.log1p(adata) first",
+    "dates": "rename them in adata.var_names",
+    "empty genes": "remove them with sc.pp.filter_genes(adata, min_cells=3), or leave them out by mask_var",
+    "dominating genes": "scale=True gives all genes the same weight",
+}
 
 
-def score(
-    adata: AnnData,
-    reference: AnnData | SparseGraphSVD | None = None,
-    *,
-    key: str = "netbic",
-    layer: str | None = None,
-    covariates: str | Sequence[str] | pd.DataFrame | None = None,
-    study_key: str | None = None,
-    copy: bool = False,
-) -> AnnData | None:
-    """Compute scores of cells on modules that were found in other cells.
-
-    Parameters
-    ----------
-    adata : AnnData
-        The cells, preprocessed like those of the fit, in memory or not (see `modules`). Genes are matched by name.
-        Genes of the modules that are missing are replaced by their means, with a warning.
-    reference : AnnData or SparseGraphSVD, optional
-        Where the modules are stored. Default: in `adata`.
-    key : str
-        Key of the modules in `reference`; scores are stored as `obsm["X_" + key]`.
-    layer : str, optional
-        Layer to use. Default: the one the modules were found in.
-    covariates : list of str or DataFrame, optional
-        Columns of `obs`, or a table, with the covariates of the fit. Default: columns of `obs` of the same names.
-    study_key : str, optional
-        Column of `obs` with the study of each cell, for modules that were found in several studies.
-    copy : bool
-        Return a copy with the scores instead of writing them into `adata`.
-    """
-    adata = writable(adata, copy)
-    source = adata if reference is None else reference
-    if is_model(source):
-        model = fitted_model(source)
-    else:
-        model = from_anndata(source, key)
-        layer = _stored_layer(source, key) if layer is None else layer
-    X = read_matrix(adata, layer, np.arange(adata.n_vars))
-    wanted = covariate_names(model)
-    given = covariates_in(adata, wanted if covariates is None else covariates) if wanted else covariates
-    studies = studies_in(adata, study_key)
-    adata.obsm[f"X_{key}"] = scores_by_name(model, X, adata.var_names, given, adata.obs_names, studies)
-    return adata if copy else None
+def _check_anndata(adata: object) -> None:
+    anndata = import_optional("anndata", "anndata", "an AnnData object")
+    if not isinstance(adata, anndata.AnnData):
+        raise TypeError(f"expected an AnnData object, got {type(adata).__name__}: for arrays use netbic.SparseGraphSVD")
+    if adata.isbacked and adata.is_view:
+        raise InputError(
+            "adata is a view of an object on disk, in which results cannot be stored: use adata.to_memory(), or write "
+            "it to a file and open that"
+        )
 
 
-def sample_groups(adata: AnnData, *, key: str = "netbic", copy: bool = False) -> AnnData | None:
-    """Store which cells (or samples) each module is up or down in, and their scores.
+def writable(adata: AnnData, copy: bool) -> AnnData:
+    """The object to store results in."""
+    _check_anndata(adata)
+    if copy and adata.isbacked:
+        raise InputError("copy=True needs the data in memory: use adata.to_memory(), or copy=False")
+    return adata.copy() if copy else adata
 
-    See :func:`netbic.selection.sample_groups` for how groups are found.
 
-    Parameters
-    ----------
-    adata : AnnData
-        After `modules`.
-    key : str
-        Key of the modules.
-    copy : bool
-        Return a copy with the results instead of writing them into `adata`.
+def read_matrix(adata: AnnData, layer: str | None, kept: NDArray[np.intp]) -> Matrix:
+    """The expression matrix of the genes `kept`: dense or CSR in memory, or a Dask array."""
+    names = [name for name in adata.layers if name is not None]  # None is X, since anndata 0.13
+    layers = ", ".join(names) or "none"
+    if layer is not None and layer not in names:
+        raise InputError(f"layer={layer!r} does not exist (there are: {layers})")
+    values = adata.X if layer is None else adata.layers[layer]
+    if values is None:
+        raise InputError(f"this AnnData object has no X: choose a layer (there are: {layers})")
+    if adata.isbacked and layer is None and not adata.is_view and (stored := _on_disk(adata)) is not None:
+        values = stored
+    if kind_of(values) == "dask":
+        return select_columns(as_floats(values), kept)
+    if kind_of(values) not in ("dense", "sparse"):
+        values = values[:]  # on disk, sparse or dense
+    matrix = as_matrix(values)
+    return matrix if np.array_equal(kept, np.arange(matrix.shape[1])) else matrix[:, kept]
 
-    Returns
-    -------
-    AnnData or None
-        `obsm[key + "_scores"]` contains the scores Xv, a column per module (`obsm["X_" + key]` are the least-squares
-        scores on all modules together); `obsm[key + "_groups"]` is a DataFrame with a categorical column per module
-        ("up", "down", or missing if a cell belongs to neither), named `module_1_group`, `module_2_group`, ... (with
-        another key, `key_1_group`, ...); `uns[key]["groups"]` is the table of `netbic.selection.group_summary`.
 
-    Examples
-    --------
-    >>> import anndata, netbic
-    >>> study = netbic.simulate.cohort(200, 500, n_modules=1, strength=2, random_state=0)
-    >>> adata = anndata.AnnData(study.expression)
-    >>> netbic.tl.modules(adata, n_components=1, n_columns=60)
-    >>> netbic.tl.sample_groups(adata)
-    >>> adata.obsm["netbic_groups"]["module_1_group"].value_counts().to_dict()
-    {'up': 24, 'down': 16}
-    >>> adata.uns["netbic"]["groups"]["result"].tolist()
-    ['up in 24 and down in 16 of 200 samples']
-    """
-    adata = writable(adata, copy)
-    model = from_anndata(adata, key)
-    X, names = matrix_of_model(adata, key), list(adata.obs_names)
-    found = SampleGroups.find(model, X, names=names, covariates=own_covariates(model))
-    shape = (model.n_components_, adata.n_obs)
-    groups = found.table["group"].to_numpy(dtype=object).reshape(shape)
-    categories = pd.CategoricalDtype(["down", "up"])  # "" is neither: a missing value, which scanpy draws in grey
-    named = zip(columns_of_modules(key, len(groups)), groups, strict=True)
-    columns = {f"{name}_group": pd.array(own, dtype=categories) for name, own in named}
-    adata.obsm[f"{key}_scores"] = np.ascontiguousarray(found.table["score"].to_numpy(dtype=np.float64).reshape(shape).T)
-    adata.obsm[f"{key}_groups"] = pd.DataFrame(columns, index=adata.obs_names)
-    adata.uns[key]["groups"] = storable(found.summary)
-    return adata if copy else None
+def _on_disk(adata: AnnData) -> Matrix:
+    """The X of a backed object as a Dask array; None if it cannot be read in blocks of cells, or without Dask."""
+    if find_spec("dask") is None:
+        return None
+    stored = describe(Path(adata.filename), is_open=True)
+    return None if stored.encoding == "csc_matrix" else store_source(stored).expression().matrix
+
+
+def chosen_genes(adata: AnnData, mask_var: str | NDArray[np.bool_] | None) -> NDArray[np.intp]:
+    """Positions of the genes to use."""
+    if mask_var is None:
+        return np.arange(adata.n_vars)
+    if isinstance(mask_var, str) and mask_var not in adata.var.columns:
+        known = ", ".join(map(str, adata.var.columns)) or "none"
+        raise InputError(f"mask_var={mask_var!r} is not a column of var (there are: {known})")
+    mask = np.asarray(adata.var[mask_var] if isinstance(mask_var, str) else mask_var)
+    if mask.dtype != bool or mask.shape != (adata.n_vars,):
+        raise InputError(
+            f"mask_var has type {mask.dtype} and shape {mask.shape}: expected {adata.n_vars} booleans, one per gene"
+        )
+    if mask.sum() < 2:
+        raise InputError(f"mask_var keeps {mask.sum()} genes: at least two are needed")
+    return np.flatnonzero(mask)
+
+
+def aligned_graph(adata: AnnData, graph: object, genes: NDArray[Any]) -> tuple[Graph, Alignment]:
+    """The graph of these genes; nodes without names are the genes of the object, in their order."""
+    named = with_names(Graph.of(graph), np.asarray(adata.var_names, dtype=object))
+    return align(genes, named, samples=list(adata.obs_names))
+
+
+def warn_before_fit(
+    X: Matrix, cells: Any, genes: Any, *, scaled: bool, modality: str = "", stacklevel: int = 3
+) -> None:
+    """Give a warning for everything that `netbic.io.check_expression` finds, with the remedy in scanpy's functions."""
+    for finding in check_expression(X, list(cells), list(genes), scaled=scaled):
+        told = replace(finding, remedy=_REMEDIES.get(finding.kind, finding.remedy))
+        warnings.warn(f"{modality}: {told}" if modality else str(told), UserWarning, stacklevel=stacklevel)
+
+
+def check_obs(adata: AnnData, names: Iterable[str], parameter: str) -> None:
+    """Raise if names given for a parameter are not columns of `obs`."""
+    for name in names:
+        if name not in adata.obs.columns:
+            known = ", ".join(map(str, adata.obs.columns)) or "none"
+            raise InputError(f"{parameter}={name!r} is not a column of obs (there are: {known})")
 
 
 def columns_of_modules(key: str, n_modules: int) -> list[str]:
@@ -143,91 +140,9 @@ def columns_of_modules(key: str, n_modules: int) -> list[str]:
     return [f"{prefix}_{number}" for number in range(1, n_modules + 1)]
 
 
-def verdicts(adata: AnnData, *, key: str = "netbic", copy: bool = False, **options: Any) -> AnnData | None:
-    """Judge every module in cells (or samples) that were not used to find it, and store the verdicts.
-
-    See :func:`netbic.selection.verdicts` for how modules are judged. Cells of one donor are not independent: give the
-    donors as `groups`.
-
-    Parameters
-    ----------
-    adata : AnnData
-        After `modules`, with the matrix in memory.
-    key : str
-        Key of the modules.
-    copy : bool
-        Return a copy with the results instead of writing them into `adata`.
-    **options
-        Passed to :func:`netbic.selection.verdicts`: `n_pairs`, `time_budget`, `random_state`, `n_jobs`, and `groups`,
-        which may also be the name of a column of `obs`.
-
-    Returns
-    -------
-    AnnData or None
-        `uns[key]["verdicts"]` is the table of :class:`netbic.selection.Verdicts`, a row per module.
-
-    Examples
-    --------
-    >>> import anndata, netbic
-    >>> study = netbic.simulate.cohort(200, 500, n_modules=1, strength=2, random_state=0)
-    >>> adata = anndata.AnnData(study.expression)
-    >>> netbic.tl.modules(adata, n_components=2, n_rows=200, n_columns=60)
-    >>> netbic.tl.verdicts(adata, n_pairs=4, random_state=0)
-    >>> adata.uns["netbic"]["verdicts"]["verdict"].tolist()
-    ['strong', 'doubtful']
-    """
-    adata = writable(adata, copy)
-    model = from_anndata(adata, key)
-    if isinstance(groups := options.get("groups"), str):
-        if groups not in adata.obs.columns:
-            known = ", ".join(map(str, adata.obs.columns)) or "none"
-            raise InputError(f"groups={groups!r} is not a column of obs (there are: {known})")
-        options["groups"] = adata.obs[groups].to_numpy()
-    X = matrix_of_model(adata, key)
-    if kind_of(X) == "dask":
-        raise InputError("verdicts need the data in memory: use adata.to_memory() if they fit")
-    adata.uns[key]["verdicts"] = storable(judge(model, X, **options).table)
-    return adata if copy else None
-
-
-def covariates_in(adata: AnnData, chosen: str | Sequence[str] | pd.DataFrame | None) -> pd.DataFrame | None:
-    """Covariates of the cells: a table, or columns of `obs`."""
-    if chosen is None or isinstance(chosen, pd.DataFrame):
-        return chosen
-    names = [chosen] if isinstance(chosen, str) else list(chosen)
-    for name in names:
-        if name not in adata.obs.columns:
-            known = ", ".join(map(str, adata.obs.columns)) or "none"
-            raise InputError(f"covariate {shown(str(name))} is not a column of obs (there are: {known})")
-    table: pd.DataFrame = adata.obs[names]
-    return table
-
-
-def studies_in(adata: AnnData, study_key: str | None) -> pd.Series[Any] | None:
-    """The study of each cell: a column of `obs`."""
-    if study_key is None:
-        return None
-    if study_key not in adata.obs.columns:
-        known = ", ".join(map(str, adata.obs.columns)) or "none"
-        raise InputError(f"study_key={study_key!r} is not a column of obs (there are: {known})")
-    column: pd.Series[Any] = adata.obs[study_key]
-    return column
-
-
-def matrix_of_model(adata: AnnData, key: str) -> Matrix:
-    """The matrix in which the modules were found, with the genes that were used."""
-    used = np.asarray(adata.varm[f"{key}_preparation"])[:, 2] == 1
-    return read_matrix(adata, _stored_layer(adata, key), np.flatnonzero(used))
-
-
 def storable(table: pd.DataFrame) -> pd.DataFrame:
     """A table that files of AnnData can hold, with text as its index."""
     return table.set_axis(table.index.astype(str))
-
-
-def _stored_layer(adata: AnnData, key: str) -> str | None:
-    layer = str(adata.uns[key]["layer"])
-    return None if layer == "X" else layer
 
 
 def to_anndata(model: SparseGraphSVD, X: object = None, key: str = "netbic") -> AnnData:
@@ -308,6 +223,13 @@ def _per_cell_and_gene(
     return of_cells, of_genes
 
 
+def _for_all_genes(values: NDArray[Any], kept: NDArray[np.intp], size: int) -> NDArray[Any]:
+    """Rows for all genes, zeros for those that were not used."""
+    full = np.zeros((size, values.shape[1]), dtype=values.dtype)
+    full[kept] = values
+    return full
+
+
 def from_anndata(adata: AnnData, key: str = "netbic") -> SparseGraphSVD:
     """The fitted model that `modules` or `to_anndata` stored in an AnnData object."""
     _check_anndata(adata)
@@ -367,61 +289,20 @@ def _arrays(adata: AnnData, key: str, used: NDArray[np.bool_], scaled: bool) -> 
     return arrays
 
 
+def stored_layer(adata: AnnData, key: str) -> str | None:
+    """The layer in which the modules were found; None is X."""
+    layer = str(adata.uns[key]["layer"])
+    return None if layer == "X" else layer
+
+
 def matrix_of(adata: AnnData, key: str = "netbic") -> Matrix:
     """The matrix in which the modules were found (X or a layer), with all genes; X if there are no modules."""
     _check_anndata(adata)
-    layer = _stored_layer(adata, key) if key in adata.uns else None
+    layer = stored_layer(adata, key) if key in adata.uns else None
     return read_matrix(adata, layer, np.arange(adata.n_vars))
 
 
-def _check_anndata(adata: object) -> None:
-    anndata = import_optional("anndata", "anndata", "an AnnData object")
-    if not isinstance(adata, anndata.AnnData):
-        raise TypeError(f"expected an AnnData object, got {type(adata).__name__}: for arrays use netbic.SparseGraphSVD")
-    if adata.isbacked and adata.is_view:
-        raise InputError(
-            "adata is a view of an object on disk, in which results cannot be stored: use adata.to_memory(), or write "
-            "it to a file and open that"
-        )
-
-
-def writable(adata: AnnData, copy: bool) -> AnnData:
-    """The object to store results in."""
-    _check_anndata(adata)
-    if copy and adata.isbacked:
-        raise InputError("copy=True needs the data in memory: use adata.to_memory(), or copy=False")
-    return adata.copy() if copy else adata
-
-
-def read_matrix(adata: AnnData, layer: str | None, kept: NDArray[np.intp]) -> Matrix:
-    """The expression matrix of the genes `kept`: dense or CSR in memory, or a Dask array."""
-    names = [name for name in adata.layers if name is not None]  # None is X, since anndata 0.13
-    layers = ", ".join(names) or "none"
-    if layer is not None and layer not in names:
-        raise InputError(f"layer={layer!r} does not exist (there are: {layers})")
-    values = adata.X if layer is None else adata.layers[layer]
-    if values is None:
-        raise InputError(f"this AnnData object has no X: choose a layer (there are: {layers})")
-    if adata.isbacked and layer is None and not adata.is_view and (stored := _on_disk(adata)) is not None:
-        values = stored
-    if kind_of(values) == "dask":
-        return select_columns(as_floats(values), kept)
-    if kind_of(values) not in ("dense", "sparse"):
-        values = values[:]  # on disk, sparse or dense
-    matrix = as_matrix(values)
-    return matrix if np.array_equal(kept, np.arange(matrix.shape[1])) else matrix[:, kept]
-
-
-def _on_disk(adata: AnnData) -> Matrix:
-    """The X of a backed object as a Dask array; None if it cannot be read in blocks of cells, or without Dask."""
-    if find_spec("dask") is None:
-        return None
-    stored = describe(Path(adata.filename), is_open=True)
-    return None if stored.encoding == "csc_matrix" else store_source(stored).expression().matrix
-
-
-def _for_all_genes(values: NDArray[Any], kept: NDArray[np.intp], size: int) -> NDArray[Any]:
-    """Rows for all genes, zeros for those that were not used."""
-    full = np.zeros((size, values.shape[1]), dtype=values.dtype)
-    full[kept] = values
-    return full
+def matrix_of_model(adata: AnnData, key: str) -> Matrix:
+    """The matrix in which the modules were found, with the genes that were used."""
+    used = np.asarray(adata.varm[f"{key}_preparation"])[:, 2] == 1
+    return read_matrix(adata, stored_layer(adata, key), np.flatnonzero(used))

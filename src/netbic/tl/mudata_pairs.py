@@ -20,9 +20,7 @@ from netbic.graph import Graph
 from netbic.io import check_keywords, fit_by_name
 from netbic.methods import usual_sizes
 from netbic.storage import PairModel, pairs_table, settings_of
-from netbic.tl.checks import warn_before_fit
-from netbic.tl.choices import aligned_graph, chosen_genes, one_of
-from netbic.tl.objects import read_matrix, storable
+from netbic.tl.objects import aligned_graph, chosen_genes, read_matrix, storable, warn_before_fit
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -241,3 +239,10 @@ def _store(mdata: MuData, model: PairModel, both: tuple[Modality, Modality], key
         "n_cells": {modality.name: int(modality.adata.n_obs) for modality in both} | {"both": n_cells},
         "netbic": __version__,
     }
+
+
+def one_of(name: str, value: int | None, other: str, other_value: int | None, default: int | None = None) -> Any:
+    """The value of a parameter that has two names."""
+    if value is not None and other_value is not None:
+        raise InputError(f"{name}={value!r} and {other}={other_value!r} are the same parameter: give one of them")
+    return next((given for given in (value, other_value) if given is not None), default)

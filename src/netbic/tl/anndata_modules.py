@@ -1,0 +1,456 @@
+"""Modules in AnnData objects: found, scored, judged, and compared with what is known about the cells."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from netbic.arrays import Matrix, check_choice, kind_of, stored_values
+from netbic.association import Removed, associate_scores, listed_names
+from netbic.errors import InputError, reworded
+from netbic.estimators import SparseGraphSVD, covariate_names, fitted_model, is_model, module_scores, own_covariates
+from netbic.io import check_keywords, scores_by_name
+from netbic.methods import usual_settings
+from netbic.penalties import L0, Dense, Penalty
+from netbic.selection import SampleGroups
+from netbic.selection import verdicts as judge
+from netbic.tl.mudata_pairs import KEY, one_of, pairs
+from netbic.tl.objects import (
+    aligned_graph,
+    check_obs,
+    chosen_genes,
+    columns_of_modules,
+    from_anndata,
+    matrix_of_model,
+    own_scores,
+    read_matrix,
+    storable,
+    store,
+    stored_layer,
+    warn_before_fit,
+    writable,
+)
+
+if TYPE_CHECKING:
+    from anndata import AnnData
+    from mudata import MuData
+
+DEFAULT_MODULES: Final = 10
+_OF_MODEL = [name for name in signature(SparseGraphSVD).parameters if name != "column_graph"]
+_MEANT = {"n_samples": "n_rows", "column_graph": "graph", "network": "graph", "key": "key_added"}
+_OF_PRESET = ("center", "row_penalty", "column_penalty", "signs")  # parameters that the preset sets
+_OBS_COLUMNS = "obs_columns"  # in uns: the columns of obs that the modules wrote
+
+
+def modules(
+    adata: AnnData | MuData,
+    graph: Any = None,
+    n_components: int | None = None,
+    *,
+    mods: Sequence[str] | None = None,
+    n_modules: int | None = None,
+    n_rows: int | None = None,
+    n_cells: int | None = None,
+    n_columns: int | None = None,
+    n_genes: int | None = None,
+    preset: str | None = None,
+    layer: Any = None,
+    mask_var: Any = None,
+    covariates: str | Sequence[str] | pd.DataFrame | None = None,
+    study_key: str | None = None,
+    obs_columns: bool = False,
+    key_added: str = "netbic",
+    copy: bool = False,
+    **parameters: Any,
+) -> Any:
+    """Find modules of cells and genes and store them in an AnnData object; of a MuData object, pairs of two modalities.
+
+    Parameters
+    ----------
+    adata : AnnData or MuData
+        Preprocessed expression data (usually normalised and log-transformed; there is a warning if they look like raw
+        counts, see :func:`netbic.io.check_expression`). Sparse matrices stay sparse, centring is implicit. A Dask array
+        (e.g. of `anndata.experimental.read_lazy`) or the X of a backed object is never loaded as a whole: it is read
+        block by block, by the workers of the current Dask client or by threads (`netbic[dask]`; a backed matrix that is
+        stored by columns is read into memory).
+    graph : graph-like, optional
+        Prior graph of the genes: Graph, networkx, igraph, edge DataFrame (matched by `var_names`), or a square matrix
+        with a row per gene of `adata`.
+    n_components, n_modules : int, optional
+        Number of modules (either name). Default: 10.
+    mods : pair of str, optional
+        Two modalities of a MuData object, whose features are paired by :func:`pairs`. `graph`, `layer` and `mask_var`
+        are then mappings from a modality to what they are here, and other parameters are those of :func:`pairs`.
+    n_rows, n_cells : int, optional
+        Cells per module (either name). Default: all cells.
+    n_columns, n_genes : int, optional
+        Genes per module (either name). Default: as many as the data identify, or, if they do not identify a
+        number, 1.5% of the genes, 50 to 200, but at most a fifth of them.
+    preset : {"nonnegative"}, optional
+        Modules as programs and their usages, as in non-negative matrix factorisation: all weights of genes and cells
+        are positive or zero, and genes are not centred. X must have no negative values (log-normalised, not scaled).
+        A module is then a set of genes that are expressed together, never one that is low where another one is high;
+        the first module is usually what all cells express. `obsm["netbic"]` contains the usages.
+    layer : str, optional
+        Layer to use instead of X.
+    mask_var : str or boolean array, optional
+        Genes to use: a mask, or the name of a boolean column of `var` such as "highly_variable".
+    covariates : list of str or DataFrame, optional
+        Columns of `obs` (such as `["batch"]`), or a table, whose effects are removed from the data before the search;
+        see `SparseGraphSVD.fit`. Categories and text are groups, numbers are used as numbers.
+    study_key : str, optional
+        Column of `obs` with the study of each cell: each study is centred and scaled by itself, and modules are judged
+        in each of them (`uns[key]["studies_table"]`); see the page "Several studies".
+    obs_columns : bool
+        Also store the scores Xv of the cells as columns of `obs`: `module_1`, `module_2`, ..., for
+        `sc.pl.umap(adata, color="module_1")`; with another `key_added`, `key_1`, `key_2`, ...
+    key_added : str
+        Key under which results are stored, see the documentation of `netbic.tl`.
+    copy : bool
+        Return a copy with the results instead of writing them into `adata`.
+    **parameters
+        Passed to :class:`netbic.SparseGraphSVD`.
+
+    Returns
+    -------
+    AnnData (or MuData) or None
+
+    Examples
+    --------
+    >>> import anndata, netbic, numpy as np
+    >>> study = netbic.simulate.cohort(150, 700, n_modules=2, random_state=0)
+    >>> adata = anndata.AnnData(study.expression)
+    >>> netbic.tl.modules(adata, study.network, n_modules=2, n_cells=40, n_genes=60, obs_columns=True)
+    >>> adata.obsm["X_netbic"].shape, adata.varm["netbic_members"].sum(axis=0).tolist()
+    ((150, 2), [60, 60])
+    >>> adata.obs.columns.tolist()
+    ['module_1', 'module_2']
+    """
+    n_components = one_of("n_components", n_components, "n_modules", n_modules)
+    n_rows, n_columns = one_of("n_rows", n_rows, "n_cells", n_cells), one_of("n_columns", n_columns, "n_genes", n_genes)
+    if mods is not None or kind_of(adata) == "mudata":
+        others = {"n_rows": n_rows, "n_columns": n_columns, "preset": preset, "covariates": covariates}
+        _check_not_given(others | {"obs_columns": obs_columns, "study_key": study_key})
+        chosen = {"layer": layer, "mask_var": mask_var, "key_added": KEY if key_added == "netbic" else key_added}
+        return pairs(adata, mods, graph, n_components, copy=copy, **chosen, **parameters)
+    check_keywords("tl.modules", parameters, [*signature(modules).parameters, *_OF_MODEL], _MEANT)
+    n_components, adata = DEFAULT_MODULES if n_components is None else n_components, writable(adata, copy)
+    earlier = _check_obs_columns(adata, key_added, n_components if obs_columns else 0)
+    X = read_matrix(adata, layer, kept := chosen_genes(adata, mask_var))
+    genes = np.asarray(adata.var_names[kept], dtype=object)
+    aligned, alignment = (None, None) if graph is None else aligned_graph(adata, graph, genes)
+    model = SparseGraphSVD(n_components, n_rows=n_rows, n_columns=n_columns, column_graph=aligned, **parameters)
+    _complete(model, preset, X, parameters)
+    warn_before_fit(X, adata.obs_names, genes, scaled=bool(model.scale))
+    with reworded({"columns": "genes", "diagnostics_": f'uns["{key_added}"]["diagnostics"]'}):
+        given = {"covariates": _covariates_in(adata, covariates), "studies": _studies_in(adata, study_key)}
+        deque(model.iter_fit(X, names=(adata.obs_names, pd.Index(genes)), **given), maxlen=0)
+    store(adata, model, key_added, kept, layer)
+    adata.obsm[f"X_{key_added}"] = own_scores(model, X)
+    adata.uns[key_added] |= {} if alignment is None else {"alignment": json.dumps(alignment.to_dict())}
+    _write_obs_columns(adata, key_added, earlier, module_scores(model, X) if obs_columns else None)
+    return adata if copy else None
+
+
+def _check_not_given(parameters: Mapping[str, object]) -> None:
+    """Raise if there are parameters that pairs of two modalities do not have."""
+    for name, value in parameters.items():
+        if value is not None and value is not False:
+            remedy = "use n_features={modality: number}" if name == "n_columns" else "leave it out"
+            raise InputError(f"{name}={value!r} is for AnnData objects, not for two modalities of MuData: {remedy}")
+
+
+def _complete(model: SparseGraphSVD, preset: str | None, X: Matrix, given: dict[str, Any]) -> None:
+    """Set the parameters that are not given: the sizes, and those of a preset."""
+    if model.n_columns is None and model.column_penalty is None:
+        model.set_params(**usual_settings(X.shape, model))
+    if preset is None:
+        return
+    check_choice("preset", preset, ("nonnegative",), InputError)
+    if both := [name for name in _OF_PRESET if name in given]:
+        raise InputError(f"preset={preset!r} sets {both[0]}: leave out one of them")
+    if kind_of(X) != "dask" and stored_values(X).min(initial=0.0) < 0:
+        raise InputError(f"preset={preset!r} but the data have negative values: use them before centring and scaling")
+    model.set_params(
+        center=None,
+        row_penalty=_nonnegative(model.row_penalty, model.n_rows),
+        column_penalty=_nonnegative(model.column_penalty, model.n_columns),
+        n_rows=None,
+        n_columns=None,
+    )
+
+
+def _nonnegative(penalty: Penalty | None, size: int | None) -> Penalty:
+    """The same penalty, or that of a size, for weights that are positive or zero."""
+    if penalty is None:
+        return Dense(nonnegative=True) if size is None else L0(size, nonnegative=True)
+    return replace(penalty, nonnegative=True)
+
+
+def _check_obs_columns(adata: AnnData, key: str, n_modules: int) -> list[str]:
+    """The columns of obs that earlier modules wrote; raises if others would be replaced."""
+    earlier = [str(name) for name in adata.uns.get(key, {}).get(_OBS_COLUMNS, ())]
+    present = set(adata.obs.columns) - set(earlier)
+    if others := [name for name in columns_of_modules(key, n_modules) if name in present]:
+        raise InputError(f"obs has a column {others[0]!r} already: rename it, or choose another `key_added`")
+    return earlier
+
+
+def _write_obs_columns(adata: AnnData, key: str, earlier: list[str], scores: NDArray[np.float64] | None) -> None:
+    """Store scores as columns of obs, and remove those of earlier modules."""
+    for name in earlier:
+        if name in adata.obs.columns:
+            del adata.obs[name]
+    if scores is not None:
+        names = columns_of_modules(key, scores.shape[1])
+        for name, column in zip(names, scores.T, strict=True):
+            adata.obs[name] = column
+        adata.uns[key][_OBS_COLUMNS] = np.array(names, dtype=object)
+
+
+def score(
+    adata: AnnData,
+    reference: AnnData | SparseGraphSVD | None = None,
+    *,
+    key: str = "netbic",
+    layer: str | None = None,
+    covariates: str | Sequence[str] | pd.DataFrame | None = None,
+    study_key: str | None = None,
+    copy: bool = False,
+) -> AnnData | None:
+    """Compute scores of cells on modules that were found in other cells.
+
+    Parameters
+    ----------
+    adata : AnnData
+        The cells, preprocessed like those of the fit, in memory or not (see `modules`). Genes are matched by name.
+        Genes of the modules that are missing are replaced by their means, with a warning.
+    reference : AnnData or SparseGraphSVD, optional
+        Where the modules are stored. Default: in `adata`.
+    key : str
+        Key of the modules in `reference`; scores are stored as `obsm["X_" + key]`.
+    layer : str, optional
+        Layer to use. Default: the one the modules were found in.
+    covariates : list of str or DataFrame, optional
+        Columns of `obs`, or a table, with the covariates of the fit. Default: columns of `obs` of the same names.
+    study_key : str, optional
+        Column of `obs` with the study of each cell, for modules that were found in several studies.
+    copy : bool
+        Return a copy with the scores instead of writing them into `adata`.
+    """
+    adata = writable(adata, copy)
+    source = adata if reference is None else reference
+    if is_model(source):
+        model = fitted_model(source)
+    else:
+        model = from_anndata(source, key)
+        layer = stored_layer(source, key) if layer is None else layer
+    X = read_matrix(adata, layer, np.arange(adata.n_vars))
+    wanted = covariate_names(model)
+    given = _covariates_in(adata, wanted if covariates is None else covariates) if wanted else covariates
+    studies = _studies_in(adata, study_key)
+    adata.obsm[f"X_{key}"] = scores_by_name(model, X, adata.var_names, given, adata.obs_names, studies)
+    return adata if copy else None
+
+
+def _covariates_in(adata: AnnData, chosen: str | Sequence[str] | pd.DataFrame | None) -> pd.DataFrame | None:
+    """Covariates of the cells: a table, or columns of `obs`."""
+    if chosen is None or isinstance(chosen, pd.DataFrame):
+        return chosen
+    check_obs(adata, names := listed_names(chosen), "covariates")
+    return pd.DataFrame(adata.obs[names])
+
+
+def _studies_in(adata: AnnData, study_key: str | None) -> Any:
+    """The study of each cell: a column of `obs`."""
+    check_obs(adata, listed_names(study_key), "study_key")
+    return None if study_key is None else adata.obs[study_key]
+
+
+def sample_groups(adata: AnnData, *, key: str = "netbic", copy: bool = False) -> AnnData | None:
+    """Store which cells (or samples) each module is up or down in, and their scores.
+
+    See :func:`netbic.selection.sample_groups` for how groups are found.
+
+    Parameters
+    ----------
+    adata : AnnData
+        After `modules`.
+    key : str
+        Key of the modules.
+    copy : bool
+        Return a copy with the results instead of writing them into `adata`.
+
+    Returns
+    -------
+    AnnData or None
+        `obsm[key + "_scores"]` contains the scores Xv, a column per module (`obsm["X_" + key]` are the least-squares
+        scores on all modules together); `obsm[key + "_groups"]` is a DataFrame with a categorical column per module
+        ("up", "down", or missing if a cell belongs to neither), named `module_1_group`, `module_2_group`, ... (with
+        another key, `key_1_group`, ...); `uns[key]["groups"]` is the table of `netbic.selection.group_summary`.
+
+    Examples
+    --------
+    >>> import anndata, netbic
+    >>> study = netbic.simulate.cohort(200, 500, n_modules=1, strength=2, random_state=0)
+    >>> adata = anndata.AnnData(study.expression)
+    >>> netbic.tl.modules(adata, n_components=1, n_columns=60)
+    >>> netbic.tl.sample_groups(adata)
+    >>> adata.obsm["netbic_groups"]["module_1_group"].value_counts().to_dict()
+    {'up': 24, 'down': 16}
+    >>> adata.uns["netbic"]["groups"]["result"].tolist()
+    ['up in 24 and down in 16 of 200 samples']
+    """
+    adata = writable(adata, copy)
+    model = from_anndata(adata, key)
+    X, names = matrix_of_model(adata, key), list(adata.obs_names)
+    found = SampleGroups.find(model, X, names=names, covariates=own_covariates(model))
+    shape = (model.n_components_, adata.n_obs)
+    groups = found.table["group"].to_numpy(dtype=object).reshape(shape)
+    categories = pd.CategoricalDtype(["down", "up"])  # "" is neither: a missing value, which scanpy draws in grey
+    named = zip(columns_of_modules(key, len(groups)), groups, strict=True)
+    columns = {f"{name}_group": pd.array(own, dtype=categories) for name, own in named}
+    adata.obsm[f"{key}_scores"] = np.ascontiguousarray(found.table["score"].to_numpy(dtype=np.float64).reshape(shape).T)
+    adata.obsm[f"{key}_groups"] = pd.DataFrame(columns, index=adata.obs_names)
+    adata.uns[key]["groups"] = storable(found.summary)
+    return adata if copy else None
+
+
+def verdicts(adata: AnnData, *, key: str = "netbic", copy: bool = False, **options: Any) -> AnnData | None:
+    """Judge every module in cells (or samples) that were not used to find it, and store the verdicts.
+
+    See :func:`netbic.selection.verdicts` for how modules are judged. Cells of one donor are not independent: give the
+    donors as `groups`.
+
+    Parameters
+    ----------
+    adata : AnnData
+        After `modules`, with the matrix in memory.
+    key : str
+        Key of the modules.
+    copy : bool
+        Return a copy with the results instead of writing them into `adata`.
+    **options
+        Passed to :func:`netbic.selection.verdicts`: `n_pairs`, `time_budget`, `random_state`, `n_jobs`, and `groups`,
+        which may also be the name of a column of `obs`.
+
+    Returns
+    -------
+    AnnData or None
+        `uns[key]["verdicts"]` is the table of :class:`netbic.selection.Verdicts`, a row per module.
+
+    Examples
+    --------
+    >>> import anndata, netbic
+    >>> study = netbic.simulate.cohort(200, 500, n_modules=1, strength=2, random_state=0)
+    >>> adata = anndata.AnnData(study.expression)
+    >>> netbic.tl.modules(adata, n_components=2, n_rows=200, n_columns=60)
+    >>> netbic.tl.verdicts(adata, n_pairs=4, random_state=0)
+    >>> adata.uns["netbic"]["verdicts"]["verdict"].tolist()
+    ['strong', 'doubtful']
+    """
+    adata = writable(adata, copy)
+    model = from_anndata(adata, key)
+    if isinstance(groups := options.get("groups"), str):
+        check_obs(adata, [groups], "groups")
+        options["groups"] = adata.obs[groups].to_numpy()
+    X = matrix_of_model(adata, key)
+    if kind_of(X) == "dask":
+        raise InputError("verdicts need the data in memory: use adata.to_memory() if they fit")
+    adata.uns[key]["verdicts"] = storable(judge(model, X, **options).table)
+    return adata if copy else None
+
+
+def associate(
+    adata: AnnData,
+    keys: str | Iterable[str] | None = None,
+    *,
+    by: str | Sequence[str] | None = None,
+    key: str = "netbic",
+    types: Mapping[str, str | Sequence[object]] | None = None,
+    survival: tuple[str, str] | Sequence[tuple[str, str]] | None = None,
+    adjust: str | Iterable[str] | None = None,
+    copy: bool = False,
+) -> AnnData | None:
+    """Test which modules are associated with columns of obs, and store the tests.
+
+    See :func:`netbic.associate` for the tests. Cells of one donor are not independent, so that p-values of donors'
+    properties (treatment, disease) are far too small if there are several cells of each donor. Use them to rank
+    modules, and test the averages of donors: `by="donor"`.
+
+    Parameters
+    ----------
+    adata : AnnData
+        After `modules`. Scores and groups are computed by `sample_groups` unless they are stored.
+    keys : str or list of str, optional
+        Columns of obs. Default: all that can be tested.
+    by : str or list of str, optional
+        Columns of obs, such as "donor". The scores of cells with the same values are averaged, and the averages are
+        tested (pseudobulk). If each donor was measured under both conditions, use `by=["donor", "condition"]` and
+        `adjust="donor"`. Cells of which a value of `by` is missing are left out, and so are columns with several values
+        in one average. Groups are not tested.
+    key : str
+        Key of the modules.
+    types, survival, adjust
+        As of :func:`netbic.associate`: types of columns, columns with time and event, covariates.
+    copy : bool
+        Return a copy with the results instead of writing them into `adata`.
+
+    Returns
+    -------
+    AnnData or None
+        `uns[key]["associations"]` and `uns[key]["variables"]` are the tables of
+        :class:`netbic.association.Associations`.
+
+    Examples
+    --------
+    >>> import anndata, netbic, numpy as np
+    >>> study = netbic.simulate.cohort(200, 500, n_modules=1, strength=2, random_state=0)
+    >>> adata = anndata.AnnData(study.expression)
+    >>> adata.obs["planted"] = np.where(study.samples[0], "yes", "no")
+    >>> netbic.tl.modules(adata, n_components=1, n_columns=60)
+    >>> netbic.tl.associate(adata, keys=["planted"])
+    >>> table = adata.uns["netbic"]["associations"]
+    >>> table.loc[table["test"] == "Fisher, up", ["level", "effect_name"]].to_dict("list")
+    {'level': ['no', 'yes'], 'effect_name': ['odds ratio', 'odds ratio']}
+
+    Twenty donors with ten cells each:
+
+    >>> adata.obs["donor"] = [f"donor {k % 20}" for k in range(200)]
+    >>> adata.obs["age"] = [30 + k % 20 for k in range(200)]
+    >>> netbic.tl.associate(adata, keys="age", by="donor")
+    >>> adata.uns["netbic"]["associations"]["n"].unique().tolist()
+    [20]
+    """
+    adata = writable(adata, copy)
+    removed = Removed.of(from_anndata(adata, key))
+    if f"{key}_scores" not in adata.obsm or f"{key}_groups" not in adata.obsm:
+        sample_groups(adata, key=key)
+    names = pd.Index(adata.obs_names)
+    if names.has_duplicates:
+        raise InputError(f"{names[names.duplicated()][0]!r} occurs more than once in obs_names: make names unique")
+    scores = pd.DataFrame(np.asarray(adata.obsm[f"{key}_scores"]), index=names)
+    table = adata.obs.drop(columns=_columns_of_modules(adata))
+    groups = adata.obsm[f"{key}_groups"].astype(object).set_axis(scores.columns, axis=1)
+    groups = groups.where(groups.notna(), "")
+    check_obs(adata, listed_names(by), "by")
+    options: dict[str, Any] = {"types": types, "survival": survival, "adjust": adjust, "by": by}
+    found = associate_scores(scores, groups, table, variables=keys, **options, removed=removed)
+    adata.uns[key]["associations"] = storable(found.table)
+    adata.uns[key]["variables"] = storable(found.variables)
+    return adata if copy else None
+
+
+def _columns_of_modules(adata: AnnData) -> list[str]:
+    """Columns of obs that hold the modules themselves: those that `modules` wrote, and groups that were joined."""
+    written = [found.get("obs_columns", []) for found in adata.uns.values() if isinstance(found, Mapping)]
+    groups = [getattr(adata.obsm.get(f"{key}_groups"), "columns", []) for key in adata.uns]
+    return [name for names in [*written, *groups] for name in map(str, names) if name in adata.obs]
