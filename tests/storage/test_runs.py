@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 
-import numpy as np
 import pytest
 
 import netbic
@@ -31,21 +30,8 @@ def files(tmp_path_factory):
 
 def arguments(files, out, *more, modules=6):
     data = [str(files / "expression.tsv.gz"), "--graph", str(files / "network.sif")]
-    return [
-        "fit",
-        *data,
-        "--modules",
-        str(modules),
-        "--genes",
-        "60",
-        "--samples",
-        "30",
-        "--verdict",
-        "--no-report",
-        "--out",
-        str(out),
-        *more,
-    ]
+    options = ["--modules", str(modules), "--genes", "60", "--samples", "30", "--verdict", "--no-report"]
+    return ["fit", *data, *options, "--out", str(out), *more]
 
 
 def fit(files, out, *more, modules=6):
@@ -78,12 +64,7 @@ def test_all_results_exist_and_the_pieces_are_removed(finished):
     assert sorted(contents(finished)) == sorted(RESULTS)
 
 
-def test_the_same_command_writes_the_same_bytes(files, finished, tmp_path):
-    fit(files, tmp_path / "out")
-    assert contents(tmp_path / "out") == contents(finished)
-
-
-@pytest.mark.parametrize("after", [1, 3, 6])
+@pytest.mark.parametrize("after", [1, 6])
 def test_a_resumed_fit_writes_the_same_bytes(files, finished, tmp_path, after):
     interrupted(files, tmp_path / "out", after)
     assert not (tmp_path / "out" / "modules.tsv").exists()
@@ -213,13 +194,13 @@ def _modules_kept(out):
     return len(list((out / ".netbic-fit").glob("module-*")))
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.nightly)])
-def test_kills_at_random_moments(files, finished, tmp_path, kills):
+@pytest.mark.nightly
+def test_kills_at_random_moments(files, finished, tmp_path):
     """SIGKILL at random moments of a fit; the resumed fit writes the same bytes."""
     command = [sys.executable, "-m", "netbic"]
     chance = random.Random(0)
     progress = 0
-    for number in range(kills):
+    for number in range(20):
         out, wanted = tmp_path / f"out{number}", chance.randint(0, 3)
         fitting = [*command, *arguments(files, out)]
         process = subprocess.Popen(fitting, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -234,7 +215,7 @@ def test_kills_at_random_moments(files, finished, tmp_path, kills):
         done = fit(files, out, "--resume")
         assert done.exit_code == 0, done.output
         assert contents(out) == contents(finished), number
-    assert progress >= 0.15 * kills  # otherwise the kills came too early or too late
+    assert progress >= 3  # otherwise the kills came too early or too late
 
 
 def test_a_fit_that_cannot_write_reports_it(files, tmp_path, monkeypatch):
@@ -247,9 +228,3 @@ def test_a_fit_that_cannot_write_reports_it(files, tmp_path, monkeypatch):
     assert "No space left on device" in done.output
     monkeypatch.undo()
     assert fit(files, tmp_path / "out", "--resume").exit_code == 0
-
-
-def test_the_loaded_model_scores_new_samples(files, finished):
-    model = netbic.load(finished)
-    expression = netbic.io.read_expression(files / "expression.tsv.gz").frame()
-    np.testing.assert_allclose(model.transform(expression)[:5], model.transform(expression.iloc[:5]))
