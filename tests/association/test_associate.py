@@ -1,8 +1,5 @@
 """Associations of modules with sample tables: matching, types, tests, and input that cannot be used."""
 
-import re
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -115,39 +112,24 @@ def test_a_variable_that_covariates_explain_is_reported(scores):
 
 
 def test_types_are_guessed():
-    table = pd.DataFrame(
-        {
-            "text": list("aabbab"),
-            "flag": [True, False] * 3,
-            "binary": [0, 1, 1, 0, 1, 0],
-            "counts": [1, 2, 3, 1, 2, 3],
-            "as_text": ["1.5", "2", "3", "4", "5", "x"],
-            "number_text": ["1.5", "2", "3", "4", "5", ""],
-            "id": list("abcdef"),
-            "same": "x",
-            "nothing": [np.nan] * 6,
-            "ordered": pd.Categorical(list("lmhlmh"), list("lmh"), ordered=True),
-            "date": pd.date_range("2020-01-01", periods=6),
-            "date_text": pd.date_range("2020-01-01", periods=6).strftime("%Y-%m-%d"),
-            "visit": ["2020-01-01", "2020-05-01"] * 3,
-        }
-    )
-    kinds = {variable.name: variable.kind for variable in read_variables(table)}
-    assert kinds == {
-        "text": "categorical",
-        "flag": "categorical",
-        "binary": "categorical",
-        "counts": "numeric",
-        "as_text": "left out",
-        "number_text": "numeric",
-        "id": "left out",
-        "same": "left out",
-        "nothing": "left out",
-        "ordered": "ordered",
-        "date": "left out",
-        "date_text": "left out",
-        "visit": "categorical",
+    columns = {
+        "text": (list("aabbab"), "categorical"),
+        "flag": ([True, False] * 3, "categorical"),
+        "binary": ([0, 1, 1, 0, 1, 0], "categorical"),
+        "counts": ([1, 2, 3, 1, 2, 3], "numeric"),
+        "as_text": (["1.5", "2", "3", "4", "5", "x"], "left out"),
+        "number_text": (["1.5", "2", "3", "4", "5", ""], "numeric"),
+        "id": (list("abcdef"), "left out"),
+        "same": ("x", "left out"),
+        "nothing": ([np.nan] * 6, "left out"),
+        "ordered": (pd.Categorical(list("lmhlmh"), list("lmh"), ordered=True), "ordered"),
+        "date": (pd.date_range("2020-01-01", periods=6), "left out"),
+        "date_text": (pd.date_range("2020-01-01", periods=6).strftime("%Y-%m-%d"), "left out"),
+        "visit": (["2020-01-01", "2020-05-01"] * 3, "categorical"),
     }
+    table = pd.DataFrame({name: values for name, (values, _) in columns.items()})
+    kinds = {variable.name: variable.kind for variable in read_variables(table)}
+    assert kinds == {name: kind for name, (_, kind) in columns.items()}
     reasons = {variable.name: variable.reason for variable in read_variables(table)}
     assert reasons["date_text"] == reasons["date"]
     assert reasons["date"].startswith("a date or duration: write it as a number")
@@ -158,13 +140,8 @@ def test_types_are_guessed():
 
 
 def test_events_are_read_in_the_usual_forms():
-    for events in (
-        [0, 1, 1],
-        [False, True, True],
-        ["0", "1", "1"],
-        ["0:LIVING", "1:DECEASED", "1:DECEASED"],
-        [0.0, 1, 1],
-    ):
+    texts = ["0", "1", "1"], ["0:LIVING", "1:DECEASED", "1:DECEASED"]
+    for events in ([0, 1, 1], [False, True, True], [0.0, 1, 1], *texts):
         (found,) = read_variables(pd.DataFrame({"t": [1.0, 2, 3], "e": events}), survival=("t", "e"))
         assert found.events.tolist() == [False, True, True]
 
@@ -181,35 +158,30 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("name", BAD)
-def test_survival_that_cannot_be_used_is_refused(name):
-    columns, message = BAD[name]
-    with pytest.raises(netbic.InputError, match=message):
-        read_variables(pd.DataFrame(columns), survival=("t", "e"))
+def test_survival_that_cannot_be_used_is_refused():
+    for columns, message in BAD.values():
+        with pytest.raises(netbic.InputError, match=message):
+            read_variables(pd.DataFrame(columns), survival=("t", "e"))
 
 
 def test_variables_that_cannot_be_used_are_refused_if_they_are_asked_for(scores):
     table = pd.DataFrame({"site": "one", "patient": SAMPLES, "age": np.arange(N)}, index=SAMPLES)
     assert {each.name: each.kind for each in read_variables(table)}["site"] == "left out"
-    with pytest.raises(netbic.InputError, match="all values are the same"):
-        read_variables(table, variables=["site"])
-    with pytest.raises(netbic.InputError, match=r"no column 'agge'.*it has age"):
-        read_variables(table, variables=["agge"])
-    with pytest.raises(netbic.InputError, match="'big' is not a type"):
-        read_variables(table, types={"age": "big"})
-    with pytest.raises(netbic.InputError, match="not among the levels"):
-        read_variables(table, types={"site": ["two", "three"]})
+    assert [each.name for each in read_variables(table, variables="age")] == ["age"]
+    for options, message in (
+        ({"variables": ["site"]}, "all values are the same"),
+        ({"variables": ["agge"]}, r"no column 'agge'.*it has age"),
+        ({"types": {"age": "big"}}, "'big' is not a type"),
+        ({"types": {"site": ["two", "three"]}}, "not among the levels"),
+        ({"variables": []}, "no variable is named"),
+        ({"variables": ["age"], "adjust": ["age"]}, r"'age' is to be tested .* and adjusted for"),
+        ({"adjust": ["site"]}, "'site' cannot be adjusted for: all values are the same"),
+        ({"survival": ("age",)}, "two columns, the time and the event"),
+    ):
+        with pytest.raises(netbic.InputError, match=message):
+            read_variables(table, **options)
     with pytest.raises(netbic.InputError, match="1,000 different values"):
         read_variables(pd.DataFrame({"x": [f"l{k % 1000}" for k in range(2000)]}), variables=["x"])
-    assert [each.name for each in read_variables(table, variables="age")] == ["age"]
-    with pytest.raises(netbic.InputError, match="no variable is named"):
-        read_variables(table, variables=[])
-    with pytest.raises(netbic.InputError, match=r"'age' is to be tested .* and adjusted for"):
-        read_variables(table, variables=["age"], adjust=["age"])
-    with pytest.raises(netbic.InputError, match="'site' cannot be adjusted for: all values are the same"):
-        read_variables(table, adjust=["site"])
-    with pytest.raises(netbic.InputError, match="two columns, the time and the event"):
-        read_variables(table, survival=("age",))
     many = pd.DataFrame(np.random.default_rng(0).standard_normal((N, N)), index=SAMPLES).add_prefix("x")
     with pytest.raises(netbic.InputError, match="leave nothing to test"):
         associate_scores(scores, None, many, adjust=list(many.columns[1:]))
@@ -258,12 +230,6 @@ def test_the_words_name_the_strongest_module_of_each_level(scores):
     assert strongest(found.table).groupby("variable").size().max() <= 3
 
 
-def test_labels_without_an_association_are_reported_as_such(scores):
-    table = pd.DataFrame({"coin": np.random.default_rng(9).choice(["a", "b"], N)}, index=SAMPLES)
-    lines = list(associate_scores(scores, None, table).lines())
-    assert lines[-1].startswith("coin: no association (q <= 0.05); the strongest: ")
-
-
 def test_columns_that_look_like_survival_are_pointed_out(scores, table):
     notes = associate_scores(scores, None, table).notes
     assert notes == ("days and dead look like survival: test them with `survival=days,dead`",)
@@ -280,14 +246,6 @@ def test_a_model_and_its_data():
     pd.testing.assert_frame_equal(found.table, netbic.associate(model, X, labels).table)
     with pytest.raises(netbic.InputError, match="no sample names"):
         netbic.associate(model, X, labels[:100])
-
-
-def test_the_page_runs(capsys):
-    page = (Path(__file__).parents[2] / "docs" / "associations.md").read_text()
-    for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
-        exec(code, scope := {})
-    assert "subtype: A is higher in module 1" in capsys.readouterr().out
-    assert scope["found"].table.columns.tolist() == COLUMNS
 
 
 def test_scores_of_a_model_with_covariates_are_those_of_the_residuals():
@@ -337,6 +295,7 @@ def test_averages_by_donor_are_those_of_a_table_of_donors():
     assert "10 samples without a value are left out" in fewer.notes[-1]
 
 
+@pytest.mark.nightly
 def test_p_values_of_averages_are_valid_where_those_of_cells_are_not():
     generator, number = np.random.default_rng(11), 150
     cells, donors = np.array([
@@ -399,17 +358,15 @@ def test_too_few_common_samples_are_not_called_explained(scores):
     assert not [line for line in lines if "explained completely" in line]
 
 
-@pytest.mark.parametrize(
-    "names", [[float(k) for k in range(N)], [f"s{k} " for k in range(N)], [k + 0.5 for k in range(N)], list(range(N))]
-)
-def test_equal_names_match_whatever_they_are(names, scores):
-    table = pd.DataFrame({"age": np.arange(N)}, index=names)
-    found = match_samples(pd.Index(names), table.iloc[::-1])
-    assert found.matched == N
-    assert found.table["age"].tolist() == list(range(N))
-    expression = netbic.simulate.cohort(N, 100, n_modules=1, random_state=0).expression.set_axis(names)
-    model = netbic.SparseGraphSVD(1, n_columns=20).fit(expression)
-    assert netbic.associate(model, expression, table.iloc[::-1]).match.table["age"].tolist() == list(range(N))
+def test_equal_names_match_whatever_they_are(scores):
+    X = netbic.simulate.cohort(N, 100, n_modules=1, random_state=0).expression
+    for names in ([float(k) for k in range(N)], [f"s{k} " for k in range(N)], [k + 0.5 for k in range(N)], [*range(N)]):
+        table = pd.DataFrame({"age": np.arange(N)}, index=names).iloc[::-1]
+        found = match_samples(pd.Index(names), table)
+        assert found.matched == N
+        assert found.table["age"].tolist() == list(range(N))
+        model = netbic.SparseGraphSVD(1, n_columns=20).fit(X.set_axis(names))
+        assert netbic.associate(model, X.set_axis(names), table).match.table["age"].tolist() == list(range(N))
 
 
 def test_names_that_differ_by_spaces_or_a_decimal_point_match():
@@ -420,12 +377,12 @@ def test_names_that_differ_by_spaces_or_a_decimal_point_match():
     assert both.table["x"].tolist() == [1, 2]
 
 
-@pytest.mark.parametrize("index", [[k + 0.5 for k in range(N)], [float(k % 7) for k in range(N)], ["same"] * N])
-def test_rows_of_data_without_names_are_matched_by_order(index):
+def test_rows_of_data_without_names_are_matched_by_order():
     X = netbic.simulate.cohort(N, 100, n_modules=1, random_state=0).expression
     table = pd.DataFrame({"age": np.random.default_rng(0).permutation(N)})
     model = netbic.SparseGraphSVD(1, n_columns=20).fit(X.to_numpy())
-    found = netbic.associate(model, X.to_numpy(), table.set_axis(index))
     expected = netbic.associate(netbic.SparseGraphSVD(1, n_columns=20).fit(X), X, table.set_axis(X.index))
-    pd.testing.assert_frame_equal(found.table, expected.table)
-    assert found.match.table.index.tolist() == index
+    for index in ([k + 0.5 for k in range(N)], [float(k % 7) for k in range(N)], ["same"] * N):
+        found = netbic.associate(model, X.to_numpy(), table.set_axis(index))
+        pd.testing.assert_frame_equal(found.table, expected.table)
+        assert found.match.table.index.tolist() == index

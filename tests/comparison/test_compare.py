@@ -1,7 +1,6 @@
 """Modules of two fits matched to each other."""
 
 import copy
-import re
 
 import anndata
 import numpy as np
@@ -34,6 +33,8 @@ def test_a_fit_is_the_same_as_itself(model):
         np.testing.assert_allclose(found.table[name], 1.0, atol=1e-12)
     assert found.table["sign"].tolist() == [1, 1, 1]
     assert found.verdict.startswith("Of 3 modules of a and 3 of b, 3 are the same in both")
+    first = "Module 1 of a is module 1 of b: 60 of 60 genes in common, correlation of scores 1.00."
+    assert found.table["reason"][0] == first
 
 
 def test_order_and_signs_do_not_matter(model):
@@ -104,12 +105,12 @@ def test_the_chance_level_holds_for_all_pairs_together():
         for rows, share in ((4, 0.1), (6, 0.05))
     )
     above = reached = 0
-    for _ in range(300):
+    for _ in range(200):
         found = Agreement.between(some, others[:, generator.permutation(300)], 200, generator)
         above += bool((found.agreement > 0).any())
         reached += bool((found.p <= 0.05).any())
-    assert above <= 300 * 0.05 + 3 * np.sqrt(300 * 0.05 * 0.95)
-    assert reached <= 300 * 0.05 + 3 * np.sqrt(300 * 0.05 * 0.95)
+    assert above <= 200 * 0.05 + 3 * np.sqrt(200 * 0.05 * 0.95)
+    assert reached <= 200 * 0.05 + 3 * np.sqrt(200 * 0.05 * 0.95)
     assert above > 0
 
 
@@ -157,13 +158,6 @@ def test_arrays_without_names(study):
         netbic.compare(first, netbic.SparseGraphSVD(1).fit(study.expression.to_numpy()), same_samples=True)
 
 
-def test_few_common_samples_are_not_correlated(study, model):
-    other = netbic.SparseGraphSVD(3, n_columns=60).fit(study.expression[197:])
-    found = netbic.compare(model, other)
-    assert found.n_samples == 0
-    assert found.table["score_correlation"].isna().all()
-
-
 def test_modules_that_cannot_be_compared(model):
     names = np.array(model.names_["columns"], dtype=object)
     first = model.columns_[0]
@@ -205,10 +199,3 @@ def test_something_else_is_refused(model, tmp_path):
         netbic.compare(model, tmp_path)
     with pytest.raises(netbic.InputError, match="does not exist"):
         netbic.compare(model, tmp_path / "nowhere")
-
-
-def test_sentences_count_modules_from_1(model):
-    reasons = netbic.compare(model, model, labels=("one", "two")).table["reason"]
-    assert re.match(
-        r"Module 1 of one is module 1 of two: 60 of 60 genes in common, correlation of scores 1.00", reasons[0]
-    )

@@ -1,7 +1,7 @@
 """Edge enrichment: the paper's test, and null models that preserve degrees."""
 
 import warnings
-from itertools import combinations
+from itertools import combinations, permutations
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 import netbic
 from netbic import Graph
-from netbic.enrichment import edges, fit_used_graph, held_out_edges
+from netbic.enrichment import coexpression, edges, fit_used_graph, held_out_edges, is_decided, sequential_p_values
 from netbic.enrichment.edges import (
     _edges_in_sets,
     _upward,
@@ -114,16 +114,20 @@ def test_sets_of_hubs_are_significant_in_the_papers_test_but_not_in_the_degree_t
     assert kstest(p_values, "uniform").statistic < 0.12
 
 
+def with_clique(graph, members):
+    weights = graph.weights.tolil()
+    for a in members:
+        weights[[a], members[members != a]] = 1.0
+        weights[members[members != a], [a]] = 1.0
+    return Graph(weights.tocsr())
+
+
 @pytest.mark.parametrize("null", ["degree", "rewired"])
 def test_a_clique_is_enriched_under_every_null(null):
-    graph = heavy_tailed()
-    clique = np.flatnonzero(graph.degrees > 5)[:30]
-    weights = graph.weights.tolil()
-    for a in clique:
-        weights[[a], clique[clique != a]] = 1.0
-        weights[clique[clique != a], [a]] = 1.0
-    table = edges([clique], Graph(weights.tocsr()), null=null, random_state=0, n_draws=99)
-    assert table["p_value"].iloc[0] == 0.01
+    graph = heavy_tailed(1000)
+    clique = np.flatnonzero((graph.degrees > 5) & (graph.degrees < 60))[:30]
+    table = edges([clique], with_clique(graph, clique), null=null, random_state=0, n_draws=19)
+    assert table["p_value"].iloc[0] == 0.05
     assert table["fold_change"].iloc[0] > 3
 
 
@@ -149,12 +153,8 @@ def test_matched_sets_are_calibrated_where_edges_depend_on_the_mean():
     table = edges(sets, graph, null="matched", X=X, random_state=0, n_draws=99)
     assert (table["p_value"] <= 0.05).mean() < 0.15  # .05 is meant; 60 sets cannot say more
     assert set(table["matched_on"]) == {"degree, mean, variance"}
-    clique = graph.weights.tolil()
     members = generator.choice(2000, 20, replace=False)
-    for a in members:
-        clique[[a], members[members != a]] = 1.0
-        clique[members[members != a], [a]] = 1.0
-    found = edges([members], Graph(clique.tocsr()), null="matched", X=X, random_state=0, n_draws=99)
+    found = edges([members], with_clique(graph, members), null="matched", X=X, random_state=0, n_draws=99)
     assert found["p_value"].iloc[0] == 0.01
 
 
@@ -279,13 +279,14 @@ def test_every_graph_of_given_degrees_is_equally_likely():
     assert len(graphs) == 7
     tails, heads, generator = np.array([0, 1, 2, 3]), np.array([1, 2, 3, 4]), np.random.default_rng(0)
     seen = dict.fromkeys(graphs, 0)
-    for _ in range(20_000):
+    for _ in range(6_000):
         for _ in range(4):
             swap_sweep(tails, heads, 5, generator)
         seen[tuple(sorted((min(a, b), max(a, b)) for a, b in zip(tails.tolist(), heads.tolist(), strict=True)))] += 1
     assert chisquare(list(seen.values())).pvalue > 0.001
 
 
+@pytest.mark.nightly
 def test_rewired_counts_are_calibrated_on_graphs_that_are_rewired_themselves():
     graph = heavy_tailed(600)
     hubs = np.argsort(-graph.degrees)[:40]
@@ -328,28 +329,13 @@ def test_large_modules_are_drawn_quickly():
     assert table["p_value"].iloc[0] == 0.01
 
 
-@pytest.mark.parametrize(
-    ("modules", "message"),
-    [
-        ((np.arange(30) < 6).astype(int)[None, :], "zeros and ones"),
-        ([0, 1, 2], "list of single members"),
-        (["g0", "g1"], "list of single members"),
-        ({"a": ["g0"]}, "modules is a dict"),
-        (None, "modules is a NoneType"),
-    ],
-)
-def test_invalid_modules(modules, message):
-    with pytest.raises(ValueError, match=message):
-        edges(modules, graph_and_names())
-
-
 def test_a_module_may_be_a_set():
     graph = graph_and_names()
     pd.testing.assert_frame_equal(edges([{"g3", "g1", "g2"}], graph), edges([["g1", "g2", "g3"]], graph))
 
 
 def test_draws_depend_on_the_seed_only():
-    graph = heavy_tailed()
+    graph = heavy_tailed(600)
     sets = [np.arange(50), np.arange(40, 90)]
     for null in ("degree", "rewired"):
         once, again = (edges(sets, graph, null=null, random_state=3, n_draws=19) for _ in range(2))
@@ -387,25 +373,24 @@ def test_held_out_edges_of_a_sparse_matrix_are_those_of_the_dense_one():
 
 
 def test_bad_input():
-    graph = graph_and_names()
-    with pytest.raises(ValueError, match="n_draws=0"):
-        edges([[0, 1]], graph, null="degree", n_draws=0)
-    with pytest.raises(ValueError, match="null='magic' is not known"):
-        edges([[0, 1]], graph, null="magic")
-    with pytest.raises(ValueError, match="axis='genes' is not known"):
-        edges([[0, 1]], graph, axis="genes")
-    with pytest.raises(ValueError, match="mask has length 3 but the graph has 30 nodes"):
-        edges([np.ones(3, dtype=bool)], graph)
-    with pytest.raises(ValueError, match="'TP53' is not in the graph"):
-        edges([["g1", "TP53"]], graph)
-    with pytest.raises(ValueError, match="member -1 but the graph has nodes 0 to 29"):
-        edges([[-1, 3]], graph)
-    with pytest.raises(ValueError, match="members are of type float64"):
-        edges([[0.5, 3]], graph)
-    with pytest.raises(ValueError, match=r"array of shape \(3,\): give a list of modules"):
-        edges(np.arange(3), graph)
-    with pytest.raises(ValueError, match="member 30 but the graph has nodes 0 to 29"):
-        edges([[30]], graph)
+    for modules, options, message in (
+        ([[0, 1]], {"null": "degree", "n_draws": 0}, "n_draws=0"),
+        ([[0, 1]], {"null": "magic"}, "null='magic' is not known"),
+        ([[0, 1]], {"axis": "genes"}, "axis='genes' is not known"),
+        ([np.ones(3, dtype=bool)], {}, "mask has length 3 but the graph has 30 nodes"),
+        ([["g1", "TP53"]], {}, "'TP53' is not in the graph"),
+        ([[-1, 3]], {}, "member -1 but the graph has nodes 0 to 29"),
+        ([[30]], {}, "member 30 but the graph has nodes 0 to 29"),
+        ([[0.5, 3]], {}, "members are of type float64"),
+        (np.arange(3), {}, r"array of shape \(3,\): give a list of modules"),
+        ((np.arange(30) < 6).astype(int)[None, :], {}, "zeros and ones"),
+        ([0, 1, 2], {}, "list of single members"),
+        (["g0", "g1"], {}, "list of single members"),
+        ({"a": ["g0"]}, {}, "modules is a dict"),
+        (None, {}, "modules is a NoneType"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            edges(modules, graph_and_names(), **options)
     with pytest.raises(ValueError, match="the graph has no node names"):
         edges([["a"]], np.zeros((3, 3)))
 
@@ -431,7 +416,7 @@ def test_a_network_counts_as_used_only_if_it_had_a_weight(tmp_path):
     assert model.diffusion_ == 0  # otherwise this shows nothing: neighbours of this network are not correlated enough
     model.diagnostics_ = model.diagnostics_.assign(graph_weight=np.nan)
     model.set_params(diffusion=None)
-    assert fit_used_graph(model)  # a model of an earlier version: by its parameters
+    assert fit_used_graph(model)  # by its parameters
     model.diagnostics_ = model.diagnostics_.assign(graph_weight=0.0)
     assert not fit_used_graph(model)
     assert not fit_used_graph(netbic.SparseGraphSVD(1, n_columns=30).fit(study.expression))
@@ -450,3 +435,77 @@ def test_rewiring_ends_when_no_module_can_be_enriched():
     assert needed.max() < 99
     np.testing.assert_allclose(early["p_value"], 10 / needed)
     np.testing.assert_allclose(early["expected"], draws[:, : needed.max()].mean(axis=1))
+
+
+def test_sequential_p_values_are_exactly_valid():
+    """All orders of seven different values are equally likely: the first one is observed."""
+    orders = np.array(list(permutations(range(7))), dtype=float)
+    for enough in (1, 2, 3, None):
+        p = sequential_p_values(orders[:, 0], orders[:, 1:], 6, enough)
+        for value in np.unique(p):
+            assert np.mean(p <= value) == pytest.approx(value)
+
+
+def test_draws_after_the_last_needed_one_make_no_difference():
+    rng = np.random.default_rng(0)
+    observed, by_chance = rng.standard_normal(50), rng.standard_normal((50, 99))
+    p = sequential_p_values(observed, by_chance, 99, 5)
+    for value, draws, expected in zip(observed, by_chance, p, strict=True):
+        needed = 1
+        while needed < 99 and not is_decided(value[None], draws[None, :needed], 5):
+            needed += 1
+        assert sequential_p_values(value[None], draws[None, :needed], 99, 5)[0] == expected
+
+
+def test_all_draws_are_made_if_asked_for():
+    assert not is_decided(np.zeros(1), np.ones((1, 1000)), None)
+    assert sequential_p_values(np.zeros(1), np.ones((1, 9)), 9, None)[0] == 1.0
+
+
+STUDY = netbic.simulate.cohort(200, 800, n_modules=2, random_state=0)
+
+
+def test_the_mean_absolute_correlation_is_numpys():
+    members = np.array([3, 17, 200, 401])
+    table = coexpression([members], STUDY.expression, random_state=0, n_draws=9)
+    correlations = np.abs(np.corrcoef(STUDY.expression.to_numpy()[:, members], rowvar=False))
+    assert table["mean_correlation"].iloc[0] == pytest.approx(correlations[np.triu_indices(4, 1)].mean())
+
+
+def test_planted_modules_are_coexpressed_and_random_sets_are_not():
+    generator = np.random.default_rng(1)
+    random_sets = [generator.choice(800, 60, replace=False) for _ in range(20)]
+    table = coexpression(STUDY.genes, STUDY.expression, random_state=0)
+    assert (table["p_value"] == 0.01).all()
+    assert (table["ratio"] > 1.5).all()
+    assert (coexpression(random_sets, STUDY.expression, random_state=0)["p_value"] <= 0.05).mean() <= 0.2
+
+
+def test_held_out_samples():
+    model = netbic.SparseGraphSVD(2, n_rows=20, n_columns=60).fit(STUDY.expression.iloc[::2])
+    table = coexpression(model, STUDY.expression.iloc[1::2], random_state=0)
+    assert (table["p_value"] == 0.01).all()
+    turned = coexpression(model, STUDY.expression.iloc[1::2, ::-1], random_state=0)
+    np.testing.assert_allclose(turned["mean_correlation"], table["mean_correlation"])
+    with pytest.raises(ValueError, match="X lacks 5 of the model's features"):
+        coexpression(model, STUDY.expression.iloc[:, 5:])
+
+
+def test_small_modules_constant_genes_and_bad_input():
+    X = STUDY.expression.to_numpy().copy()
+    X[:, 5] = 1.0
+    table = coexpression([[], [3], [5, 6]], X, n_draws=9, random_state=0)
+    assert table["mean_correlation"].tolist()[:2] == [0, 0]
+    assert table["p_value"].tolist()[:2] == [1, 1]
+    assert table["mean_correlation"].iloc[2] == 0
+    for constant in (7.7, 0.1, 1e6 + 0.1):
+        X[:, :5] = constant
+        assert coexpression([range(5)], X, n_draws=9)["mean_correlation"].iloc[0] == 0
+    X[0, 0] = np.inf
+    with pytest.raises(ValueError, match="infinite"):
+        coexpression([[0, 1]], X)
+    X = STUDY.expression.to_numpy()
+    with pytest.raises(ValueError, match="at least three samples"):
+        coexpression([[0, 1]], X[:2])
+    with pytest.raises(ValueError, match="X has 10 features but the model has 800"):
+        coexpression(netbic.SparseGraphSVD(1).fit(X), X[:, :10])

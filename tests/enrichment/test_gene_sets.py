@@ -100,23 +100,20 @@ def test_shuffled_labels_find_nothing():
     assert (pd.concat(shuffled) <= 0.05).mean() < 0.08
 
 
-@pytest.mark.parametrize(
-    ("modules", "options", "message"),
-    [
-        ([MODULE], {"gene_sets": {"mouse": ["Trp53", "Mdm2"]}}, r"none of the genes of the 1 gene sets.*'Trp53'.*'g0'"),
-        ([MODULE], {"min_size": 300}, "none of 31 gene sets has 300 to 500 genes"),
-        ([MODULE], {"background": GENES[:5]}, "none of 31 gene sets has 10 to 500 genes among the 5"),
-        ([MODULE], {"background": ["x"]}, "none of the genes of the data is in the background"),
-        ([MODULE], {"names": None}, "give the names of all genes"),
-        ([MODULE], {"by_sign": True}, "needs a fitted model"),
-        ([MODULE], {"collapse": 0.0}, "above 0 and up to 1"),
-        ([MODULE], {"shuffle": False}, "give a seed"),
-        ([MODULE], {"names": [*GENES, "g0"]}, "'g0' occurs more than once"),
-    ],
-)
-def test_bad_input(modules, options, message):
-    with pytest.raises(InputError, match=message):
-        gene_sets(modules, **({"gene_sets": SETS, "names": GENES} | options))
+def test_bad_input():
+    for options, message in (
+        ({"gene_sets": {"mouse": ["Trp53", "Mdm2"]}}, r"none of the genes of the 1 gene sets.*'Trp53'.*'g0'"),
+        ({"min_size": 300}, "none of 31 gene sets has 300 to 500 genes"),
+        ({"background": GENES[:5]}, "none of 31 gene sets has 10 to 500 genes among the 5"),
+        ({"background": ["x"]}, "none of the genes of the data is in the background"),
+        ({"names": None}, "give the names of all genes"),
+        ({"by_sign": True}, "needs a fitted model"),
+        ({"collapse": 0.0}, "above 0 and up to 1"),
+        ({"shuffle": False}, "give a seed"),
+        ({"names": [*GENES, "g0"]}, "'g0' occurs more than once"),
+    ):
+        with pytest.raises(InputError, match=message):
+            gene_sets([MODULE], **({"gene_sets": SETS, "names": GENES} | options))
 
 
 def test_modules_of_size_zero_and_one():
@@ -143,12 +140,6 @@ def test_numbers_as_gene_names():
     module = [int(gene[1:]) + 1000 for gene in MODULE]
     own, named = gene_sets([module], sets, names=numbers), gene_sets([MODULE], SETS, names=GENES)
     assert own["p_value"].tolist() == named["p_value"].tolist()
-
-
-def test_shuffling_stays_inside_the_background():
-    for seed in range(3):
-        table = gene_sets([MODULE], SETS, names=GENES, background=GENES[:200], shuffle=seed)
-        assert (table["n_module"] == 25).all()
 
 
 def test_a_side_with_few_genes_is_not_tested_separately():
