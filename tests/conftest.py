@@ -20,6 +20,25 @@ def real_data() -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def dask_cluster():
+    """One cluster of two workers, which are restarted when they are killed, for the whole session."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=60
+    ) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def client(dask_cluster):
+    """The current Dask client during a test."""
+    from distributed import Client
+
+    with Client(dask_cluster) as client:
+        yield client
+
+
 @pytest.fixture(autouse=True)
 def no_progress_lines(monkeypatch) -> None:
     """Whether a command prints progress depends on its time, so it must not in tests that compare output."""

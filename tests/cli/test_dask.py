@@ -6,7 +6,6 @@ import sys
 import anndata
 import numpy as np
 import pytest
-from distributed import LocalCluster
 
 import netbic
 from netbic.storage import Run
@@ -15,10 +14,9 @@ from support.commands import run
 SIZES = ("--modules", "3", "--genes", "60", "--samples", "40")
 
 
-@pytest.fixture(scope="module")
-def address():
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=60) as cluster:
-        yield cluster.scheduler_address
+@pytest.fixture
+def address(dask_cluster):
+    return dask_cluster.scheduler_address
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +75,7 @@ def test_an_interrupted_fit_is_resumed_on_another_cluster(files, address, tmp_pa
     def interrupted(self, number, module):
         keep(self, number, module)
         if number == 1:
-            raise netbic.operators.executors.ClusterError("the Dask cluster tcp://x went away: start it again")
+            raise netbic.operators.ClusterError("the Dask cluster tcp://x went away: start it again")
 
     monkeypatch.setattr(Run, "keep", interrupted)
     broken = fit(files, tmp_path / "out", "--dask", address, "--block-rows", 40, "--no-report")

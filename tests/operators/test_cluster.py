@@ -20,15 +20,8 @@ from support.block_problems import COUNTS, DENSE, assert_same, model, sparse_blo
 CLUSTER = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 60}
 
 
-@pytest.fixture(scope="module")
-def client():
-    """A cluster whose workers are restarted when they are killed."""
-    with LocalCluster(**CLUSTER) as cluster, Client(cluster) as client:
-        yield client
-
-
 @pytest.fixture
-def cluster_to_kill():
+def another_client():
     """A separate cluster for tests that kill workers: one killed just after its restart may not be restarted."""
     with LocalCluster(**CLUSTER) as cluster, Client(cluster) as client:
         yield client
@@ -68,25 +61,20 @@ def kill_later(victims, generator, longest):
     return thread
 
 
-def test_dense_and_sparse(client):
+def test_the_same_modules_as_in_memory(client):
+    wide = np.ascontiguousarray(DENSE.T)
     assert_same(model().fit(DENSE), model().fit(da.from_array(DENSE, chunks=(70, -1))))
     assert_same(model().fit(COUNTS), model().fit(sparse_blocks(COUNTS, 70)))
+    assert_same(model().fit(wide), model().fit(da.from_array(wide, chunks=(25, -1))))
 
 
-def test_threads_and_workers_agree_to_the_last_bit(client, monkeypatch):
-    X, parameters = da.from_array(DENSE, chunks=(13, -1)), {"scale": True, "n_components": 3}
+@pytest.mark.parametrize("share", [0.0, 0.4])
+def test_threads_and_workers_agree_to_the_last_bit(client, monkeypatch, share):
+    monkeypatch.setattr(blocks, "_HELD_SHARE", share)
+    X, parameters = da.from_array(DENSE, chunks=(40, -1)), {"scale": True}
     with_workers = model(**parameters).fit(X)
     monkeypatch.setattr(blocks, "current_executor", executors.ThreadExecutor)
     assert_same(model(**parameters).fit(X), with_workers, tolerance=0)
-
-
-def test_streamed(client, streamed):
-    assert_same(model(scale=True).fit(DENSE), model(scale=True).fit(da.from_array(DENSE, chunks=(70, -1))))
-
-
-def test_more_columns_than_rows(client):
-    X = np.ascontiguousarray(DENSE.T)
-    assert_same(model().fit(X), model().fit(da.from_array(X, chunks=(25, -1))))
 
 
 def test_data_in_the_memory_of_workers(client):
@@ -102,12 +90,10 @@ def test_scores(client):
     assert fitted.score(X) == pytest.approx(fitted.score(DENSE), rel=1e-10)
 
 
-@pytest.mark.parametrize("run", [0, 1, *(pytest.param(run, marks=pytest.mark.nightly) for run in range(2, 10))])
-def test_a_worker_is_killed(cluster_to_kill, monkeypatch, run):
-    """At a random moment; blocks are held in memory in half of the runs and streamed in the others."""
-    monkeypatch.setattr(blocks, "_HELD_SHARE", 0.0 if run % 2 else 0.4)
+def fit_while_a_worker_is_killed(client, run):
+    """At a random moment."""
     generator = np.random.default_rng(run)
-    victim = int(generator.choice(list(pids(cluster_to_kill).values())))
+    victim = int(generator.choice(list(pids(client).values())))
     thread = kill_later([victim], generator, longest=1.2)
     fitted = model().fit(slow(da.from_array(DENSE, chunks=(70, -1))))
     thread.join()
@@ -115,14 +101,28 @@ def test_a_worker_is_killed(cluster_to_kill, monkeypatch, run):
     assert_same(model().fit(da.from_array(DENSE, chunks=(70, -1))), fitted, tolerance=0)
 
 
-def test_every_worker_is_killed(cluster_to_kill, streamed):
-    before = pids(cluster_to_kill)
+def test_a_worker_is_killed(client, streamed):
+    fit_while_a_worker_is_killed(client, 1)
+    client.wait_for_workers(2, timeout=60)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("run", range(10))
+def test_workers_are_killed_again_and_again(another_client, monkeypatch, run):
+    """Blocks are held in memory in half of the runs and streamed in the others."""
+    monkeypatch.setattr(blocks, "_HELD_SHARE", 0.0 if run % 2 else 0.4)
+    fit_while_a_worker_is_killed(another_client, run)
+
+
+@pytest.mark.nightly
+def test_every_worker_is_killed(another_client, streamed):
+    before = pids(another_client)
     thread = kill_later(list(before.values()), np.random.default_rng(0), longest=1.0)
     fitted = model().fit(slow(da.from_array(DENSE, chunks=(40, -1))))
     thread.join()
     assert_same(model().fit(DENSE), fitted)
-    cluster_to_kill.wait_for_workers(2, timeout=60)
-    assert not set(before.values()) & set(pids(cluster_to_kill).values())
+    another_client.wait_for_workers(2, timeout=60)
+    assert not set(before.values()) & set(pids(another_client).values())
 
 
 def test_a_block_that_fails_sometimes(client, streamed, tmp_path):
@@ -153,7 +153,8 @@ def test_a_block_that_always_fails(client, monkeypatch, share):
         model().fit(X)
 
 
-def test_a_block_that_kills_its_worker(cluster_to_kill, streamed):
+@pytest.mark.nightly
+def test_a_block_that_kills_its_worker(another_client, streamed):
     def die(block, block_info=None):
         if block_info[0]["chunk-location"][0] == 2:
             os._exit(1)
@@ -164,26 +165,13 @@ def test_a_block_that_kills_its_worker(cluster_to_kill, streamed):
         model().fit(X)
 
 
-def test_nan_in_one_block(client):
-    X = DENSE.copy()
-    X[150, 7] = np.nan
-    with pytest.raises(ValueError, match=r"NaN: row 150, column 7, in block 2 \(rows 140 to 209\)"):
-        model().fit(da.from_array(X, chunks=(70, -1)))
-
-
 def test_another_version_on_the_workers(client, monkeypatch):
     monkeypatch.setattr(executors, "version_here", lambda name: "0.1" if name == "numpy" else executors.version(name))
     with pytest.raises(ClusterError, match=r"numpy is 0.1 here but worker tcp://\S+ has .*same environment"):
         model().fit(da.from_array(DENSE, chunks=(70, -1)))
 
 
-def test_nothing_on_the_workers(client, monkeypatch):
-    monkeypatch.setattr(executors, "_COMPARED", ("netbic-that-nobody-has",))
-    monkeypatch.setattr(executors, "version_here", lambda name: "1.0")
-    with pytest.raises(ClusterError, match="does not have it"):
-        model().fit(da.from_array(DENSE, chunks=(70, -1)))
-
-
+@pytest.mark.nightly
 def test_the_cluster_is_lost_and_another_one_resumes():
     """The modules found before remain, and a new cluster finds the others with identical results."""
     X = da.from_array(DENSE, chunks=(70, -1))
@@ -200,35 +188,26 @@ def test_the_cluster_is_lost_and_another_one_resumes():
         np.testing.assert_allclose(one.v.full(), other.v.full(), atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("method", "use"),
-    [
-        ("run", executors.ClusterExecutor),
-        ("scheduler_info", lambda client: executors.ClusterExecutor(client).memory),
-        ("nthreads", lambda client: executors.ClusterExecutor(client).n_threads),
-        ("compute", lambda client: executors.ClusterExecutor(client).hold([])),
-        ("map", lambda client: executors.ClusterExecutor(client).broadcast(1)),
-    ],
-)
 @pytest.mark.parametrize("problem", [CommClosedError("closed"), TimeoutError(), OSError("timed out")])
-def test_a_scheduler_that_does_not_answer(client, monkeypatch, method, use, problem):
+def test_a_scheduler_that_does_not_answer(client, monkeypatch, problem):
     def no_answer(*arguments, **options):
         raise problem
 
-    monkeypatch.setattr(client, method, no_answer)
-    with pytest.raises(ClusterError, match=r"the Dask cluster tcp://\S+ went away, .*: start it again"):
-        use(client)
+    executor = executors.ClusterExecutor(client)
+    for method, use in {
+        "run": lambda: executors.ClusterExecutor(client),
+        "scheduler_info": lambda: executor.memory,
+        "nthreads": lambda: executor.n_threads,
+        "compute": lambda: executor.hold([]),
+        "map": lambda: executor.broadcast(1),
+    }.items():
+        with monkeypatch.context() as context:
+            context.setattr(client, method, no_answer)
+            with pytest.raises(ClusterError, match=r"the Dask cluster tcp://\S+ went away, .*: start it again"):
+                use()
 
 
-def test_results_of_a_scheduler_that_was_lost(client, monkeypatch):
-    def no_answer(*arguments, **options):
-        raise CommClosedError("closed")
-
-    monkeypatch.setattr(client, "get", no_answer)
-    with pytest.raises(ClusterError, match="went away"):
-        executors.ClusterExecutor(client).compute({"a": 1}, ["a"])
-
-
+@pytest.mark.nightly
 def test_a_cluster_without_workers(monkeypatch):
     monkeypatch.setattr(executors, "NO_WORKER_TIMEOUT", 0.5)
     monkeypatch.setattr(executors, "_POLLING", 0.1)
@@ -238,6 +217,7 @@ def test_a_cluster_without_workers(monkeypatch):
         model().fit(X)
 
 
+@pytest.mark.nightly
 def test_workers_with_little_memory(tmp_path):
     """A matrix of 400 MB, workers with 660 MB together, of which programs use more than half."""
     path = tmp_path / "X.zarr"
@@ -286,17 +266,18 @@ def fail_at(number):
     return fail
 
 
-def test_nothing_stays_on_the_workers(cluster_to_kill):
+def test_nothing_stays_on_the_workers(client):
     X = da.from_array(DENSE, chunks=(70, -1))
     model().fit(X)
-    assert tasks_left(cluster_to_kill) == 0
+    assert tasks_left(client) == 0
     for _ in range(2):
         with pytest.raises(BlockError):
             model().fit(X.map_blocks(fail_at(3), dtype=float, meta=np.empty((0, 0))))
-        assert tasks_left(cluster_to_kill) == 0
+        assert tasks_left(client) == 0
 
 
-def test_interrupted_work_is_cancelled(cluster_to_kill, streamed):
+@pytest.mark.nightly
+def test_interrupted_work_is_cancelled(another_client, streamed):
     ended = threading.Event()
 
     def interrupt():  # again if need be: an interrupt that hits a finaliser is lost
@@ -311,7 +292,7 @@ def test_interrupted_work_is_cancelled(cluster_to_kill, streamed):
     finally:
         ended.set()
     thread.join()
-    assert tasks_left(cluster_to_kill) == 0
+    assert tasks_left(another_client) == 0
 
 
 def test_a_fit_within_a_task(client):
@@ -320,6 +301,7 @@ def test_a_fit_within_a_task(client):
     assert_same(model().fit(DENSE), fitted)
 
 
+@pytest.mark.nightly
 def test_data_on_another_cluster(client):
     with LocalCluster(**CLUSTER) as other, Client(other, set_as_default=False) as other_client:
         X = other_client.persist(da.from_array(DENSE, chunks=(70, -1)))
@@ -343,11 +325,6 @@ def test_data_that_every_block_would_carry(client, monkeypatch, tmp_path):
 
 
 def test_an_asynchronous_client(client, monkeypatch):
-    monkeypatch.setattr(type(client), "asynchronous", True)
-    with pytest.raises(ClusterError, match="asynchronous"):
+    with monkeypatch.context() as context, pytest.raises(ClusterError, match="asynchronous"):
+        context.setattr(type(client), "asynchronous", True)
         model().fit(da.from_array(DENSE, chunks=(70, -1)))
-
-
-def test_memory_of_workers_without_a_limit(client):
-    with LocalCluster(**CLUSTER, memory_limit=0) as other, Client(other) as other_client:
-        assert executors.ClusterExecutor(other_client).memory <= 1.5 * executors.free_memory()

@@ -45,12 +45,6 @@ def two_workers():
         yield client
 
 
-@pytest.fixture(scope="module")
-def client():
-    with two_workers() as client:
-        yield client
-
-
 def same(one, other):
     """Whether two results are equal in every number."""
     if isinstance(one, pd.DataFrame | pd.Series):

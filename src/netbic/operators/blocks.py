@@ -167,22 +167,14 @@ class RowBlocks:
         names = [self.name_of(number) for number in numbers]
         sources = [self._sources[number] for number in numbers]
         expected = [(int(self.bounds[b + 1] - self.bounds[b]), self.shape[1], self.dtype) for b in numbers]
-        changes = [self._change_of(number) for number in numbers]
+        changes: list[Change | None] = [self._change] * len(numbers)
+        if self._change is not None and self._of_rows is not None:
+            changes = [partial(_change_rows, self._change, self._of_rows[number]) for number in numbers]
         return [names, sources, expected, [function] * len(numbers), changes, *arguments]
-
-    def _change_of(self, number: int) -> Change | None:
-        """The function that is applied to a block when it is loaded."""
-        if self._change is None or self._of_rows is None:
-            return self._change
-        return partial(_changed, self._change, self._of_rows[number])
 
     def name_of(self, number: int) -> str:
         """The name of a block in messages."""
         return f"block {number} (rows {self.bounds[number]} to {self.bounds[number + 1] - 1})"
-
-    def block_of(self, row: int) -> int:
-        """The number of the block that has this row."""
-        return int(np.searchsorted(self.bounds, row, side="right")) - 1
 
     @property
     def is_sparse(self) -> bool:
@@ -201,12 +193,11 @@ class RowBlocks:
         """Raise if any entry is NaN or infinite, naming the first such entry and its block."""
         if self.summary.fault:
             row, column, value = self.summary.fault
-            what, remedy = (
-                ("NaN", "a Dask array must not have missing entries") if np.isnan(value) else ("infinity", "")
-            )
+            block = self.name_of(int(np.searchsorted(self.bounds, row, side="right")) - 1)
             raise ValueError(
-                f"X contains {what}: row {row}, column {column}, in {self.name_of(self.block_of(row))}. "
-                f"Fill such entries (e.g. with their column's mean) or drop them first{remedy and f': {remedy}'}"
+                f"X contains {'NaN' if np.isnan(value) else 'infinity'}: row {row}, column {column}, in {block}. Fill "
+                "such entries (e.g. with their column's mean) or drop them first: a Dask array must not have missing "
+                "or infinite entries"
             )
 
 
@@ -257,7 +248,8 @@ def summarised(block: Matrix, first_row: int) -> Summary:
     with np.errstate(over="ignore", invalid="ignore"):
         means = data.column_sums() / n
         squares = data.column_squares(np.zeros(n), means)
-    return Summary(n, _nbytes(block), is_sparse(block) * n, largest, means, squares, data.row_sums(), None)
+    nbytes = sum(part.nbytes for part in buffers(block))
+    return Summary(n, nbytes, is_sparse(block) * n, largest, means, squares, data.row_sums(), None)
 
 
 def _not_finite(block: Matrix) -> tuple[int, int, float] | None:
@@ -274,10 +266,6 @@ def _not_finite(block: Matrix) -> tuple[int, int, float] | None:
     return (int(rows[0]), int(columns[0]), float(block[rows[0], columns[0]])) if len(rows) else None
 
 
-def _nbytes(block: Matrix) -> int:
-    return sum(part.nbytes for part in buffers(block))
-
-
 class BlockTask:
     """How to load one block: the part of a Dask graph that computes it."""
 
@@ -292,8 +280,13 @@ class BlockTask:
         whole: dict[Any, Any] = {}
         for block in blocks:
             whole.update(block.__dask_graph__())
-        shared = _needed_by_all([cull(whole, [block.key]) for block in blocks])
-        whole |= _values(whole, shared, executor, len(blocks))
+        parts = [cull(whole, [block.key]) for block in blocks]
+        if len(parts) > 1:
+            everywhere = set.intersection(*(set(graph) for graph, _ in parts))
+            taken = [
+                {key for task in set(needs) - everywhere for key in needs[task]} & everywhere for _, needs in parts
+            ]
+            whole |= _values(whole, sorted(set.intersection(*taken), key=str), executor, len(blocks))
         return [cls(cull(whole, [block.key])[0], block.key) for block in blocks]
 
     def load(self) -> Any:
@@ -328,6 +321,23 @@ class PickledBlockTask(BlockTask):
         return BlockTask(*loads(self._content)).load()
 
 
+def _values(graph: Mapping[Any, Any], keys: list[Any], executor: BlockExecutor, n_blocks: int) -> dict[Any, Any]:
+    """The results of tasks that every block needs, as parts of a graph; an error if they are too large to be sent."""
+    from dask._task_spec import DataNode
+    from dask.sizeof import sizeof
+
+    given = {key: graph[key].value for key in keys if isinstance(graph[key], DataNode)}
+    made = [key for key in keys if key not in given]
+    values = given | dict(zip(made, executor.compute(graph, made), strict=True))
+    for value in values.values() if executor.is_remote else ():
+        if sizeof(value) * n_blocks > _CARRIED_BYTES:
+            raise ValueError(
+                f"every block of X needs a whole {type(value).__name__} of {sizeof(value) / 1e6:,.0f} MB, which would "
+                "be sent with each: read blocks from a file, e.g. by netbic.io.open_expression or X.to_zarr(path)"
+            )
+    return {key: DataNode(key, value) for key, value in values.items()}
+
+
 def _applied(
     name: str,
     source: Any,
@@ -342,7 +352,7 @@ def _applied(
         return function(block if change is None else change(block), *own)
 
 
-def _changed(change: Change, of_rows: Array, block: Matrix) -> Matrix:
+def _change_rows(change: Change, of_rows: Array, block: Matrix) -> Matrix:
     return change(block, of_rows)
 
 
@@ -369,42 +379,6 @@ def as_matrix(block: Matrix, height: int, width: int, dtype: DTypeLike) -> Matri
         raise ValueError(f"it is a masked array, and {masked:,} entries of it are missing: fill or drop them first")
     block = checked(block, "it")
     return sp.csr_array(block, dtype=dtype) if is_sparse(block) else aligned(np.asarray(block, dtype=dtype))
-
-
-def _needed_by_all(parts: Sequence[tuple[dict[Any, Any], dict[Any, Any]]]) -> list[Any]:
-    """Tasks whose results every block needs, given the tasks of each block and their dependencies."""
-    if len(parts) < 2:
-        return []
-    everywhere = set.intersection(*(set(graph) for graph, _ in parts))
-    taken = (
-        {key for task, keys in needs.items() if task not in everywhere for key in keys} & everywhere
-        for _, needs in parts
-    )
-    return sorted(set.intersection(*taken), key=str)
-
-
-def _values(graph: Mapping[Any, Any], keys: list[Any], executor: BlockExecutor, n_blocks: int) -> dict[Any, Any]:
-    """The results of some tasks, as parts of a graph."""
-    from dask._task_spec import DataNode
-
-    given = {key: graph[key].value for key in keys if isinstance(graph[key], DataNode)}
-    made = [key for key in keys if key not in given]
-    values = given | dict(zip(made, executor.compute(graph, made), strict=True))
-    if executor.is_remote:
-        _check_carried(values, n_blocks)
-    return {key: DataNode(key, value) for key, value in values.items()}
-
-
-def _check_carried(values: Mapping[Any, Any], n_blocks: int) -> None:
-    """Raise if the data that every block needs are too large to be sent with every block."""
-    from dask.sizeof import sizeof
-
-    for value in values.values():
-        if sizeof(value) * n_blocks > _CARRIED_BYTES:
-            raise ValueError(
-                f"every block of X needs a whole {type(value).__name__} of {sizeof(value) / 1e6:,.0f} MB, which would "
-                "be sent with each: read blocks from a file, e.g. by netbic.io.open_expression or X.to_zarr(path)"
-            )
 
 
 def _cluster_that_holds(X: DaskArray) -> ClusterExecutor | None:

@@ -76,21 +76,17 @@ class ChunkedOperator(DataOperator):
         columns = self._lines_to_pack(columns, "columns")
         if rows is None or not self._packs(rows.size, self.shape[0]):
             self._pack(columns)
-        else:
-            self._pack_both(columns, self._lines_to_pack(rows, "rows"))
-
-    def _pack(self, columns: Indices) -> None:
-        """Pack these columns, and no others."""
-        self._columns, self._column_packs = columns, self.blocks.map(columns_of, self._for_all(columns))
-
-    def _pack_both(self, columns: Indices, rows: Indices) -> None:
-        """Pack these columns and rows, and no others."""
-        own, every = self._split_rows(rows), range(self.blocks.n_blocks)
+            return
+        own, every = self._split_rows(self._lines_to_pack(rows, "rows")), range(self.blocks.n_blocks)
         self._column_packs, self._row_packs = [], {}  # their memory is free before others are packed
         packs = self.blocks.map(both_of, self._for_all(columns), own)
         self._columns, self._column_packs = columns, self._executor.map(getitem, packs, [0 for _ in every])
         of_rows = self._executor.map(getitem, packs, [1 for _ in every])
         self._row_packs = {b: (own[b], of_rows[b]) for b in every if own[b].size}
+
+    def _pack(self, columns: Indices) -> None:
+        """Pack these columns, and no others."""
+        self._columns, self._column_packs = columns, self.blocks.map(columns_of, self._for_all(columns))
 
     def _split_rows(self, rows: Indices) -> list[Indices]:
         """For each block, those of some (increasing) rows that it has, counted from its first row."""
@@ -125,29 +121,21 @@ class ChunkedOperator(DataOperator):
         if not self._packs(support.size, self.shape[0]):
             product = times_rows if is_few(support.size, self.shape[0]) else times_left
             return np.asarray(self.blocks.map_reduce(product, add, rows, weights, which=active))
-        packs, positions = self._packed_rows(active, rows)
-        return np.asarray(self._executor.map_reduce(times_left_packed, add, packs, positions, weights))
-
-    def _packed_rows(self, active: list[int], rows: list[Indices]) -> tuple[list[Handle], list[Indices | None]]:
-        """Packed rows of the active blocks, and the positions of the wanted rows among them (None: all)."""
         known = self._row_packs
         if sum(packed.size for packed, _ in known.values()) * self._line_bytes(self.shape[0]) > self._limit:
             known = {b: pack for b, pack in known.items() if b in set(active)}
         stale = [at for at, b in enumerate(active) if b not in known or not np.isin(rows[at], known[b][0]).all()]
         if stale:
-            packed = self._rows_to_pack([active[at] for at in stale], [rows[at] for at in stale])
-            fresh = self.blocks.map(getitem, packed, which=[active[at] for at in stale])
-            known.update({active[at]: (own, pack) for at, own, pack in zip(stale, packed, fresh, strict=True)})
+            numbers = [active[at] for at in stale]
+            wanted = np.concatenate([rows[at] + self.blocks.bounds[active[at]] for at in stale])
+            split = self._split_rows(self._lines_to_pack(wanted, "rows"))
+            packed = [split[b] for b in numbers]
+            fresh = self.blocks.map(getitem, packed, which=numbers)
+            known.update({b: (own, pack) for b, own, pack in zip(numbers, packed, fresh, strict=True)})
         self._row_packs = known
+        packs = [known[b][1] for b in active]
         positions = [_positions(wanted, known[b][0]) for b, wanted in zip(active, rows, strict=True)]
-        return [known[b][1] for b in active], positions
-
-    def _rows_to_pack(self, numbers: list[int], rows: list[Indices]) -> list[Indices]:
-        """The rows to pack of some blocks: the wanted rows, and those with the largest scores."""
-        bounds = self.blocks.bounds
-        wanted = np.concatenate([own + bounds[b] for b, own in zip(numbers, rows, strict=True)])
-        own = self._split_rows(self._lines_to_pack(wanted, "rows"))
-        return [own[b] for b in numbers]
+        return np.asarray(self._executor.map_reduce(times_left_packed, add, packs, positions, weights))
 
     def _packs(self, count: int, among: int) -> bool:
         """Whether this number of lines is packed: if it is few, and little memory. Results do not depend on it."""
@@ -239,7 +227,9 @@ class ChunkedOperator(DataOperator):
         if not on_rows:
             return np.asfortranarray(self.blocks.map_reduce(gram_of, add, lefts, correction))
         bounds, total = self.blocks.bounds, np.zeros((self.shape[0],) * 2, dtype=dtype, order="F")
-        for group in self._groups():
+        count, largest = self.blocks.n_blocks, int(np.diff(bounds).max()) * self._line_bytes(self.shape[0])
+        size = max(1, min(-(-count // _GROUPS), int(self._limit // max(largest, 1))))  # as memory allows
+        for group in (list(range(at, min(at + size, count))) for at in range(0, count, size)):
             later = list(range(group[0], self.blocks.n_blocks))
             parts = self.blocks.map(corrected_rows, [lefts[b] for b in group], correction[: len(group)], which=group)
             (mine,) = self._executor.map(stacked, [parts])
@@ -249,13 +239,6 @@ class ChunkedOperator(DataOperator):
             rows = slice(bounds[group[0]], bounds[group[-1] + 1])
             total[rows, bounds[group[0]] :] = np.hstack(self._executor.gather(pieces))
         return total
-
-    def _groups(self) -> list[list[int]]:
-        """Groups of neighbouring blocks that are multiplied with all others together, as memory allows."""
-        count = self.blocks.n_blocks
-        largest = int(np.diff(self.blocks.bounds).max()) * self._line_bytes(self.shape[0])
-        size = max(1, min(-(-count // _GROUPS), int(self._limit // max(largest, 1))))
-        return [list(range(at, min(at + size, count))) for at in range(0, count, size)]
 
     def _sparse_gram(self, factors: Floats, left: Floats, right: Floats, dtype: DTypeLike) -> Array:
         """F X'X F - (F X'L) R' - R (F X'L)' + R (L'L) R': blocks compute only sparse products."""

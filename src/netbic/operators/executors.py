@@ -90,12 +90,9 @@ class ThreadExecutor(BlockExecutor):
 
     is_remote = False
 
-    def __init__(self) -> None:
-        self._count = int(cpu_count())
-
     @cached_property
     def _pool(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(self._count, thread_name_prefix="netbic")
+        return ThreadPoolExecutor(int(cpu_count()), thread_name_prefix="netbic")
 
     def broadcast(self, value: Any) -> Any:
         """The value."""
@@ -112,7 +109,7 @@ class ThreadExecutor(BlockExecutor):
     def _results(self, function: Function, arguments: Sequence[Sequence[Any]]) -> Iterator[Any]:
         """Results in order; few tasks are started ahead, so that few results are in memory."""
         waiting = zip(*arguments, strict=True)
-        started: list[Future[Any]] = [self._pool.submit(function, *one) for one in islice(waiting, 2 * self._count)]
+        started: list[Future[Any]] = [self._pool.submit(function, *one) for one in islice(waiting, 2 * cpu_count())]
         try:
             while started:
                 yield started.pop(0).result()
@@ -162,15 +159,16 @@ class ClusterExecutor(BlockExecutor):
         return self.map(identity, [value])[0]
 
     def map(self, function: Function, *arguments: Sequence[Any], priority: int = 0) -> list[Handle]:
-        """Futures, in order."""
+        """Futures, in order; a task is called as its block, if the first arguments are names of blocks."""
         from dask import config as dask_config
 
-        name = f"netbic-{function.__name__.strip('_')}-{uuid.uuid4().hex}"
-        keys = [f"{name}-{label}" for label in _labels(arguments[0])]
-        options = {"key": keys, "pure": False, "retries": _RETRIES, "priority": priority}
+        name, firsts = f"netbic-{function.__name__.strip('_')}-{uuid.uuid4().hex}", arguments[0]
+        named = all(isinstance(first, str) for first in firsts)
+        labels = firsts if named else [f"part {number} of {len(firsts)}" for number in range(len(firsts))]
+        options = {"key": [f"{name}-{label}" for label in labels], "pure": False, "retries": _RETRIES}
         # Large arguments are part of tasks on purpose, because scattered data are lost with their worker: no warnings.
         with self._explained_errors(), dask_config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
-            return list(self._client.map(function, *arguments, **options))
+            return list(self._client.map(function, *arguments, **options, priority=priority))
 
     def map_reduce(self, function: Function, combine: Combine, *arguments: Sequence[Any]) -> Any:
         """Results combined on the workers, with priority over further blocks."""
@@ -187,7 +185,7 @@ class ClusterExecutor(BlockExecutor):
             return list(self._client.gather(handles))
         except Exception as problem:
             # The client keeps the exception of a failed task, and its traceback would keep all our local variables.
-            raise self._explained(problem.with_traceback(None)) from None
+            raise self._explain(problem.with_traceback(None), of_task=True) from None
         except BaseException:
             self._client.cancel(handles)  # interrupted: nobody needs these results any more
             raise
@@ -198,27 +196,23 @@ class ClusterExecutor(BlockExecutor):
 
         idle_since = None
         while True:
-            try:
+            with suppress(TimeoutError):
                 wait(handles, timeout=_POLLING)
                 return
-            except TimeoutError:
-                if any(handle.status == "error" for handle in handles):
-                    return
-                if self._n_workers():
-                    idle_since = None
-                elif idle_since is None:
-                    idle_since = time.monotonic()
-                    _log.warning("the Dask cluster %s has no worker: waiting for one", self._address)
-                if idle_since is not None and time.monotonic() - idle_since > NO_WORKER_TIMEOUT:
-                    raise ClusterError(
-                        f"the Dask cluster {self._address} has had no worker for {NO_WORKER_TIMEOUT:.0f} seconds: "
-                        "start workers"
-                    ) from None
-
-    def _n_workers(self) -> int:
-        if self._client.status not in ("running", "connecting"):
-            raise ClusterError(f"the Dask cluster {self._address} is gone: start it again")
-        return len(self._client.scheduler_info(n_workers=-1)["workers"])
+            if any(handle.status == "error" for handle in handles):
+                return
+            if self._client.status not in ("running", "connecting"):
+                raise ClusterError(f"the Dask cluster {self._address} is gone: start it again")
+            if self._client.scheduler_info(n_workers=-1)["workers"]:
+                idle_since = None
+            elif idle_since is None:
+                idle_since = time.monotonic()
+                _log.warning("the Dask cluster %s has no worker: waiting for one", self._address)
+            elif time.monotonic() - idle_since > NO_WORKER_TIMEOUT:
+                raise ClusterError(
+                    f"the Dask cluster {self._address} has had no worker for {NO_WORKER_TIMEOUT:.0f} seconds: "
+                    "start workers"
+                )
 
     @property
     def _address(self) -> str:
@@ -227,16 +221,14 @@ class ClusterExecutor(BlockExecutor):
 
     @contextmanager
     def _explained_errors(self) -> Iterator[None]:
-        """Explain errors in the communication with the scheduler."""
+        """Errors say what happened to the cluster; those that are not the cluster's are copied."""
         try:
             yield
-        except OSError as problem:
-            raise self._lost(problem) from None
         except Exception as problem:
-            raise self._explained(problem) from None
+            raise self._explain(problem) from None
 
-    def _explained(self, problem: Exception) -> Exception:
-        """An error that says what happened to the cluster, or a copy of an error that is not the cluster's."""
+    def _explain(self, problem: Exception, of_task: bool = False) -> Exception:
+        """The error to raise instead; an OSError `of_task` is one of reading a block, others are of communication."""
         from distributed.comm.core import CommClosedError
         from distributed.scheduler import KilledWorker
 
@@ -248,26 +240,23 @@ class ClusterExecutor(BlockExecutor):
             )
         if isinstance(problem, (BlockError, ClusterError)):
             return type(problem)(str(problem))
-        lost = (CancelledError, CommClosedError, ConnectionError, TimeoutError)
-        if isinstance(problem, lost) or self._client.status != "running":
-            return self._lost(problem)
+        lost = (ConnectionError, TimeoutError) if of_task else (OSError,)
+        if isinstance(problem, (CancelledError, CommClosedError, *lost)) or self._client.status != "running":
+            return ClusterError(
+                f"the Dask cluster {self._address} went away, or cancelled the tasks it was given "
+                f"({type(problem).__name__}): start it again"
+            )
         try:
             return copy.copy(problem)
         except Exception:  # some exceptions cannot be copied
             return RuntimeError(f"{type(problem).__name__}: {problem}")
-
-    def _lost(self, problem: Exception) -> ClusterError:
-        return ClusterError(
-            f"the Dask cluster {self._address} went away, or cancelled the tasks it was given "
-            f"({type(problem).__name__}): start it again"
-        )
 
     def compute(self, graph: Mapping[Any, Any], keys: list[Any]) -> list[Any]:
         """The results of some tasks of a Dask graph."""
         try:
             return list(self._client.get(graph, keys)) if keys else []
         except Exception as problem:
-            raise self._explained(problem) from None
+            raise self._explain(problem.with_traceback(None), of_task=True) from None
 
     @property
     def n_threads(self) -> int:
@@ -296,17 +285,10 @@ def free_memory() -> float:
     try:
         import psutil  # comes with distributed
     except ImportError:
-        return _available() or 4e9
+        with suppress(OSError), open("/proc/meminfo", encoding="ascii") as lines:
+            return next((1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")), 4e9)
+        return 4e9
     return float(psutil.virtual_memory().available)
-
-
-def _available() -> float | None:
-    """The same from Linux: free memory and the file cache."""
-    with suppress(OSError), open("/proc/meminfo", encoding="ascii") as lines:
-        for line in lines:
-            if line.startswith("MemAvailable:"):
-                return 1024.0 * int(line.split()[1])
-    return None
 
 
 def current_executor() -> ThreadExecutor | ClusterExecutor:
@@ -341,13 +323,6 @@ def _check_versions(client: Any) -> None:
                 )
 
 
-def _labels(firsts: Sequence[Any]) -> list[str]:
-    """Names of tasks: the names of their blocks, if the first arguments are such names."""
-    if all(isinstance(first, str) for first in firsts):
-        return [str(first) for first in firsts]
-    return [f"part {number} of {len(firsts)}" for number in range(len(firsts))]
-
-
 def identity(value: Any) -> Any:
     """The value itself, as the result of a task."""
     return value
@@ -355,11 +330,11 @@ def identity(value: Any) -> Any:
 
 def tree_reduce(parts: Iterable[Any], combine: Combine) -> Any:
     """Combine groups of a few parts, then groups of the results, and so on; few parts are in memory at a time."""
+
+    def combine_groups(parts: Iterator[Any]) -> Iterator[Any]:
+        while group := list(islice(parts, _FAN_IN)):
+            yield reduce(combine, group)
+
     for _ in range(_LEVELS):
-        parts = _combined_groups(iter(parts), combine)
+        parts = combine_groups(iter(parts))
     return next(iter(parts))
-
-
-def _combined_groups(parts: Iterator[Any], combine: Combine) -> Iterator[Any]:
-    while group := list(islice(parts, _FAN_IN)):
-        yield reduce(combine, group)
