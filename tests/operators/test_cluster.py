@@ -325,6 +325,7 @@ def test_data_that_every_block_would_carry(client, monkeypatch, tmp_path):
 
 
 def test_an_asynchronous_client(client, monkeypatch):
-    with monkeypatch.context() as context, pytest.raises(ClusterError, match="asynchronous"):
+    with monkeypatch.context() as context:
         context.setattr(type(client), "asynchronous", True)
-        model().fit(da.from_array(DENSE, chunks=(70, -1)))
+        with pytest.raises(ClusterError, match="asynchronous"):
+            model().fit(da.from_array(DENSE, chunks=(70, -1)))
