@@ -6,6 +6,7 @@ import pytest
 from hypothesis import settings
 
 from netbic.cli import command
+from support import report_folders
 from support.shared_data import shared_folder
 
 settings.register_profile("steady", derandomize=True, deadline=None, database=None, print_blob=True)
@@ -37,6 +38,27 @@ def client(dask_cluster):
 
     with Client(dask_cluster) as client:
         yield client
+
+
+@pytest.fixture(scope="session")
+def ordinary_folder(tmp_path_factory) -> Path:
+    """A fit of four modules with network, gene sets and report; tests that write there use a copy."""
+    return report_folders.ordinary(tmp_path_factory.mktemp("ordinary"))
+
+
+@pytest.fixture(scope="session")
+def hostile_folder(tmp_path_factory) -> Path:
+    return report_folders.hostile(tmp_path_factory.mktemp("hostile"))
+
+
+@pytest.fixture(scope="session")
+def labelled_folder(tmp_path_factory) -> Path:
+    return report_folders.labelled(tmp_path_factory.mktemp("labelled"))
+
+
+@pytest.fixture(scope="session")
+def folder_of_all_samples(tmp_path_factory) -> Path:
+    return report_folders.all_samples(tmp_path_factory.mktemp("all"))
 
 
 @pytest.fixture(autouse=True)

@@ -263,7 +263,7 @@ def test_heatmaps_of_masked_arrays(tmp_path):
     for name, data in (("masked", MASKED), ("incomplete", INCOMPLETE)):
         (tmp_path / name).mkdir()
         netbic.report.write_heatmaps(tmp_path / name, fitted, data)
-    one, other = (netbic.report.heatmaps.read_heatmaps(tmp_path / name) for name in ("masked", "incomplete"))
+    one, other = (netbic.report.pictures.read_heatmaps(tmp_path / name) for name in ("masked", "incomplete"))
     assert all((a.values == b.values).all() and a.limit == b.limit for a, b in zip(one, other, strict=True))
 
 

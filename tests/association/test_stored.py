@@ -20,7 +20,7 @@ from netbic.association import (
     write_associations,
 )
 from netbic.errors import InputError
-from netbic.report.sample_table import SampleTable
+from netbic.report.associations import SampleTable
 from support.commands import run, run_successfully
 
 N = 60

@@ -5,8 +5,6 @@ import shutil
 
 import pytest
 
-from support import report_folders
-
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 REQUIRED = os.environ.get("NETBIC_REQUIRE_BROWSER") == "1"
 
@@ -30,26 +28,6 @@ def browser():
         started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield started
         started.close()
-
-
-@pytest.fixture(scope="session")
-def folder(tmp_path_factory):
-    return report_folders.ordinary(tmp_path_factory.mktemp("ordinary"))
-
-
-@pytest.fixture(scope="session")
-def hostile_folder(tmp_path_factory):
-    return report_folders.hostile(tmp_path_factory.mktemp("hostile"))
-
-
-@pytest.fixture(scope="session")
-def folder_of_all_samples(tmp_path_factory):
-    return report_folders.all_samples(tmp_path_factory.mktemp("all"))
-
-
-@pytest.fixture(scope="session")
-def labelled_folder(tmp_path_factory):
-    return report_folders.labelled(tmp_path_factory.mktemp("labelled"))
 
 
 @pytest.fixture

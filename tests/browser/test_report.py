@@ -31,8 +31,8 @@ def painted(page, selector):
     )
 
 
-def test_the_table_sorts_both_ways_and_shows_the_order(folder, opened):
-    page = opened(folder)
+def test_the_table_sorts_both_ways_and_shows_the_order(ordinary_folder, opened):
+    page = opened(ordinary_folder)
     for name in ("graph_share", "degree_fold_change"):
         header(page, name).get_by_role("button").click()
         assert header(page, name).get_attribute("aria-sort") == "descending"
@@ -46,8 +46,8 @@ def test_the_table_sorts_both_ways_and_shows_the_order(folder, opened):
     assert page.locator(".sortable th[aria-sort]").count() == 1
 
 
-def test_the_table_sorts_by_keyboard(folder, opened):
-    page = opened(folder)
+def test_the_table_sorts_by_keyboard(ordinary_folder, opened):
+    page = opened(ordinary_folder)
     header(page, "n_edges").get_by_role("button").focus()
     outline = "getComputedStyle(document.activeElement).outlineStyle"
     page.keyboard.press("Tab")
@@ -58,8 +58,8 @@ def test_the_table_sorts_by_keyboard(folder, opened):
     np.testing.assert_array_equal(values, np.sort(values)[::-1])
 
 
-def test_the_search_finds_all_modules_of_a_gene(folder, opened):
-    page, members = opened(folder), netbic.io.read_table(folder / "modules.tsv")
+def test_the_search_finds_all_modules_of_a_gene(ordinary_folder, opened):
+    page, members = opened(ordinary_folder), netbic.io.read_table(ordinary_folder / "modules.tsv")
     genes = members[members["axis"] == "gene"]
     listed = genes.loc[genes["module"] == 0, "name"].head(15).tolist()
     gene = max(listed, key=genes["name"].tolist().count)
@@ -75,16 +75,16 @@ def test_the_search_finds_all_modules_of_a_gene(folder, opened):
     assert module.locator("bdi").get_by_text(gene, exact=True).first.is_visible()
 
 
-def test_the_search_reports_when_nothing_is_found(folder, opened):
-    page = opened(folder)
+def test_the_search_reports_when_nothing_is_found(ordinary_folder, opened):
+    page = opened(ordinary_folder)
     page.locator("#find").fill("no such gene")
     assert "No module contains" in page.locator("#found").inner_text()
     page.locator("#find").fill("")
     assert page.locator("#found").inner_text() == ""
 
 
-def test_charts_are_drawn_and_respond_to_the_mouse(folder, opened):
-    page = opened(folder)
+def test_charts_are_drawn_and_respond_to_the_mouse(ordinary_folder, opened):
+    page = opened(ordinary_folder)
     page.locator(".chart canvas").nth(3).wait_for()
     for name in ("variance", "shared", "samples", "evidence"):
         assert painted(page, f"#chart-{name} canvas") > 0.005, name
@@ -100,8 +100,8 @@ def test_charts_are_drawn_and_respond_to_the_mouse(folder, opened):
     assert page.locator("details.module[open]").count() == 1
 
 
-def test_hovering_the_network_shows_name_and_weight(folder, opened):
-    page, members = opened(folder), netbic.io.read_table(folder / "modules.tsv")
+def test_hovering_the_network_shows_name_and_weight(ordinary_folder, opened):
+    page, members = opened(ordinary_folder), netbic.io.read_table(ordinary_folder / "modules.tsv")
     go_to_module(page, 1)
     circle = page.locator("details[open] circle").first
     at = int(circle.get_attribute("data-at"))
@@ -113,8 +113,8 @@ def test_hovering_the_network_shows_name_and_weight(folder, opened):
     assert page.locator("details[open] .touched").get_attribute("d").startswith("M")
 
 
-def test_the_network_is_reached_by_keyboard(folder, opened):
-    page, members = opened(folder), netbic.io.read_table(folder / "modules.tsv")
+def test_the_network_is_reached_by_keyboard(ordinary_folder, opened):
+    page, members = opened(ordinary_folder), netbic.io.read_table(ordinary_folder / "modules.tsv")
     go_to_module(page, 1)
     own = members[(members["module"] == 1) & (members["axis"] == "gene")].reset_index(drop=True)
     drawn = page.locator("details[open] circle").evaluate_all("all => all.map((one) => Number(one.dataset.at))")
@@ -131,8 +131,8 @@ def test_the_network_is_reached_by_keyboard(folder, opened):
     assert page.locator("circle.reached").count() == 0
 
 
-def test_hints_are_reached_by_keyboard(folder, opened):
-    page = opened(folder)
+def test_hints_are_reached_by_keyboard(ordinary_folder, opened):
+    page = opened(ordinary_folder)
     page.locator('.sortable th[data-name="graph_share"] button').focus()
     page.keyboard.press("Tab")  # a focus that came by keyboard
     assert tip(page) == "edges of the network between members"
@@ -142,11 +142,11 @@ def test_hints_are_reached_by_keyboard(folder, opened):
     assert not page.locator("#tip").is_visible()
 
 
-def test_hovering_the_heatmap_shows_gene_sample_and_value(folder, opened):
-    page = opened(folder)
+def test_hovering_the_heatmap_shows_gene_sample_and_value(ordinary_folder, opened):
+    page = opened(ordinary_folder)
     go_to_module(page, 0)
-    heatmap = netbic.report.heatmaps.read_heatmaps(folder)[0]
-    model = netbic.load(folder)
+    heatmap = netbic.report.pictures.read_heatmaps(ordinary_folder)[0]
+    model = netbic.load(ordinary_folder)
     genes, samples = model.names_["columns"], model.names_["rows"]
     box = page.locator("details[open] .heatmap .values").bounding_box()
     n_genes, n_samples = heatmap.values.shape
@@ -160,7 +160,7 @@ def test_hovering_the_heatmap_shows_gene_sample_and_value(folder, opened):
 
 
 @pytest.mark.parametrize("width", [400, 1600])
-@pytest.mark.parametrize("name", ["folder", "hostile_folder", "folder_of_all_samples", "labelled_folder"])
+@pytest.mark.parametrize("name", ["ordinary_folder", "hostile_folder", "folder_of_all_samples", "labelled_folder"])
 def test_nothing_overflows_narrow_or_wide_windows(name, width, opened, request):
     page = opened(request.getfixturevalue(name), width)
     page.get_by_role("button", name="Open all").click()
@@ -218,8 +218,8 @@ def test_the_tooltip_of_a_heatmap_names_the_group_of_the_sample(folder_of_all_sa
     assert page.locator(f"#module-{module + 1} .scores rect.up").count() > 0
 
 
-def test_the_dark_theme_applies_to_charts_too(folder, opened):
-    page = opened(folder, color_scheme="dark")
+def test_the_dark_theme_applies_to_charts_too(ordinary_folder, opened):
+    page = opened(ordinary_folder, color_scheme="dark")
     ink, paper = "getComputedStyle(document.body).color", "getComputedStyle(document.body).backgroundColor"
 
     def light(colour):
@@ -232,8 +232,8 @@ def test_the_dark_theme_applies_to_charts_too(folder, opened):
     assert page.locator("#chart-variance canvas").count() == 1
 
 
-def test_downloads_contain_what_is_shown(folder, opened, tmp_path):
-    page, members = opened(folder), netbic.io.read_table(folder / "modules.tsv")
+def test_downloads_contain_what_is_shown(ordinary_folder, opened, tmp_path):
+    page, members = opened(ordinary_folder), netbic.io.read_table(ordinary_folder / "modules.tsv")
     wanted = {"Download this table (TSV)": "modules-table.tsv", "Download all members (TSV)": "members.tsv"}
     for label, name in wanted.items():
         with page.expect_download() as download:
@@ -243,7 +243,10 @@ def test_downloads_contain_what_is_shown(folder, opened, tmp_path):
     saved = pd.read_csv(tmp_path / "members.tsv", sep="\t")
     assert saved[["module", "axis", "name"]].equals(members[["module", "axis", "name"]])
     np.testing.assert_allclose(saved["weight"], members["weight"], rtol=1e-3)
-    table, summary = pd.read_csv(tmp_path / "modules-table.tsv", sep="\t"), netbic.io.read_table(folder / "summary.tsv")
+    table, summary = (
+        pd.read_csv(tmp_path / "modules-table.tsv", sep="\t"),
+        netbic.io.read_table(ordinary_folder / "summary.tsv"),
+    )
     np.testing.assert_allclose(table["singular_value"], summary["singular_value"])
     go_to_module(page, 2)
     with page.expect_download() as download:
@@ -252,8 +255,11 @@ def test_downloads_contain_what_is_shown(folder, opened, tmp_path):
     assert set(pd.read_csv(tmp_path / "own.tsv", sep="\t")["module"]) == {2}
 
 
-def test_without_javascript_tables_pictures_and_members_are_shown(folder, opened):
-    page, members = opened(folder, java_script_enabled=False), netbic.io.read_table(folder / "modules.tsv")
+def test_without_javascript_tables_pictures_and_members_are_shown(ordinary_folder, opened):
+    page, members = (
+        opened(ordinary_folder, java_script_enabled=False),
+        netbic.io.read_table(ordinary_folder / "modules.tsv"),
+    )
     assert page.locator(".sortable tbody tr").count() == 4
     assert not page.locator("#find").is_visible()
     assert page.locator(".charts img").first.is_visible()
@@ -265,17 +271,17 @@ def test_without_javascript_tables_pictures_and_members_are_shown(folder, opened
     assert page.locator("details[open] circle").first.is_visible()
 
 
-def test_printing_opens_all_modules_and_closes_them_again(folder, opened):
-    page = opened(folder)
+def test_printing_opens_all_modules_and_closes_them_again(ordinary_folder, opened):
+    page = opened(ordinary_folder)
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert page.locator("details.module[open]").count() == 4
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert page.locator("details.module[open]").count() == 0
 
 
-def test_printed_pages_are_white_in_the_dark_theme_too(folder, opened):
+def test_printed_pages_are_white_in_the_dark_theme_too(ordinary_folder, opened):
     for scheme, printed in (("dark", ".charts .still"), ("light", ".charts .chart")):
-        page = opened(folder, color_scheme=scheme)
+        page = opened(ordinary_folder, color_scheme=scheme)
         page.locator(".chart canvas").nth(3).wait_for()
         assert not page.locator(".charts .still").first.is_visible()
         page.emulate_media(media="print", color_scheme=scheme)
@@ -299,8 +305,8 @@ def test_hostile_names_are_shown_and_never_executed(hostile_folder, opened):
     assert page.evaluate("document.scripts.length") == 3
 
 
-def test_code_inserted_into_the_page_does_not_run(folder, tmp_path, browser):
-    text = (folder / "report.html").read_text()
+def test_code_inserted_into_the_page_does_not_run(ordinary_folder, tmp_path, browser):
+    text = (ordinary_folder / "report.html").read_text()
     slipped = text.replace("<main>", f"<main><script>{TRAP}</script><img src=x onerror='{TRAP}'>")
     (tmp_path / "report.html").write_text(slipped)
     page = browser.new_page()

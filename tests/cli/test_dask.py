@@ -56,7 +56,7 @@ def test_the_same_tables_as_in_memory(files, address, tmp_path, more):
     assert [line.replace("dask/", "plain/") for line in known] == plain.output.splitlines()
     assert (tmp_path / "dask" / "alignment.json").read_text() == (tmp_path / "plain" / "alignment.json").read_text()
     for name in ("values", "genes", "samples"):
-        heatmaps = [getattr(netbic.report.heatmaps.read_heatmaps(tmp_path / d)[1], name) for d in ("dask", "plain")]
+        heatmaps = [getattr(netbic.report.pictures.read_heatmaps(tmp_path / d)[1], name) for d in ("dask", "plain")]
         assert np.abs(heatmaps[0].astype(int) - heatmaps[1]).max() <= 1
 
 

@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score
 import netbic
 from netbic.estimators import as_one_study
 from netbic.pl.base import Data, entries
-from netbic.report.heatmaps import _heatmaps
+from netbic.report.pictures import heatmaps_of
 from netbic.selection import n_modules, stability, verdicts
 from netbic.selection.resampling import draw_half_of_groups
 
@@ -257,7 +257,7 @@ def test_plots_reports_and_memberships_use_the_scaling_of_the_studies(shuffled):
     rows, columns = np.array([3, 50, 7]), np.array([1, 9])
     shown = entries(model, Data(X.to_numpy(), X.index, X.columns), rows, columns)
     np.testing.assert_allclose(shown, stacked[np.ix_(rows, columns)], atol=1e-10)
-    for heatmap in _heatmaps(model, X):
+    for heatmap in heatmaps_of(model, X):
         levels = np.rint(127 * np.clip(stacked[np.ix_(heatmap.samples, heatmap.genes)].T / heatmap.limit, -1, 1))
         assert np.abs(levels - heatmap.values).max() <= 1  # rounding
     scores = stacked @ model.components_.T

@@ -4,24 +4,19 @@ import re
 
 import numpy as np
 import pandas as pd
-import pytest
 
 import netbic
 from netbic.association import in_words, strongest
-from netbic.report.associations import AnswerLine, AssociationGrid, answer_lines, distinct_terms, findings
+from netbic.report.associations import AnswerLine, AssociationGrid, answer_lines, findings
 from netbic.report.contents import gather
+from netbic.report.modules import distinct_terms
 from support import report_folders
 
 TIME = f"<b>days</b>{report_folders.TRAP}"
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return report_folders.labelled(tmp_path_factory.mktemp("labelled"))
-
-
-def test_cards_and_grid_show_the_tests(folder):
-    contents, table = gather(folder), netbic.io.read_table(folder / "associations.tsv")
+def test_cards_and_grid_show_the_tests(labelled_folder):
+    contents, table = gather(labelled_folder), netbic.io.read_table(labelled_folder / "associations.tsv")
     grid = contents.associations
     sites = {f"site: {site}" for site in report_folders.SITES}
     assert set(grid.columns) == {"type: in", "age", "grade", TIME} | sites
@@ -38,8 +33,8 @@ def test_cards_and_grid_show_the_tests(folder):
     assert weak.colour == 3
 
 
-def test_the_page_holds_them_as_text(folder):
-    page = (folder / "report.html").read_text()
+def test_the_page_holds_them_as_text(labelled_folder):
+    page = (labelled_folder / "report.html").read_text()
     assert page.index('id="glance"') < page.index('id="associations"') < page.index('id="details"')
     assert page.index('id="details"') < page.index('id="modules"') < page.index('id="background"')
     assert "<img src=x" not in page
@@ -47,14 +42,7 @@ def test_the_page_holds_them_as_text(folder):
     assert len(re.findall("Scores by <bdi>type</bdi>", page)) == 2
 
 
-def test_a_variable_without_levels_is_named_without_one(folder):
-    for module in gather(folder).modules:
-        assert not [text for text in module.findings if "nan" in text]
-    table = netbic.io.read_table(folder / "associations.tsv")
-    assert (table.loc[table["variable"] == "age", "level"] == "").all()
-
-
-def test_without_a_sample_table_there_is_neither(folder):
+def test_without_a_sample_table_there_is_neither():
     assert AssociationGrid.of(None, 3) is None
     assert findings(None, 0) == []
 
@@ -130,10 +118,10 @@ def test_many_labels_give_twelve_lines_and_no_variable_is_lost():
     assert sum(line.module == 1 for line in lines) == 11
 
 
-def test_the_page_leads_with_the_best_modules(folder):
-    page = (folder / "report.html").read_text()
+def test_the_page_leads_with_the_best_modules(labelled_folder):
+    page = (labelled_folder / "report.html").read_text()
     assert page.index('id="answers"') < page.index('id="glance"')
-    first = gather(folder).answers[0][0]
+    first = gather(labelled_folder).answers[0][0]
     assert first.label == "type: in"
     assert f'<a href="#module-{first.module}"' in page
     assert re.search(r"smallest q [^(]*\(<bdi>(Mann-Whitney|Kruskal-Wallis|Fisher|chi-squared)", page)

@@ -4,24 +4,17 @@ import base64
 import io
 
 import numpy as np
-import pytest
 from PIL import Image
 
 import netbic
-from netbic.report import heatmaps
-from support import report_folders
+from netbic.report.pictures import Heatmap, read_heatmaps
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return report_folders.ordinary(tmp_path_factory.mktemp("ordinary"))
-
-
-def test_heatmaps_hold_the_centred_values_in_the_order_of_weights(folder):
-    model = netbic.load(folder)
-    X = netbic.io.open_dataset(folder.parent / "expression.parquet").X
+def test_heatmaps_hold_the_centred_values_in_the_order_of_weights(ordinary_folder):
+    model = netbic.load(ordinary_folder)
+    X = netbic.io.open_dataset(ordinary_folder.parent / "expression.parquet").X
     centred = (X - X.mean()).to_numpy()
-    for number, heatmap in enumerate(heatmaps.read_heatmaps(folder)):
+    for number, heatmap in enumerate(read_heatmaps(ordinary_folder)):
         values = centred[np.ix_(heatmap.samples, heatmap.genes)].T
         shown = heatmap.values * (heatmap.limit / 127)
         np.testing.assert_allclose(shown, values.clip(-heatmap.limit, heatmap.limit), atol=0.51 * heatmap.limit / 127)
@@ -36,7 +29,7 @@ def test_heatmaps_of_sparse_and_incomplete_data(tmp_path):
     incomplete[3, 5] = np.nan
     model = netbic.SparseGraphSVD(1, n_rows=60, n_columns=100, missing="ignore").fit(incomplete)
     netbic.report.write_heatmaps(tmp_path, model, incomplete)
-    (heatmap,) = heatmaps.read_heatmaps(tmp_path)
+    (heatmap,) = read_heatmaps(tmp_path)
     missing = np.argwhere(heatmap.values == -128)
     assert [(heatmap.genes[gene], heatmap.samples[sample]) for gene, sample in missing] in ([], [(5, 3)])
     assert model.rows_[0][3] == bool(len(missing))
@@ -46,7 +39,7 @@ def test_large_modules_are_cut_to_their_heaviest_members(tmp_path):
     X = np.random.default_rng(0).normal(size=(700, 900))
     model = netbic.SparseGraphSVD(1, n_rows=600).fit(X)
     netbic.report.write_heatmaps(tmp_path, model, X)
-    (heatmap,) = heatmaps.read_heatmaps(tmp_path)
+    (heatmap,) = read_heatmaps(tmp_path)
     for weights, shown in ((model.components_[0], heatmap.genes), (model.left_vectors_[:, 0], heatmap.samples)):
         magnitudes = np.abs(weights)
         assert magnitudes[shown].min() >= np.delete(magnitudes, shown).max()
@@ -57,7 +50,7 @@ def test_of_all_samples_some_are_shown_at_equal_distances_in_their_order(tmp_pat
     X = np.random.default_rng(0).normal(size=(900, 500))
     model = netbic.SparseGraphSVD(1, n_columns=50).fit(X)
     netbic.report.write_heatmaps(tmp_path, model, X)
-    (heatmap,) = heatmaps.read_heatmaps(tmp_path)
+    (heatmap,) = read_heatmaps(tmp_path)
     ranks = (-model.left_vectors_[:, 0]).argsort().argsort()[heatmap.samples]
     assert heatmap.values.shape == (50, 400)
     assert (ranks[0], ranks[-1]) == (0, 899)
@@ -68,15 +61,28 @@ def test_the_heatmaps_of_many_modules_stay_small(tmp_path):
     X = np.random.default_rng(0).normal(size=(500, 300))
     model = netbic.SparseGraphSVD(12, n_columns=250).fit(X)
     netbic.report.write_heatmaps(tmp_path, model, X)
-    cells = sum(heatmap.values.size for heatmap in heatmaps.read_heatmaps(tmp_path))
+    cells = sum(heatmap.values.size for heatmap in read_heatmaps(tmp_path))
     assert 780_000 < cells < 820_000
 
 
 def test_red_is_above_blue_below_and_grey_missing():
-    picture = heatmaps.picture(np.array([[127, -127, 0, -128]], dtype=np.int8))
+    values = np.array([[127, -127, 0, -128]], dtype=np.int8)
+    picture = Heatmap(values, 1.0, np.arange(1), np.arange(4)).picture
     image = Image.open(io.BytesIO(base64.b64decode(picture.split(",")[1]))).convert("RGB")
     (high, low, middle, missing) = (np.array(image.getpixel((x, 0)), dtype=int) for x in range(4))
     assert high[0] > high[2] + 60
     assert low[2] > low[0] + 60
     assert middle.min() > 240
     assert len(set(missing)) == 1
+
+
+def test_names_beside_a_heatmap_are_those_of_the_leading_genes():
+    genes, weights = np.arange(100, 400), np.linspace(1, -0.5, 300)
+    order = np.argsort(-np.abs(weights))
+    members = genes[order], weights[order], [f"g{k}" for k in genes[order]]
+    found = Heatmap(np.zeros((300, 2), np.int8), 1.0, genes, np.arange(2)).row_names(*members)
+    assert 12 <= len(found) <= 20
+    assert found[0] == (0.17, "g100")
+    assert np.diff([place for place, _ in found]).min() >= 5 - 0.02
+    few = Heatmap(np.zeros((4, 2), np.int8), 1.0, genes[:4], np.arange(2)).row_names(*members)
+    assert few == [(12.5, "g100"), (37.5, "g101"), (62.5, "g102"), (87.5, "g103")]

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import netbic
-from netbic.report import contents, judgement, modules, page, samples
+from netbic.report import contents, judgement, modules, pictures
 from netbic.selection import SampleGroups, verdicts
 
 
@@ -112,21 +112,6 @@ def test_a_page_of_many_samples_stays_small(folder, monkeypatch):
     assert "Search for a gene or sample</label>" in full
 
 
-def test_a_histogram_counts_every_sample_once():
-    rng = np.random.default_rng(0)
-    scores = np.append(rng.normal(size=500), [np.nan, 8.0])
-    groups = np.where(scores > 1, "up", np.where(scores < -1.5, "down", ""))
-    drawn = samples.SampleScores(scores, groups.astype(object)).histogram
-    tallest = max(sum(bar.height for bar in drawn.bars if bar.x == x) for x in {bar.x for bar in drawn.bars})
-    assert tallest == pytest.approx(drawn.height, abs=0.3)
-    for group in ("up", "down", ""):
-        counted = sum(int(bar.text.split()[0]) for bar in drawn.bars if bar.group == group)
-        assert counted == np.count_nonzero((groups == group) & np.isfinite(scores))
-    assert (drawn.low, drawn.high) == (np.nanmin(scores), 8.0)
-    assert drawn.zero == pytest.approx(-drawn.low / (drawn.high - drawn.low) * drawn.width)
-    assert samples.SampleScores(np.full(3, np.nan), np.array(["", "", ""], dtype=object)).histogram is None
-
-
 def test_tables_about_other_samples_or_modules_are_left_out(folder, found):
     groups, judged = found
     netbic.io.write_table(folder / "samples.tsv", groups.table.assign(sample=groups.table["sample"] + "x"))
@@ -157,11 +142,19 @@ def test_warnings_of_the_fit_have_the_numbers_of_the_page(folder, model):
     assert shown == ["modules 1, 3 hold fewer than 40 genes: no other has a positive score"]
 
 
-def module_page(verdict=None, recurrent=(), **summary):
+def module_page(number=2, **given):
+    """A module of which nothing else is known; its summary has the arguments that are no fields."""
     none = modules.Members(np.empty(0, dtype=np.intp), np.empty(0), [])
-    own = {"converged": True, "graph_share": 0.0} | summary
-    given = (None, None, None, [], 0)
-    return modules.ModulePage(2, own, none, none, *given, verdict=verdict, recurrent=recurrent)
+    fields = dict.fromkeys(("network", "heatmap", "edges", "verdict", "replication", "scores"))
+    fields |= dict.fromkeys(("recurrent", "strips", "terms", "findings", "plots"), ())
+    fields |= {"number": number, "name": "", "genes": none, "samples": none, "level": 0.05}
+    fields |= dict.fromkeys(("n_samples", "n_terms", "selected"), 0)
+    summary = {"converged": True, "graph_share": 0.0} | {key: given[key] for key in given if key not in fields}
+    return modules.ModulePage(summary=summary, **fields | {key: given[key] for key in given if key in fields})
+
+
+def badges(module):
+    return [one.badge for one in module.details]
 
 
 def test_diagnostics_say_what_is_wrong_with_a_module():
@@ -173,10 +166,10 @@ def test_diagnostics_say_what_is_wrong_with_a_module():
     (same,) = module_page(recurrent=("TP53", "MYC")).details
     assert same.text.startswith("TP53, MYC are among the ten leading genes")
     repeated = {"repeats": 0, "correlation": 0.83, "gene_overlap": 0.1}
-    assert module_page(**repeated).diagnostics == ["repeats module 1"]
+    assert badges(module_page(**repeated)) == ["repeats module 1"]
     assert "0.83 with those of module 1; both contain 10%" in module_page(**repeated).details[0].text
     verdict = judgement.Verdict("repeats 1", "Repeats module 1: same samples, further genes.", 0, 0.83, 0.1)
-    assert module_page(verdict, **repeated).details == []
+    assert module_page(verdict=verdict, **repeated).details == []
     (size,) = module_page(size_diagnostics={"columns": "overlapping"}).details
     assert size.badge == "size not identified"
     assert "how many genes belong to it: the scores of members and others overlap" in size.text
@@ -206,13 +199,13 @@ def test_verdicts_that_could_not_be_given_are_explained(study, tmp_path):
 
 def test_settings_name_the_defaults(folder, study):
     record = {"settings": {"modules": 3, "genes": 40, "samples": None, "smoothness": None, "graph_term": None}}
-    shown = dict(contents.gather(folder, record=record).settings())
+    shown = dict(contents.gather(folder, record=record).settings)
     assert shown["samples"] == "all"
     assert shown["smoothness"] == "0.6"
     assert shown["smoothness_scale"] == "module: in units of the strength of each module"
     assert shown["graph_term"] == "modularity"
     adaptive = netbic.SparseGraphSVD(1, column_penalty=netbic.AdaptiveSupport(fallback=80)).fit(study.expression)
-    shown = dict(contents.gather(folder, adaptive, record | {"settings": {"genes": None}}).settings())
+    shown = dict(contents.gather(folder, adaptive, record | {"settings": {"genes": None}}).settings)
     assert shown == {"genes": "chosen per module, 80 where the data do not determine a size", "samples": "all"}
 
 
@@ -294,19 +287,16 @@ def test_a_warning_about_edges_is_the_sentence_of_the_card(folder):
     assert shown["hub-driven"] in [one.text for one in by_degree.details]
 
 
-def test_the_first_letter_of_a_sentence_is_a_capital():
-    assert page._sentence("same leading genes: DNA") == "Same leading genes: DNA"
-
-
-def test_scores_in_another_order_are_matched_and_others_are_not_used(found):
-    table = found[0].table
-    names = table["sample"][:120].to_numpy(dtype=object)
-    expected = samples.sample_scores(table, 3, names)
-    for one, other in zip(samples.sample_scores(table.iloc[::-1], 3, names), expected, strict=True):
-        assert one.scores.tolist() == other.scores.tolist()
-        assert one.groups.tolist() == other.groups.tolist()
-    for other in (table.head(240), None, pd.DataFrame(columns=table.columns)):
-        assert samples.sample_scores(other, 3, names) == [None] * 3
+def test_scores_in_another_order_are_matched_and_others_are_not_used(folder, found):
+    table, path = found[0].table, folder / "samples.tsv"
+    expected = [module.scores for module in contents.gather(folder).modules]
+    netbic.io.write_table(path, table.iloc[::-1])
+    for module, other in zip(contents.gather(folder).modules, expected, strict=True):
+        assert module.scores.scores.tolist() == other.scores.tolist()
+        assert module.scores.groups.tolist() == other.groups.tolist()
+    for other in (table.head(240), table.head(0)):
+        netbic.io.write_table(path, other)
+        assert all(module.scores is None for module in contents.gather(folder).modules)
 
 
 def test_a_module_is_shown_as_replicated_only_if_the_table_is_about_it(folder):
@@ -351,3 +341,32 @@ def test_gene_sets_of_a_card_say_in_which_direction(folder):
     turned = replace(module, genes=module.genes._replace(weights=weights))
     for own, side in ((names[:4], "up"), (names[3:8], "down"), (names[2:8], "up and down"), (names[:5], "up")):
         assert turned.side_of({"genes": ", ".join(own)}) == side
+
+
+def drawn_network(weights):
+    everyone = np.arange(len(weights))
+    return pictures.subnetwork(netbic.Graph(weights), everyone, np.linspace(1, 0.1, len(weights)), everyone)
+
+
+def star(size):
+    weights = np.zeros((size, size))
+    weights[0, 1:] = weights[1:, 0] = 1
+    return weights
+
+
+def test_a_star_is_hub_driven_and_a_ring_or_a_clique_is_not():
+    ring = np.roll(np.eye(12), 1, axis=1) + np.roll(np.eye(12), -1, axis=1)
+    shares = [round(drawn_network(weights).hub_share, 3) for weights in (star(12), ring)]
+    assert shares == [1.0, 0.333]  # three nodes in a row of a ring touch four of its twelve edges
+    for weights, expected in ((star(20), ["hub-driven"]), (ring, []), (1 - np.eye(8), []), (1 - np.eye(10), [])):
+        assert badges(module_page(network=drawn_network(weights))) == expected
+
+
+def test_edges_that_random_genes_have_as_well_are_named(ordinary_folder):
+    for module in contents.gather(ordinary_folder).modules:
+        own = module.edges
+        assert own["degree_matched_on"] == "degree, mean, variance"
+        assert ("hub-driven" in badges(module)) == (own["n_edges"] >= 10 and module.network.hub_share >= 0.5)
+        assert ("edges as expected" in badges(module)) == (own["q_value"] <= 0.05 < own["degree_q_value"])
+        by_degree = replace(module, edges=own | {"degree_matched_on": "degree"})
+        assert ("hub-driven" in badges(by_degree)) == bool({"hub-driven", "edges as expected"} & set(badges(module)))

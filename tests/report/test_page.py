@@ -5,7 +5,6 @@ import hashlib
 import json
 import re
 import shutil
-from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -15,7 +14,6 @@ import pytest
 import netbic
 from netbic.cli.fit import summary_lines
 from netbic.report import charts, contents
-from netbic.report.network import subnetwork
 from netbic.report.page import _chance
 from support import report_folders
 from support.commands import run, run_successfully
@@ -47,19 +45,18 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return report_folders.ordinary(tmp_path_factory.mktemp("ordinary"))
+def page(ordinary_folder):
+    return Page((ordinary_folder / "report.html").read_text())
 
 
 @pytest.fixture(scope="module")
-def page(folder):
-    return Page((folder / "report.html").read_text())
+def hostile_page(hostile_folder):
+    return Page((hostile_folder / "report.html").read_text())
 
 
-@pytest.fixture(scope="module")
-def hostile_page(tmp_path_factory):
-    folder = report_folders.hostile(tmp_path_factory.mktemp("hostile"))
-    return Page((folder / "report.html").read_text())
+@pytest.fixture
+def copy(ordinary_folder, tmp_path):
+    return shutil.copytree(ordinary_folder, tmp_path / "copy")
 
 
 def test_nothing_is_loaded_from_elsewhere(page):
@@ -108,20 +105,20 @@ def test_hostile_names_are_text(page, hostile_page):
     assert set(report_folders.HOSTILE) <= set(data["samples"].values())
 
 
-def test_the_table_holds_the_summary(folder, page):
-    summary = netbic.io.read_table(folder / "summary.tsv")
+def test_the_table_holds_the_summary(ordinary_folder, page):
+    summary = netbic.io.read_table(ordinary_folder / "summary.tsv")
     cells = [cell["data-value"] for cell in page.all("td") if "data-value" in cell]
     columns = [header["data-name"] for header in page.all("th") if "data-name" in header]
     table = pd.DataFrame(np.array(cells).reshape(-1, len(columns)), columns=columns)
     for name in ("singular_value", "explained_variance_ratio", "graph_share", "n_genes", "n_edges"):
         np.testing.assert_array_equal(table[name].astype(float), summary[name])
     assert table["top_genes"].tolist() == summary["top_genes"].tolist()
-    edges = netbic.io.read_table(folder / "edges.tsv")
+    edges = netbic.io.read_table(ordinary_folder / "edges.tsv")
     np.testing.assert_array_equal(table["degree_fold_change"].astype(float), edges["degree_fold_change"])
 
 
-def test_members_are_those_of_the_tables(folder, page):
-    data, members = json.loads(page.texts["script"][0]), netbic.io.read_table(folder / "modules.tsv")
+def test_members_are_those_of_the_tables(ordinary_folder, page):
+    data, members = json.loads(page.texts["script"][0]), netbic.io.read_table(ordinary_folder / "modules.tsv")
     for number, module in enumerate(data["modules"]):
         for axis, kind in (("gene", "genes"), ("sample", "samples")):
             own = members[(members["module"] == number) & (members["axis"] == axis)]
@@ -129,8 +126,8 @@ def test_members_are_those_of_the_tables(folder, page):
             np.testing.assert_allclose([weight for _, weight in module[kind]], own["weight"], rtol=1e-3)
 
 
-def test_planted_gene_sets_are_shown_with_their_modules(folder, page):
-    sets = netbic.io.read_table(folder / "gene_sets.tsv")
+def test_planted_gene_sets_are_shown_with_their_modules(ordinary_folder, page):
+    sets = netbic.io.read_table(ordinary_folder / "gene_sets.tsv")
     assert len(sets) >= 3
     best = sets.groupby("module")["q_value"].min()
     expected = [f"q {_chance(best[k])}" if k in best else "none at q ≤ 0.05" for k in range(4)]
@@ -141,40 +138,19 @@ def test_planted_gene_sets_are_shown_with_their_modules(folder, page):
         assert name in page.texts["bdi"]
 
 
-def test_terminal_and_cards_name_the_same_gene_sets(folder, page):
-    model, table = netbic.load(folder), netbic.io.read_table(folder / "gene_sets.tsv")
+def test_terminal_and_cards_name_the_same_gene_sets(ordinary_folder, page):
+    model, table = netbic.load(ordinary_folder), netbic.io.read_table(ordinary_folder / "gene_sets.tsv")
     sets, names = (name(model, table) for name in (netbic.enrichment.naming_sets, netbic.enrichment.module_names))
     assert any(sets)
-    lines = [line for line in summary_lines(folder) if line.startswith("  module ")]
+    lines = [line for line in summary_lines(ordinary_folder) if line.startswith("  module ")]
     for number, (line, own, name) in enumerate(zip(lines, sets, names, strict=True), start=1):
         assert line.startswith(f"  module {number} ({own}): " if own else f"  module {number}: ")
         assert name.startswith(own)
         assert name in page.texts["bdi"]
 
 
-def test_a_star_is_hub_driven_and_a_ring_is_not(folder):
-    star, ring = np.zeros((12, 12)), np.zeros((12, 12))
-    star[0, 1:] = star[1:, 0] = 1
-    for i in range(12):
-        ring[i, (i + 1) % 12] = ring[(i + 1) % 12, i] = 1
-    drawn = [subnetwork(netbic.Graph(A), np.arange(12), np.linspace(1, 0.1, 12), np.arange(12)) for A in (star, ring)]
-    assert [round(one.hub_share, 3) for one in drawn] == [
-        1.0,
-        0.333,
-    ]  # three nodes in a row of a ring touch four of its twelve edges
-    assert [one.n_edges for one in drawn] == [11, 12]
-    pages = contents.gather(folder).modules
-    for page in pages:
-        own = page.edges
-        assert own["degree_matched_on"] == "degree, mean, variance"
-        assert ("hub-driven" in page.diagnostics) == (own["n_edges"] >= 10 and page.network.hub_share >= 0.5)
-        assert ("edges as expected" in page.diagnostics) == (own["q_value"] <= 0.05 < own["degree_q_value"])
-        by_degree = replace(page, edges=own | {"degree_matched_on": "degree"}).diagnostics
-        assert ("hub-driven" in by_degree) == ({"hub-driven", "edges as expected"} & set(page.diagnostics) != set())
-
-
-def test_a_folder_without_optional_files_has_a_report_that_lists_them(folder, tmp_path):
-    shutil.copytree(folder / "model", tmp_path / "bare")
+def test_a_folder_without_optional_files_has_a_report_that_lists_them(ordinary_folder, tmp_path):
+    shutil.copytree(ordinary_folder / "model", tmp_path / "bare")
     page = Page(netbic.report.write_report(tmp_path / "bare").read_text())
     text = " ".join(page.texts["li"])
     for missing in ("verdicts.tsv", "samples.tsv", "heatmaps.npz", "edges.tsv", "gene_sets.tsv", "alignment.json"):
@@ -183,12 +159,11 @@ def test_a_folder_without_optional_files_has_a_report_that_lists_them(folder, tm
     assert page.all("circle")
 
 
-def test_heatmaps_of_another_fit_are_not_shown(folder, tmp_path):
-    shutil.copytree(folder, tmp_path / "out")
-    X = netbic.io.open_dataset(folder.parent / "expression.parquet").X
+def test_heatmaps_of_another_fit_are_not_shown(ordinary_folder, copy):
+    X = netbic.io.open_dataset(ordinary_folder.parent / "expression.parquet").X
     other = netbic.SparseGraphSVD(4, n_rows=30, n_columns=40, random_state=1, center=None).fit(X)
-    netbic.report.write_heatmaps(tmp_path / "out", other, X)
-    assert all(module.heatmap is None for module in contents.gather(tmp_path / "out").modules)
+    netbic.report.write_heatmaps(copy, other, X)
+    assert all(module.heatmap is None for module in contents.gather(copy).modules)
 
 
 def test_a_model_without_network_names_or_modules_to_compare_has_a_report(tmp_path):
@@ -199,10 +174,10 @@ def test_a_model_without_network_names_or_modules_to_compare_has_a_report(tmp_pa
     assert not page.all("circle")
 
 
-def test_the_same_fit_writes_the_same_page_also_after_an_interruption(folder, tmp_path, monkeypatch):
-    files = (folder.parent / "expression.parquet", "--graph", folder.parent / "network.parquet")
+def test_the_same_fit_writes_the_same_page_also_after_an_interruption(ordinary_folder, tmp_path, monkeypatch):
+    files = (ordinary_folder.parent / "expression.parquet", "--graph", ordinary_folder.parent / "network.parquet")
     sizes = ("--modules", 4, "--genes", 40, "--samples", 30)
-    sets = ("--gene-sets", folder.parent / "sets.gmt")
+    sets = ("--gene-sets", ordinary_folder.parent / "sets.gmt")
     arguments = ["fit", *files, *sets, *sizes, "--out", tmp_path / "out", "--resume"]
     with monkeypatch.context() as patch:
         patch.setattr(netbic.report, "write_report", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
@@ -211,27 +186,28 @@ def test_the_same_fit_writes_the_same_page_also_after_an_interruption(folder, tm
     assert not (tmp_path / "out" / "run.json").exists()
     run_successfully(*arguments)
     before = (tmp_path / "out" / "report.html").read_bytes()
-    assert before == (folder / "report.html").read_bytes()
+    assert before == (ordinary_folder / "report.html").read_bytes()
     run_successfully("report", tmp_path / "out")
     assert (tmp_path / "out" / "report.html").read_bytes() == before
 
 
-def test_new_gene_sets_appear_in_a_new_report(folder, tmp_path):
-    shutil.copytree(folder, tmp_path / "out")
-    sets = netbic.io.read_gene_sets(folder.parent / "sets.gmt")
+def test_new_gene_sets_appear_in_a_new_report(ordinary_folder, copy, tmp_path):
+    sets = netbic.io.read_gene_sets(ordinary_folder.parent / "sets.gmt")
     (tmp_path / "new.gmt").write_text("\t".join(["brand-new", "", *next(iter(sets.values()))]))
-    run_successfully("enrich", tmp_path / "out", "--gene-sets", tmp_path / "new.gmt")
-    done = run_successfully("report", tmp_path / "out", "--out", tmp_path / "other.html")
+    run_successfully("enrich", copy, "--gene-sets", tmp_path / "new.gmt")
+    done = run_successfully("report", copy, "--out", tmp_path / "other.html")
     assert done.output.strip() == str(tmp_path / "other.html")
     names = Page((tmp_path / "other.html").read_text()).texts["bdi"]
     assert "brand-new" in names
     assert "planted" not in names
 
 
-def test_a_fit_without_the_libraries_explains_how_to_install_them_and_continues(folder, tmp_path, monkeypatch):
+def test_a_fit_without_the_libraries_explains_how_to_install_them_and_continues(ordinary_folder, tmp_path, monkeypatch):
     monkeypatch.setattr("netbic.report.page.find_spec", lambda name: None if name == "altair" else name)
     monkeypatch.setitem(__import__("sys").modules, "altair", None)
-    done = run_successfully("fit", folder.parent / "expression.parquet", "--modules", 1, "--out", tmp_path / "out")
+    done = run_successfully(
+        "fit", ordinary_folder.parent / "expression.parquet", "--modules", 1, "--out", tmp_path / "out"
+    )
     assert 'pip install "netbic[report]"' in done.output
     assert not (tmp_path / "out" / "report.html").exists()
     failed = run("report", str(tmp_path / "out"))
@@ -239,8 +215,8 @@ def test_a_fit_without_the_libraries_explains_how_to_install_them_and_continues(
     assert 'a report needs altair: pip install "netbic[report]"' in failed.output
 
 
-def test_no_report_and_force(folder, tmp_path):
-    arguments = ("fit", folder.parent / "expression.parquet", "--modules", 1, "--out", tmp_path, "--force")
+def test_no_report_and_force(ordinary_folder, tmp_path):
+    arguments = ("fit", ordinary_folder.parent / "expression.parquet", "--modules", 1, "--out", tmp_path, "--force")
     run_successfully(*arguments)
     assert (tmp_path / "report.html").exists()
     run_successfully(*arguments, "--no-report")
@@ -258,36 +234,15 @@ def test_a_fit_that_found_nothing_has_a_report_too(tmp_path):
     assert not page.all("details")
 
 
-def test_a_clique_is_not_hub_driven_and_a_star_is():
-    def flags(weights):
-        size = len(weights)
-        graph, everyone = netbic.Graph(weights), np.arange(size)
-        drawn = subnetwork(graph, everyone, np.ones(size), everyone.astype(str))
-        summary = {"converged": True, "graph_share": 0.0}
-        genes, samples = contents.Members(everyone, np.ones(size), []), contents.Members(everyone[:0], np.ones(0), [])
-        return contents.ModulePage(0, summary, genes, samples, drawn, None, None, [], 0).diagnostics
-
-    star = np.zeros((20, 20))
-    star[0, 1:] = star[1:, 0] = 1
-    assert flags(np.ones((8, 8)) - np.eye(8)) == []
-    assert flags(np.ones((10, 10)) - np.eye(10)) == []
-    assert flags(star) == ["hub-driven"]
-
-
-def test_the_best_set_comes_first_also_by_sign(folder, tmp_path):
-    copy = shutil.copytree(folder, tmp_path / "copy")
+def test_the_best_set_comes_first(copy):
     sets = netbic.io.read_table(copy / "gene_sets.tsv")
-    assert len(sets)
-    worst = (
-        sets[sets["module"] == sets["module"].iloc[0]].iloc[[0]].assign(term="best", name="best", q_value=0.0, sign=-1)
-    )
-    netbic.io.write_table(copy / "gene_sets.tsv", pd.concat([sets.assign(sign=1), worst]))
-    module = contents.gather(copy).modules[int(worst["module"].iloc[0])]
+    best = sets.iloc[[0]].assign(term="best", name="best", q_value=0.0)
+    netbic.io.write_table(copy / "gene_sets.tsv", pd.concat([sets, best]))
+    module = contents.gather(copy).modules[int(best["module"].iloc[0])]
     assert module.terms[0]["term"] == "best"
 
 
-def test_tables_of_another_fit_are_left_out(folder, tmp_path):
-    copy = shutil.copytree(folder, tmp_path / "copy")
+def test_tables_of_another_fit_are_left_out(copy):
     for name, size in (("edges", "n_nodes"), ("gene_sets", "n_module")):
         table = netbic.io.read_table(copy / f"{name}.tsv")
         netbic.io.write_table(copy / f"{name}.tsv", table.assign(**{size: table[size] + 1}))
@@ -296,8 +251,7 @@ def test_tables_of_another_fit_are_left_out(folder, tmp_path):
     assert any("edges.tsv" in line for line in gathered.missing)
 
 
-def test_tables_of_other_programs_are_named(folder, tmp_path):
-    copy = shutil.copytree(folder, tmp_path / "copy")
+def test_tables_of_other_programs_are_named(copy):
     (copy / "gene_sets.tsv").write_text("a\tb\n1\t2\n")
     with pytest.raises(netbic.InputError, match=r"gene_sets.tsv.*has no column"):
         contents.gather(copy)
@@ -307,45 +261,40 @@ def test_tables_of_other_programs_are_named(folder, tmp_path):
         contents.gather(copy)
 
 
-def test_a_report_in_a_missing_folder(folder, tmp_path):
-    done = run("report", str(folder), "--out", str(tmp_path / "no" / "page.html"))
+def test_a_report_in_a_missing_folder(ordinary_folder, tmp_path):
+    done = run("report", str(ordinary_folder), "--out", str(tmp_path / "no" / "page.html"))
     assert done.exit_code == 1
     assert "page.html" in done.output
     assert "its folder does not exist" in done.output
 
 
-def test_settings_show_the_values_of_defaults(folder):
-    shown = dict(contents.gather(folder).settings())
-    assert {"genes", "samples", "smoothness"} <= set(shown)
-
-
-def test_resume_adds_gene_sets_and_report_to_a_finished_fit(folder, tmp_path, monkeypatch):
-    data = folder.parent / "expression.parquet", "--graph", folder.parent / "network.parquet"
+def test_resume_adds_gene_sets_and_report_to_a_finished_fit(ordinary_folder, tmp_path, monkeypatch):
+    data = ordinary_folder.parent / "expression.parquet", "--graph", ordinary_folder.parent / "network.parquet"
     arguments = ("fit", *data, "--modules", 4, "--genes", 40, "--samples", 30, "--out", tmp_path / "out")
     run_successfully(*arguments, "--no-report")
     monkeypatch.setattr(netbic.SparseGraphSVD, "iter_fit", None)  # nothing is fitted from here on
-    done = run_successfully(*arguments, "--resume", "--gene-sets", folder.parent / "sets.gmt")
+    done = run_successfully(*arguments, "--resume", "--gene-sets", ordinary_folder.parent / "sets.gmt")
     assert "already finished: the modules are unchanged" in done.output
     assert "gene_sets.tsv" in done.output
-    for path in folder.rglob("*"):  # as if they had been requested from the beginning
+    for path in ordinary_folder.rglob("*"):  # as if they had been requested from the beginning
         if path.is_file():
-            assert path.read_bytes() == (tmp_path / "out" / path.relative_to(folder)).read_bytes(), path
-    again = run_successfully(*arguments, "--resume", "--gene-sets", folder.parent / "sets.gmt")
+            assert path.read_bytes() == (tmp_path / "out" / path.relative_to(ordinary_folder)).read_bytes(), path
+    again = run_successfully(*arguments, "--resume", "--gene-sets", ordinary_folder.parent / "sets.gmt")
     assert "nothing to do" in again.output
     (tmp_path / "out" / "report.html").unlink()
     run_successfully(*arguments, "--resume")
-    assert (tmp_path / "out" / "report.html").read_bytes() == (folder / "report.html").read_bytes()
+    assert (tmp_path / "out" / "report.html").read_bytes() == (ordinary_folder / "report.html").read_bytes()
 
 
 @pytest.mark.parametrize("level", [1e-6, 0.6])
-def test_the_level_of_enrich_is_that_of_the_report(folder, tmp_path, level):
-    copy = shutil.copytree(folder, tmp_path / "copy")
+def test_the_level_of_enrich_is_that_of_the_report(copy, level):
     run_successfully("enrich", copy, "--level", level)
     edges = netbic.io.read_table(copy / "edges.tsv")
     gathered = contents.gather(copy)
     assert gathered.levels == {"edges": level, "gene_sets": 0.05}  # the gene sets are still those of the fit
     explained = edges["q_value"].le(level) & edges["degree_q_value"].gt(level)
-    assert [module._degrees_explain_it() for module in gathered.modules] == (explained & comparable(gathered)).tolist()
+    for module, own in zip(gathered.modules, explained, strict=True):
+        assert ("edges as expected" in module.kinds) == (own and module.comparable)
     more = edges["degree_q_value"].le(level)
     drawn = charts._folds(gathered.table, level).assign(module=lambda table: table["module"] - 1)  # from 1 in charts
     drawn = drawn.set_index("module")["kind"]
@@ -353,19 +302,17 @@ def test_the_level_of_enrich_is_that_of_the_report(folder, tmp_path, level):
     assert f"q ≤ {level:g}" in netbic.report.write_report(copy).read_text()
 
 
-def test_the_options_of_enrich_are_among_the_settings(folder, tmp_path):
-    copy = shutil.copytree(folder, tmp_path / "copy")
-    assert contents.gather(copy).tests() == [("level", "0.05")]
+def test_the_options_of_enrich_are_among_the_settings(ordinary_folder, copy):
+    assert contents.gather(copy).tests == [("level", "0.05")]
     run_successfully("enrich", copy, "--level", 0.01)
-    assert contents.gather(copy).tests() == [("level, edges", "0.01"), ("level, gene sets", "0.05")]
-    sets = ("--gene-sets", folder.parent / "sets.gmt")
+    assert contents.gather(copy).tests == [("level, edges", "0.01"), ("level, gene sets", "0.05")]
+    sets = ("--gene-sets", ordinary_folder.parent / "sets.gmt")
     run_successfully("enrich", copy, *sets, "--level", 0.01, "--by-sign", "--collapse", 0.5)
-    assert contents.gather(copy).tests() == [("level", "0.01"), ("by_sign", "yes"), ("collapse", "0.5")]
+    assert contents.gather(copy).tests == [("level", "0.01"), ("by_sign", "yes"), ("collapse", "0.5")]
 
 
-def test_a_module_without_gene_sets_says_whether_they_were_tested(folder, tmp_path):
-    copy = shutil.copytree(folder, tmp_path / "copy")
-    run_successfully("enrich", copy, "--gene-sets", folder.parent / "sets.gmt", "--level", 0)
+def test_a_module_without_gene_sets_says_whether_they_were_tested(ordinary_folder, copy):
+    run_successfully("enrich", copy, "--gene-sets", ordinary_folder.parent / "sets.gmt", "--level", 0)
     none_enriched = netbic.report.write_report(copy).read_text()
     assert "No gene set is enriched in this module (q ≤ 0)." in none_enriched
     assert none_enriched.count("none at q ≤ 0</span></td>") == 4
@@ -376,8 +323,8 @@ def test_a_module_without_gene_sets_says_whether_they_were_tested(folder, tmp_pa
     assert "No gene set is enriched" not in not_tested
 
 
-def test_the_table_has_a_column_of_diagnostics_only_if_a_module_has_one(folder, tmp_path):
-    X = netbic.io.open_dataset(folder.parent / "expression.parquet").X
+def test_the_table_has_a_column_of_diagnostics_only_if_a_module_has_one(ordinary_folder, tmp_path):
+    X = netbic.io.open_dataset(ordinary_folder.parent / "expression.parquet").X
     model, column = netbic.SparseGraphSVD(2, n_columns=40).fit(X), 'data-name="diagnostics"'
     netbic.save(model, tmp_path)
     assert not contents.gather(tmp_path).table["diagnostics"].any()
@@ -391,21 +338,15 @@ def test_the_axes_of_the_edges_are_wider_than_a_single_value():
     assert scale["domain"][0] < 19 < 21 < scale["domain"][1]
 
 
-def comparable(gathered):
-    return np.array([module.comparable for module in gathered.modules])
-
-
-@pytest.mark.parametrize("content", ["{", "[1]", '{"edges": 3, "gene_sets": {"level": "low"}}'])
-def test_a_damaged_record_of_levels_is_ignored(folder, tmp_path, content):
-    copy = shutil.copytree(folder, tmp_path / "copy")
-    (copy / "enrichment.json").write_text(content)
-    assert contents.gather(copy).levels == {"edges": 0.05, "gene_sets": 0.05}
+def test_a_damaged_record_of_levels_is_ignored(copy):
+    for content in ("{", "[1]", '{"edges": 3, "gene_sets": {"level": "low"}}'):
+        (copy / "enrichment.json").write_text(content)
+        assert contents.gather(copy).levels == {"edges": 0.05, "gene_sets": 0.05}
     run_successfully("enrich", copy, "--level", 0.01)
     assert contents.gather(copy).levels == {"edges": 0.01, "gene_sets": 0.05}
 
 
-def test_a_bad_file_of_gene_sets_changes_nothing(folder, tmp_path):
-    copy = shutil.copytree(folder, tmp_path / "copy")
+def test_a_bad_file_of_gene_sets_changes_nothing(copy, tmp_path):
     before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in copy.rglob("*") if path.is_file()}
     for text in ("no genes here\n", "strange\t\tNOBODY\tKNOWS\tTHEM\n"):
         (tmp_path / "bad.gmt").write_text(text)

@@ -8,7 +8,7 @@ import pytest
 
 import netbic
 from netbic import InputError
-from netbic.report.scatter import scatter
+from netbic.report.pairs import scatter
 from support.commands import run_successfully
 from support.pair_folders import TRAP, model_of, saved
 

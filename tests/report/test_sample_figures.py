@@ -3,6 +3,7 @@
 import base64
 import io
 import re
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -12,28 +13,20 @@ from PIL import Image
 import netbic
 from netbic.association import Variable, kaplan_meier
 from netbic.pl import variable_colours
-from netbic.report.box_plots import box_plot
-from netbic.report.charts import charts, correlation, jaccard
+from netbic.report.charts import charts
 from netbic.report.contents import gather
-from netbic.report.heatmaps import Heatmap, row_names
-from netbic.report.samples import SampleScores
+from netbic.report.figures import SampleScores, box_plot, strips, survival_plot
 from netbic.report.settings import setting_rows
-from netbic.report.strips import strips
-from netbic.report.survival_curves import survival_plot
 from support import report_folders
 from support.commands import run_successfully
 
 TIME = f"<b>days</b>{report_folders.TRAP}"
+NO_TESTS = pd.DataFrame({"test": [], "p": []})
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return report_folders.labelled(tmp_path_factory.mktemp("labelled"))
-
-
-@pytest.fixture(scope="module")
-def contents(folder):
-    return gather(folder)
+def contents(labelled_folder):
+    return gather(labelled_folder)
 
 
 def categorical(labels):
@@ -76,9 +69,9 @@ def numbers(path):
     return np.array(re.findall(r"H([\d.]+)V([\d.]+)", path), dtype=float)
 
 
-def test_survival_curves_are_kaplan_meier_of_the_tested_groups(folder, contents):
-    info, table = (netbic.io.read_table(folder / name) for name in ("sample_info.tsv", "associations.tsv"))
-    samples = netbic.io.read_table(folder / "samples.tsv").query("module == 0")
+def test_survival_curves_are_kaplan_meier_of_the_tested_groups(labelled_folder, contents):
+    info, table = (netbic.io.read_table(labelled_folder / name) for name in ("sample_info.tsv", "associations.tsv"))
+    samples = netbic.io.read_table(labelled_folder / "samples.tsv").query("module == 0")
     plot = next(plot for plot in contents.modules[0].plots if plot.kind == "survival")
     row = table[(table["module"] == 0) & table["test"].str.startswith("log-rank")].iloc[0]
     known = info["event"].notna().to_numpy()
@@ -93,8 +86,10 @@ def test_survival_curves_are_kaplan_meier_of_the_tested_groups(folder, contents)
         assert (curve.n, curve.n_events) == (own.sum(), events[own].sum())
         steps = kaplan_meier(times[own], events[own]).query("n_events > 0")
         x, y = numbers(curve.path).T
-        np.testing.assert_allclose((x - plot.left) / plot.width * end, steps["time"], atol=0.001 * end)
-        np.testing.assert_allclose(1 - (y - plot.top) / plot.height, steps["survival"], atol=0.001)
+        np.testing.assert_allclose(
+            (x - plot.frame["left"]) / plot.frame["width"] * end, steps["time"], atol=0.001 * end
+        )
+        np.testing.assert_allclose(1 - (y - plot.frame["top"]) / plot.frame["height"], steps["survival"], atol=0.001)
         ticks = [float(label.replace(",", "")) for _, label in plot.ticks]
         assert curve.at_risk == [(times[own] >= tick).sum() for tick in ticks]
 
@@ -110,7 +105,7 @@ def test_survival_curves_are_kaplan_meier_of_the_tested_groups(folder, contents)
 def test_curves_say_which_samples_they_compare(groups, names, split):
     scores = SampleScores(np.array([3.0, 2, -2, 0, 1]), np.array(groups, dtype=object))
     times = Variable("t", "survival", "", np.array([4.0, 3, 2, 1, 7]), events=np.ones(5, dtype=bool))
-    plot = survival_plot(scores, times, 0.1, pd.DataFrame({"test": [], "p": []}))
+    plot = survival_plot(scores, times, 0.1, "", NO_TESTS)
     assert [curve.name for curve in plot.curves] == names
     assert plot.split == split
     assert len(plot.ticks) <= 8
@@ -120,7 +115,7 @@ def test_curves_say_which_samples_they_compare(groups, names, split):
 def test_a_sample_is_at_risk_at_the_time_of_its_event():
     scores = SampleScores(np.array([1.0, 2, 3, 4]), np.array([""] * 4, dtype=object))
     times = Variable("t", "survival", "", np.array([2.0, 4, 2, 4]), events=np.ones(4, dtype=bool))
-    plot = survival_plot(scores, times, 0.1, pd.DataFrame({"test": [], "p": []}))
+    plot = survival_plot(scores, times, 0.1, "", NO_TESTS)
     labels = [label for _, label in plot.ticks]
     for curve in plot.curves:
         assert [curve.at_risk[labels.index(tick)] for tick in ("0", "2", "4")] == [2, 2, 1]
@@ -129,18 +124,18 @@ def test_a_sample_is_at_risk_at_the_time_of_its_event():
 def test_without_two_groups_there_are_no_curves():
     scores = SampleScores(np.ones(3), np.array(["", "", ""], dtype=object))
     times = Variable("t", "survival", "", np.array([4.0, 3, 2]), events=np.ones(3, dtype=bool))
-    assert survival_plot(scores, times, 0.1, pd.DataFrame({"test": [], "p": []})) is None
+    assert survival_plot(scores, times, 0.1, "", NO_TESTS) is None
 
 
-@pytest.mark.parametrize("longest", [0.37, 1, 7, 12, 99, 2500, 9130])
-def test_times_on_the_axis_are_round_and_few(longest):
+def test_times_on_the_axis_are_round_and_few():
     scores = SampleScores(np.array([0.0, 1.0]), np.array(["", ""], dtype=object))
-    times = Variable("t", "survival", "", np.array([longest / 2, longest]), events=np.ones(2, dtype=bool))
-    ticks = survival_plot(scores, times, 0.1, pd.DataFrame({"test": [], "p": []})).ticks
-    values = [float(label.replace(",", "")) for _, label in ticks]
-    assert values[0] == 0
-    assert 3 <= len(values) <= 7
-    assert longest * 0.6 < values[-1] <= longest
+    for longest in (0.37, 1, 7, 12, 99, 2500, 9130):
+        times = Variable("t", "survival", "", np.array([longest / 2, longest]), events=np.ones(2, dtype=bool))
+        ticks = survival_plot(scores, times, 0.1, "", NO_TESTS).ticks
+        values = [float(label.replace(",", "")) for _, label in ticks]
+        assert values[0] == 0
+        assert 3 <= len(values) <= 7
+        assert longest * 0.6 < values[-1] <= longest
 
 
 def test_strips_have_a_colour_per_label_and_grey_for_missing():
@@ -169,8 +164,8 @@ def test_numbers_are_shades_from_the_lowest_to_the_highest():
     assert drawn(strip) == [colour for _, colour in (strip.keys[0], strip.keys[2], strip.keys[1])]
 
 
-def test_at_most_four_strips_the_strongest_first(folder, contents):
-    table = netbic.io.read_table(folder / "associations.tsv")
+def test_at_most_four_strips_the_strongest_first(labelled_folder, contents):
+    table = netbic.io.read_table(labelled_folder / "associations.tsv")
     for module in contents.modules:
         own = table[(table["module"] == module.number) & (table["variable"] != TIME)]
         best = own.groupby("variable")["q"].min()
@@ -193,27 +188,14 @@ def test_a_label_has_the_same_colour_in_all_modules(contents):
     assert not type_colours & site_colours
 
 
-def test_lists_to_copy_are_the_sides_of_the_module(folder, contents):
-    members = netbic.io.read_table(folder / "modules.tsv").query("module == 0 and axis == 'gene'")
-    groups = netbic.io.read_table(folder / "samples.tsv").query("module == 0")["group"].value_counts()
+def test_lists_to_copy_are_the_sides_of_the_module(labelled_folder, contents):
+    members = netbic.io.read_table(labelled_folder / "modules.tsv").query("module == 0 and axis == 'gene'")
+    groups = netbic.io.read_table(labelled_folder / "samples.tsv").query("module == 0")["group"].value_counts()
     counts = {("gene", "up"): (members["weight"] > 0).sum(), ("gene", "down"): (members["weight"] < 0).sum()}
     counts |= {("sample", side): groups.get(side, 0) for side in ("up", "down")}
     found = {(kind, side): n for kind, side, n in contents.modules[0].copies(True)}
     assert found == {key: n for key, n in counts.items() if n}
     assert {kind for kind, _, _ in contents.modules[0].copies(False)} == {"gene"}
-
-
-def test_overlaps_are_absolute():
-    members = np.array([[True, True, True, False], [False, False, True, True], [False, False, False, False]])
-    np.testing.assert_allclose(jaccard(members)[:2, :2], [[1, 0.25], [0.25, 1]])
-    assert jaccard(members)[2, 0] == 0
-    assert np.isnan(jaccard(members)[2, 2])
-    scores = np.random.default_rng(0).normal(size=(3, 50))
-    np.testing.assert_allclose(correlation(scores), np.corrcoef(scores))
-
-
-def by_name(model, table, scores=None):
-    return {chart.name: chart for chart in charts(model, table, scores=scores)}
 
 
 def values_of(chart):
@@ -222,29 +204,32 @@ def values_of(chart):
     return {(row["module"], row["other"]): row["share"] for row in data}
 
 
-def test_overlap_of_samples_is_of_members_or_of_scores():
+def test_overlaps_are_of_members_or_of_scores():
+    def jaccard(one, other):
+        return (one & other).sum() / (one | other).sum()
+
     study = netbic.simulate.cohort(100, 200, n_modules=2, random_state=0)
     for n_rows, title in ((20, "Samples in common"), (None, "Similarity of sample scores")):
         model = netbic.SparseGraphSVD(2, n_rows=n_rows, n_columns=20).fit(study.expression)
         table = netbic.storage.summary_table(model).assign(diagnostics="")
-        scores = model.transform(study.expression).T
-        found = by_name(model, table, np.asarray(scores))
+        scores = np.asarray(model.transform(study.expression)).T
+        found = {chart.name: chart for chart in charts(model, table, 0.05, scores)}
         assert found["samples"].title == title
-        expected = jaccard(model.rows_) if n_rows else np.abs(np.corrcoef(scores))
-        assert values_of(found["samples"])[1, 2] == pytest.approx(expected[0, 1], abs=0.0006)
-        assert values_of(found["shared"])[2, 1] == pytest.approx(jaccard(model.columns_)[0, 1], abs=0.0006)
+        expected = jaccard(*model.rows_) if n_rows else np.abs(np.corrcoef(scores))[0, 1]
+        assert values_of(found["samples"])[1, 2] == pytest.approx(expected, abs=0.0006)
+        assert values_of(found["shared"])[2, 1] == pytest.approx(jaccard(*model.columns_), abs=0.0006)
         scales = [scale["domain"] for scale in found["shared"].vega["scales"] if scale["name"] == "color"]
-        assert scales == [[0, 0.5, 1]]
+        assert scales == [[0, 0.5, 1]]  # whatever the largest overlap is
 
 
 def test_settings_name_covariates_of_the_fit_and_of_the_tests(tmp_path):
     out = report_folders.labelled(tmp_path, "--covariates", "grade,age", "--adjust", "age")
     contents = gather(out)
-    assert ("covariates removed from the data", "grade (3 levels), age") in contents.settings()
-    assert "covariates" not in dict(contents.settings())
-    assert ("tests adjusted for", "age") in contents.sample_settings()
-    assert ("survival", f"{TIME}, event: event") in contents.sample_settings()
-    assert ("samples matched", "90 of 90") in contents.sample_settings()
+    assert ("covariates removed from the data", "grade (3 levels), age") in contents.settings
+    assert "covariates" not in dict(contents.settings)
+    assert ("tests adjusted for", "age") in contents.sample_settings
+    assert ("survival", f"{TIME}, event: event") in contents.sample_settings
+    assert ("samples matched", "90 of 90") in contents.sample_settings
     assert contents.as_fitted.endswith("effects of the covariates removed")
     page = (out / "report.html").read_text()
     assert "Tests are adjusted for <bdi>age</bdi>" in page
@@ -252,14 +237,15 @@ def test_settings_name_covariates_of_the_fit_and_of_the_tests(tmp_path):
     assert "log-rank p" not in page
 
 
-def test_without_survival_or_a_sample_table_there_are_no_such_figures(tmp_path, folder):
-    run_successfully("associate", folder, "--sample-info", folder.parent / "labels.tsv", "--variables", "type,age")
-    contents = gather(folder)
-    assert {plot.variable for plot in contents.modules[0].plots} == {"type"}
-    assert not any(plot.kind == "survival" for plot in contents.modules[0].plots)
-    plain = gather(report_folders.all_samples(tmp_path))
-    assert plain.labels() == {}
-    assert plain.sample_settings() == []
+def test_without_survival_or_a_sample_table_there_are_no_such_figures(tmp_path, labelled_folder, folder_of_all_samples):
+    copy = shutil.copytree(labelled_folder, tmp_path / "copy")
+    labels = labelled_folder.parent / "labels.tsv"
+    run_successfully("associate", copy, "--sample-info", labels, "--variables", "type,age")
+    contents = gather(copy)
+    assert [(plot.variable, plot.kind) for plot in contents.modules[0].plots] == [("type", "boxes")]
+    plain = gather(folder_of_all_samples)
+    assert plain.for_script()["labels"] == {}
+    assert plain.sample_settings == []
     assert all(not module.plots and not module.strips for module in plain.modules)
 
 
@@ -282,13 +268,16 @@ def test_box_plots_have_round_numbers_on_their_axis():
     np.testing.assert_allclose([place for place, _ in plot.ticks], places, atol=0.1)
 
 
-def test_names_beside_a_heatmap_are_those_of_the_leading_genes():
-    genes, weights = np.arange(100, 400), np.linspace(1, -0.5, 300)
-    order = np.argsort(-np.abs(weights))
-    members = genes[order], weights[order], [f"g{k}" for k in genes[order]]
-    found = row_names(Heatmap(np.zeros((300, 2), np.int8), 1.0, genes, np.arange(2)), *members)
-    assert 12 <= len(found) <= 20
-    assert found[0] == (0.17, "g100")
-    assert np.diff([place for place, _ in found]).min() >= 5 - 0.02
-    few = row_names(Heatmap(np.zeros((4, 2), np.int8), 1.0, genes[:4], np.arange(2)), *members)
-    assert few == [(12.5, "g100"), (37.5, "g101"), (62.5, "g102"), (87.5, "g103")]
+def test_a_histogram_counts_every_sample_once():
+    rng = np.random.default_rng(0)
+    scores = np.append(rng.normal(size=500), [np.nan, 8.0])
+    groups = np.where(scores > 1, "up", np.where(scores < -1.5, "down", ""))
+    drawn = SampleScores(scores, groups.astype(object)).histogram
+    tallest = max(sum(bar.height for bar in drawn.bars if bar.x == x) for x in {bar.x for bar in drawn.bars})
+    assert tallest == pytest.approx(drawn.height, abs=0.3)
+    for group in ("up", "down", ""):
+        counted = sum(int(bar.text.split()[0]) for bar in drawn.bars if bar.group == group)
+        assert counted == np.count_nonzero((groups == group) & np.isfinite(scores))
+    assert (drawn.low, drawn.high) == (np.nanmin(scores), 8.0)
+    assert drawn.zero == pytest.approx(-drawn.low / (drawn.high - drawn.low) * drawn.width)
+    assert SampleScores(np.full(3, np.nan), np.array(["", "", ""], dtype=object)).histogram is None

@@ -8,7 +8,7 @@ import pytest
 
 import netbic
 from netbic import Graph, SparseGraphSVD
-from netbic.report.network import subnetwork
+from netbic.report.pictures import subnetwork
 
 
 @pytest.fixture(scope="module")

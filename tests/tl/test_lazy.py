@@ -165,7 +165,7 @@ def test_heatmaps_of_a_report_load_the_blocks_of_members_once(recorded_blocks, t
     for name, data in (("memory", whole), ("blocks", X)):
         (tmp_path / name).mkdir()
         netbic.report.write_heatmaps(tmp_path / name, model, data)
-    both = (netbic.report.heatmaps.read_heatmaps(tmp_path / name) for name in ("memory", "blocks"))
+    both = (netbic.report.pictures.read_heatmaps(tmp_path / name) for name in ("memory", "blocks"))
     for one, other in zip(*both, strict=True):
         for name in ("values", "limit", "genes", "samples"):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name))

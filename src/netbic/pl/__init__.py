@@ -11,6 +11,7 @@ from netbic.pl.base import variable_colours as variable_colours
 from netbic.pl.heatmap import heatmap
 from netbic.pl.network import layout as layout
 from netbic.pl.network import network
+from netbic.pl.scores import groups_in_words as groups_in_words
 from netbic.pl.scores import loadings, pairs, scores
 from netbic.pl.survival import survival
 from netbic.pl.tables import comparison, enrichment, stability, tuning

@@ -445,7 +445,7 @@ def _levels(name: str, column: pd.Series[Any], chosen: Mapping[str, str]) -> Str
     legend: list[tuple[str, tuple[float, ...]]] = [(level, to_rgb(colour)) for level, colour in chosen.items()]
     places = {level: code for code, level in enumerate(chosen)}
     known = column.notna().to_numpy()
-    codes = column.astype(object).map(str).map(places).fillna(len(places)).to_numpy(dtype=np.intp)
+    codes = np.array(column.astype(object).map(str).map(places).fillna(len(places)), dtype=np.intp)
     codes[~known] = -1
     if (codes == len(places)).any():
         legend.append(("other", _OTHER))

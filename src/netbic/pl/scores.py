@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from netbic.storage import PairModel
 
 _LANE = 0.07  # height of a lane, as a share of the highest bar
-_GROUPS = ((-1, "down", NEGATIVE), (0, "neither", GREY), (1, "up", POSITIVE))
+_GROUPS = (("down", NEGATIVE), ("", GREY), ("up", POSITIVE))
 
 
 def scores(
@@ -112,7 +112,7 @@ def scores(
     n_lanes = sum(1 if strip.is_numeric else len(strip.legend) for strip in known)
     ax = axes_for(ax, (5.0 + 1.3 * bool(known), 3.0 + 0.16 * n_lanes))
     finite = np.isfinite(found.values)
-    drawn = [(found.values[finite & (found.groups == kind)], name, colour) for kind, name, colour in _GROUPS]
+    drawn = [(found.values[finite & (found.groups == group)], group or "neither", ink) for group, ink in _GROUPS]
     if drawn := [part for part in drawn if part[0].size]:
         parts, labels, shades = zip(*drawn, strict=True)
         bins = np.histogram_bin_edges(found.values[finite], n_bins).tolist()
@@ -160,21 +160,21 @@ def _draw_lanes(ax: Axes, values: NDArray[Any], known: list[Strip]) -> None:
 
 
 def groups_in_words(groups: NDArray[Any]) -> str:
-    """How many samples are up (1) and down (-1).
+    """How many samples are "up" and "down".
 
     Examples
     --------
     >>> import numpy as np
-    >>> groups_in_words(np.array([-1, 0, 1, 1]))
+    >>> groups_in_words(np.array(["down", "", "up", "up"]))
     'up in 2, down in 1 of 4 samples'
     """
-    counts = {name: int((groups == kind).sum()) for kind, name in ((1, "up"), (-1, "down"))}
-    parts = [f"{name} in {count:,}" for name, count in counts.items() if count]
+    counts = {group: int((groups == group).sum()) for group in ("up", "down")}
+    parts = [f"{group} in {count:,}" for group, count in counts.items() if count]
     return f"{', '.join(parts)} of {groups.size:,} samples" if parts else f"gradient, {groups.size:,} samples"
 
 
 class SampleScores(NamedTuple):
-    """Names, scores and groups (1: up, -1: down, 0: neither) of the samples; the module's number, and its name."""
+    """Names, scores and groups ("up", "down" or "") of the samples; the module's number, and its name."""
 
     samples: Array
     values: Floats
@@ -199,7 +199,7 @@ def sample_scores(source: Any, X: Any, module: int, key: str) -> SampleScores:
         own = source[source["module"] == module]
         if own.empty:
             raise InputError(f"module={module!r} but the table has modules {sorted(set(source['module'].tolist()))}")
-        groups = own["group"].map({"up": 1, "down": -1}).fillna(0).to_numpy(dtype=int)
+        groups = own["group"].where(own["group"].isin(["up", "down"]), "").to_numpy(object)
         return SampleScores(own["sample"].to_numpy(object), own["score"].to_numpy(float), groups, int(module))
     from netbic.penalties import score_groups
 
@@ -209,7 +209,8 @@ def sample_scores(source: Any, X: Any, module: int, key: str) -> SampleScores:
         warnings.filterwarnings("ignore", "X does not have valid feature names")  # they have been matched here
         values = module_scores(found, model_columns(found, data))[:, number]
     samples = np.arange(values.size) if data.rows is None else data.rows.to_numpy(dtype=object)
-    return SampleScores(samples, values, score_groups(values).labels, number)
+    groups = np.array(["", "up", "down"], dtype=object)[score_groups(values).labels]  # 0, 1 and -1
+    return SampleScores(samples, values, groups, number)
 
 
 def pairs(model: PairModel, pair: int = 0, *, labels: Sequence[Any] | None = None, ax: Axes | None = None) -> Axes:

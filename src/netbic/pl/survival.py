@@ -100,8 +100,7 @@ def survival(
     scores = sample_scores(source, X, module, key)
     known = annotation_table(_sample_table(source, table), None, scores.samples, most=None)
     variable = read_variables(known, variables=[], survival=survival or _tested(source))[0]
-    groups = np.array(["", "up", "down"], dtype=object)[scores.groups]
-    found = survival_curves(scores.values, groups, variable)
+    found = survival_curves(scores.values, scores.groups, variable)
     if found is None:
         raise InputError(f"all samples with a time in {variable.name!r} are in one group: there is nothing to compare")
     ax = axes_for(ax, (6.2, 4.4))

@@ -1,30 +1,81 @@
-"""Associations of modules with the sample table: a grid of modules by variables, and sentences."""
+"""What is known about the samples: the sample table, a grid of modules by variables, and sentences."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 
 from netbic.association import (
     LEVEL,
-    Answer,
+    Variable,
     best_modules,
     direction,
     main_tests,
     membership_tests,
     numbers,
     reliability,
-    signed_effects,
+    stored_variables,
 )
+from netbic.pl import effect_grid
 
-_STARS = ((0.001, "***"), (0.01, "**"), (LEVEL, "*"))
-_MOST_COLUMNS = 24
-_SENTENCES = 2
-_MINUS = "\N{MINUS SIGN}"
+LEVELS, SURVIVAL = ("categorical", "ordered"), "survival"
+_MOST_COLUMNS, _SENTENCES = 24, 2
+
+
+@dataclass(frozen=True)
+class SampleTable:
+    """The variables that were tested, and all tests (associations.tsv)."""
+
+    variables: list[Variable]
+    tests: pd.DataFrame
+    record: dict[str, Any] = field(default_factory=dict)  # associations.json
+    not_shown: list[str] = field(default_factory=list)  # variables that were tested but cannot be read, with reasons
+
+    @classmethod
+    def of(
+        cls, info: pd.DataFrame | None, tests: pd.DataFrame | None, record: dict[str, Any], n_samples: int
+    ) -> Self | None:
+        """The tables of a run; None if there are none, or if they are about other samples."""
+        if info is None or tests is None or len(info) != n_samples:
+            return None
+        tested = set(tests["variable"].astype(str))
+        found, problems = stored_variables(info, record)
+        return cls([variable for variable in found if variable.name in tested], tests, record, problems)
+
+    def strongest(self, module: int) -> list[tuple[Variable, float, str]]:
+        """The variables with the smallest q-values of their tests in a module, and these tests, the smallest q first.
+
+        NaN and "" if no test is defined.
+        """
+        tests = self.tests[(self.tests["module"] == module) & self.tests["q"].notna()]
+        best = tests.sort_values("q", kind="stable").drop_duplicates("variable")
+        found = {
+            str(row["variable"]): (float(row["q"]), f"{row['test']}, {row['level']}" if row["level"] else row["test"])
+            for row in best.to_dict("records")
+        }
+        rows = [(variable, *found.get(variable.name, (np.nan, ""))) for variable in self.variables]
+        return sorted(rows, key=lambda row: np.nan_to_num(row[1], nan=np.inf))
+
+    def adjusted_for(self) -> list[str]:
+        """Covariates of the tests."""
+        return [str(name) for name in self.record.get("adjusted_for", [])]
+
+    def for_script(self) -> dict[str, Any]:
+        """Labels and numbers of all samples, for tooltips: levels and their positions, or numbers; null if missing."""
+
+        def short(value: float) -> float | int | None:
+            rounded = float(f"{value:.4g}")
+            return None if np.isnan(value) else int(rounded) if rounded.is_integer() else rounded
+
+        return {
+            variable.name: {"levels": list(variable.levels), "values": [*map(short, variable.values.tolist())]}
+            for variable in self.variables
+            if variable.kind != SURVIVAL
+        }
 
 
 class Cell(NamedTuple):
@@ -35,8 +86,7 @@ class Cell(NamedTuple):
     title: str
 
 
-@dataclass(frozen=True)
-class AssociationGrid:
+class AssociationGrid(NamedTuple):
     """Modules (rows) by levels of variables (columns)."""
 
     columns: list[str]
@@ -46,26 +96,19 @@ class AssociationGrid:
     @classmethod
     def of(cls, table: pd.DataFrame | None, n_modules: int) -> AssociationGrid | None:
         """The columns with the smallest q-values, in the order of the table; None if there is nothing to show."""
-        drawn = pd.DataFrame() if table is None else signed_effects(table)
-        if drawn.empty:
+        if table is None or not (grid := effect_grid(table, _MOST_COLUMNS)).columns:
             return None
-        best = drawn.groupby("column", sort=False)["q"].min().nsmallest(_MOST_COLUMNS).index
-        columns = [column for column in dict.fromkeys(drawn["column"]) if column in set(best)]
-        rows: list[list[Cell | None]] = [[None] * len(columns) for _ in range(n_modules)]
-        places = {column: at for at, column in enumerate(columns)}
-        for row in drawn.to_dict("records"):
-            if row["column"] in places and np.isfinite(row["signed"]) and 0 <= row["module"] < n_modules:
-                rows[int(row["module"])][places[row["column"]]] = _cell(row)
-        return cls(columns, rows, drawn["column"].nunique() - len(columns))
-
-
-def _cell(row: dict[Any, Any]) -> Cell:
-    signed, q = float(row["signed"]), float(row["q"])
-    stars = next((stars for limit, stars in _STARS if q <= limit), "")
-    colour = 3 + (1 if signed > 0 else -1) * int(np.clip(round(3 * abs(signed)), 1, 3)) if stars else 3
-    between = "" if not np.isfinite(row["ci_low"]) else f" (95% interval {row['ci_low']:.2f} to {row['ci_high']:.2f})"
-    title = f"{row['column']}, module {int(row['module']) + 1}: {row['effect_name']} {row['effect']:.3g}{between}"
-    return Cell(_minus(f"{signed:.2f}") + stars, colour, f"{title}, q = {q:.1g}, n = {int(row['n']):,}")
+        rows: list[list[Cell | None]] = [[None] * len(grid.columns) for _ in range(n_modules)]
+        for (module, column), row in grid.cells.items():
+            if 0 <= module < n_modules:
+                signed, stars = float(row["signed"]), row["stars"]
+                shade = int(np.clip(round(3 * abs(signed)), 1, 3)) if stars else 0
+                ends = f"{row['ci_low']:.2f} to {row['ci_high']:.2f}" if np.isfinite(row["ci_low"]) else ""
+                effect = f"{row['effect_name']} {row['effect']:.3g}{f' (95% interval {ends})' * bool(ends)}"
+                title = f"{row['column']}, module {module + 1}: {effect}, q = {row['q']:.1g}, n = {int(row['n']):,}"
+                colour = 3 + (shade if signed > 0 else -shade)
+                rows[module][column] = Cell(row["text"] + stars, colour, title)
+        return cls(grid.columns, rows, grid.n_left_out)
 
 
 def findings(table: pd.DataFrame | None, module: int) -> list[str]:
@@ -87,7 +130,8 @@ def findings(table: pd.DataFrame | None, module: int) -> list[str]:
     table = table[table["module"] == module]
     main = main_tests(table).sort_values("q", kind="stable")
     both = pd.concat([main[main["q"] <= LEVEL], membership_tests(table)]).drop_duplicates("variable")
-    return [f"{row['variable']}:{_of_level(row)} {_statement(row)}" for row in both.head(_SENTENCES).to_dict("records")]
+    rows = both.head(_SENTENCES).to_dict("records")
+    return [f"{row['variable']}: {row['level']}{' ' * bool(row['level'])}{_statement(row)}" for row in rows]
 
 
 class AnswerLine(NamedTuple):
@@ -113,46 +157,20 @@ def answer_lines(table: pd.DataFrame | None, verdicts: Mapping[int, str]) -> tup
     if table is None or table.empty:
         return [], 0
     answers, n_left_out = best_modules(table, verdicts)
-    return [_line(answer, verdicts) for answer in answers], n_left_out
-
-
-def _line(answer: Answer, verdicts: Mapping[int, str]) -> AnswerLine:
-    label = f"{answer.variable}: {answer.level}" if answer.level else answer.variable
-    number, word = int(answer.row["module"]), verdicts.get(int(answer.row["module"]), "")
-    if answer.found:
-        return AnswerLine(label, number + 1, word if reliability(word) else "", _statement(answer.row))
-    return AnswerLine(label, None, "", f"no module (smallest q = {float(answer.row['q']):.2g})")
-
-
-def _of_level(row: dict[Any, Any]) -> str:
-    return f" {row['level']}" if row["level"] else ""
+    lines = list[AnswerLine]()
+    for answer in answers:
+        label = f"{answer.variable}: {answer.level}" if answer.level else answer.variable
+        number = int(answer.row["module"])
+        word = verdicts.get(number, "")
+        if answer.found:
+            lines.append(AnswerLine(label, number + 1, word if reliability(word) else "", _statement(answer.row)))
+        else:
+            lines.append(AnswerLine(label, None, "", f"no module (smallest q = {float(answer.row['q']):.2g})"))
+    return lines, n_left_out
 
 
 def _statement(row: dict[Any, Any]) -> str:
     """What the module says about it, with effect and q-value."""
     effect, q = numbers(row).rsplit(", ", 1)
-    effect = effect.replace(" -", f" {_MINUS}").replace(" inf", " \N{INFINITY}")
+    effect = effect.replace(" -", " \N{MINUS SIGN}").replace(" inf", " \N{INFINITY}")
     return f"{direction(row)}{' with it' * (not row['level'])} ({effect}, {q})"
-
-
-def distinct_terms(terms: list[dict[str, Any]], most: int = 3, shared: float = 0.5) -> list[dict[str, Any]]:
-    """The most significant gene sets, without those that consist mostly of genes of one before.
-
-    Examples
-    --------
-    >>> terms = [{"name": "mitosis", "genes": "A, B, C"}, {"name": "cell cycle", "genes": "A, B"}]
-    >>> [term["name"] for term in distinct_terms(terms)]
-    ['mitosis']
-    """
-    kept: list[tuple[set[str], dict[str, Any]]] = []
-    for term in terms:
-        genes = set(str(term["genes"]).split(", "))
-        if all(len(genes & other) < shared * min(len(genes), len(other)) for other, _ in kept):
-            kept.append((genes, term))
-        if len(kept) == most:
-            break
-    return [term for _, term in kept]
-
-
-def _minus(text: str) -> str:
-    return text.replace("-", _MINUS) if text.startswith("-") else text

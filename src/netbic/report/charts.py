@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import io
 from functools import cache
 from types import ModuleType
@@ -11,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from netbic.arrays import Array, Bools, Floats
-from netbic.enrichment import DEFAULT_LEVEL
+from netbic.arrays import Array, Floats
 from netbic.errors import import_optional
 from netbic.estimators import SparseGraphSVD
+from netbic.report.pictures import png
 
 _BLUE, _ORANGE = "#0072B2", "#D55E00"
 _VERDICTS = {"strong": "#00805B", "moderate": _BLUE, "repeats": "#9A6FB0", "doubtful": _ORANGE, "unknown": "#8A8F94"}
@@ -22,6 +21,7 @@ _SHADES = ("#F1EFE9", "#7FB1D3", "#0B3C6D")  # of overlaps from 0 to 1
 _HEIGHT, _STATIC_WIDTH = 260, 520
 _MOST_COMPARED = 80
 _MOST_WRITTEN = 12  # modules up to which overlaps are written as numbers
+_MORE, _NOT_MORE = "more than expected from the degrees (q ≤ {:g})", "not more"
 _READY = "window.vegaEmbed = vegaEmbed; window.dispatchEvent(new Event('vega-ready'));"
 
 
@@ -41,9 +41,7 @@ def library() -> str:
     return str(_convert().javascript_bundle(_READY))
 
 
-def charts(
-    model: SparseGraphSVD, table: pd.DataFrame, level: float = DEFAULT_LEVEL, scores: Floats | None = None
-) -> list[Chart]:
+def charts(model: SparseGraphSVD, table: pd.DataFrame, level: float, scores: Floats | None = None) -> list[Chart]:
     """All charts for which there are data. In charts, modules are numbered from 1.
 
     Parameters
@@ -63,14 +61,15 @@ def charts(
     >>> toy = netbic.simulate.paper(0.02, random_state=0)
     >>> model = netbic.SparseGraphSVD(1, n_rows=50, n_columns=50).fit(toy.X)
     >>> table = netbic.storage.summary_table(model).assign(diagnostics="")
-    >>> [chart.name for chart in charts(model, table)]
+    >>> [chart.name for chart in charts(model, table, 0.05)]
     ['variance']
     """
     made = [_variance(table)]
     if model.n_components_ > 1:
-        made += [_genes_in_common(model), _samples_in_common(model, scores)]
-    if "degree_fold_change" in table and len(_folds(table, level)):
-        made.append(_edges(table, level))
+        made += [_members_in_common("shared", "genes", model.columns_[:_MOST_COMPARED])]
+        made += [_samples_in_common(model, scores)]
+    if "degree_fold_change" in table and len(data := _folds(table, level)):
+        made.append(_edges(data, len(table) - len(data), level))
     return made
 
 
@@ -85,22 +84,16 @@ def _convert() -> ModuleType:
 
 
 def _finished(name: str, title: str, caption: str, chart: Any) -> Chart:
+    """The chart as wide as the page, and as a small image on white: 128 colours are plenty for a chart."""
     chart = chart.properties(height=_HEIGHT).configure(background="transparent").configure_view(stroke=None)
     with _altair().data_transformers.disable_max_rows():  # here only, not for charts of the user
         still = chart.properties(width=_STATIC_WIDTH).to_dict()
         wide = chart.properties(width="container", autosize={"type": "fit-x", "contains": "padding"}).to_dict()
     vega = _convert().vegalite_to_vega(wide)
     vega.pop("$schema", None)
-    return Chart(name, title, caption, vega, _still(still))
-
-
-def _still(chart: dict[str, Any]) -> str:
-    """A small image on white: 128 colours are plenty for a chart."""
-    images = import_optional("PIL.Image", "report", "a report")
-    drawn = images.open(io.BytesIO(_convert().vegalite_to_png(chart | {"background": "white"}))).convert("RGB")
-    buffer = io.BytesIO()
-    drawn.quantize(128).save(buffer, format="PNG", optimize=True)
-    return f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"
+    drawn = io.BytesIO(_convert().vegalite_to_png(still | {"background": "white"}))
+    image = import_optional("PIL.Image", "report", "a report").open(drawn).convert("RGB").quantize(128)
+    return Chart(name, title, caption, vega, png(image))
 
 
 def _tooltips(**titles: str) -> list[Any]:
@@ -127,8 +120,12 @@ def _colours(field: str, colours: dict[str, str]) -> Any:
 
 
 def _variance(table: pd.DataFrame) -> Chart:
+    """A bar per module, coloured by its verdict, or by whether there are diagnostics."""
     altair = _altair()
-    kinds, colours = _bar_kinds(table)
+    kinds, colours = table.get("verdict"), _VERDICTS
+    if kinds is None:
+        colours = {"without diagnostics": _BLUE, "with a diagnostic": _ORANGE}
+        kinds = pd.Series(np.where(table["diagnostics"].str.len() > 0, *reversed(colours)))
     data = pd.DataFrame(
         {
             "module": table["module"] + 1,
@@ -138,11 +135,12 @@ def _variance(table: pd.DataFrame) -> Chart:
             "kind": kinds,
         }
     )
+    used = {kind: colour for kind, colour in colours.items() if "verdict" not in table or kind in set(kinds)}
     chart = altair.Chart(data).mark_bar(cursor="pointer")
     chart = chart.encode(
         x=_x_modules(),
         y=altair.Y("variance:Q", title="variance explained", axis=altair.Axis(format="%", tickCount=5)),
-        color=_colours("kind:N", colours),
+        color=_colours("kind:N", used),
         tooltip=_tooltips(
             kind="verdict" if "verdict" in table else "kind",
             variance="variance explained|.2%",
@@ -154,61 +152,48 @@ def _variance(table: pd.DataFrame) -> Chart:
     return _finished("variance", "Explained variance of each module", caption, chart)
 
 
-def _bar_kinds(table: pd.DataFrame) -> tuple[list[str], dict[str, str]]:
-    """The kind of each module and the colours of the kinds: verdicts, or whether there are diagnostics."""
-    if "verdict" in table:
-        kinds = table["verdict"].tolist()
-        return kinds, {kind: colour for kind, colour in _VERDICTS.items() if kind in kinds}
-    colours = {"without diagnostics": _BLUE, "with a diagnostic": _ORANGE}
-    return np.where(table["diagnostics"].str.len() > 0, *reversed(colours)).tolist(), colours
-
-
-def _genes_in_common(model: SparseGraphSVD) -> Chart:
-    members = model.columns_[:_MOST_COMPARED]
-    caption = "Genes of two modules: the number in both, divided by the number in at least one (Jaccard index)."
-    counts = {"counts": ("genes in common", members.astype(np.int64) @ members.T.astype(np.int64))}
-    return _overlap("shared", "Genes in common", caption, "share in common", jaccard(members), counts)
-
-
 def _samples_in_common(model: SparseGraphSVD, scores: Floats | None) -> Chart:
     """Members in common if every module has selected its samples, otherwise correlations of the scores."""
-    members = model.rows_[:_MOST_COMPARED]
-    if not members.all(axis=1).any():
-        caption = "Samples of two modules: the number in both, divided by the number in at least one (Jaccard index)."
-        counts = {"counts": ("samples in common", members.astype(np.int64) @ members.T.astype(np.int64))}
-        return _overlap("samples", "Samples in common", caption, "share in common", jaccard(members), counts)
+    if not model.rows_[:_MOST_COMPARED].all(axis=1).any():
+        return _members_in_common("samples", "samples", model.rows_[:_MOST_COMPARED])
     known = model.left_vectors_.T if scores is None else scores
     correlations = correlation(known[:_MOST_COMPARED])
     caption = (
         "Modules keep all samples, so the scores of two modules are compared: the absolute value of their correlation. "
         "1: they order the samples in the same or in the opposite way; 0: they have nothing to do with each other."
     )
-    signs = {"signed": ("correlation", correlations.round(2))}
-    return _overlap(
-        "samples", "Similarity of sample scores", caption, "absolute correlation", np.abs(correlations), signs
-    )
+    titles = "samples", "Similarity of sample scores", caption, "absolute correlation"
+    return _overlap(*titles, np.abs(correlations), "signed", "correlation", correlations.round(2))
+
+
+def _members_in_common(name: str, noun: str, members: Array) -> Chart:
+    shared, sizes = members.astype(np.int64) @ members.T.astype(np.int64), members.sum(axis=1)
+    union = sizes[:, None] + sizes - shared
+    jaccard = np.divide(shared, union, out=np.full(shared.shape, np.nan), where=union > 0)
+    caption = f"{noun.capitalize()} of two modules: the number in both, divided by the number in at least one"
+    titles = name, f"{noun.capitalize()} in common", f"{caption} (Jaccard index).", "share in common"
+    return _overlap(*titles, jaccard, "counts", f"{noun} in common", shared)
 
 
 def _overlap(
-    name: str, title: str, caption: str, legend: str, shares: Floats, more: dict[str, tuple[str, Array]]
+    name: str, title: str, caption: str, legend: str, shares: Floats, field: str, label: str, values: Array
 ) -> Chart:
-    """Pairs of modules on a scale from 0 to 1, whatever the largest value is; `more` are numbers for the tooltip."""
+    """Pairs of modules on a scale from 0 to 1, whatever the largest value is; `values` are for the tooltip."""
     altair = _altair()
     numbers = list(range(1, len(shares) + 1))
     rows, columns = np.nonzero(~np.eye(len(shares), dtype=bool) & np.isfinite(shares))
     data = pd.DataFrame({"module": rows + 1, "other": columns + 1, "share": shares[rows, columns].round(3)})
-    data = data.assign(**{key: values[rows, columns] for key, (_, values) in more.items()})
+    data[field] = values[rows, columns]
     scale = altair.Scale(domain=numbers)
     colour = altair.Color(
         "share:Q",
         scale=altair.Scale(domain=[0, 0.5, 1], range=list(_SHADES), interpolate="rgb"),
         legend=altair.Legend(orient="top", title=legend, values=[0, 0.2, 0.4, 0.6, 0.8, 1]),
     )
-    tips = {key: f"{label}|.2~f" for key, (label, _) in more.items()}
     base = altair.Chart(data).encode(
         x=_x_modules(scale=scale),
         y=altair.Y("other:O", title="module", scale=scale, axis=altair.Axis(labelOverlap=True)),
-        tooltip=_tooltips(other="and module", share=f"{legend}|.2f", **tips),
+        tooltip=_tooltips(other="and module", share=f"{legend}|.2f", **{field: f"{label}|.2~f"}),
     )
     layers = [base.mark_rect(cursor="pointer").encode(color=colour)]
     if len(shares) <= _MOST_WRITTEN:
@@ -219,29 +204,13 @@ def _overlap(
     return _finished(name, title, caption + cut, altair.layer(*layers))
 
 
-def jaccard(members: Bools) -> Floats:
-    """Members that two modules share, as a share of all members of the two; NaN if there are none.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> jaccard(np.array([[True, True, False], [False, True, True]])).round(3).tolist()
-    [[1.0, 0.333], [0.333, 1.0]]
-    """
-    counts = members.astype(np.int64)
-    shared, sizes = counts @ counts.T, counts.sum(axis=1)
-    union = sizes[:, None] + sizes - shared
-    return np.where(union > 0, shared / np.maximum(union, 1), np.nan)
-
-
 def correlation(scores: Floats) -> Floats:
     """Correlations of the scores of modules over the samples in which both are known; NaN if they are constant."""
-    table = pd.DataFrame(scores.T)
-    return np.asarray(table.corr(min_periods=3), dtype=np.float64)
+    return np.asarray(pd.DataFrame(scores.T).corr(min_periods=3), dtype=np.float64)
 
 
-def _edges(table: pd.DataFrame, level: float) -> Chart:
-    altair, data = _altair(), _folds(table, level)
+def _edges(data: pd.DataFrame, not_shown: int, level: float) -> Chart:
+    altair = _altair()
     random, degrees = "edges, relative to random genes", "edges, relative to random genes of the same degrees"
     chart = altair.Chart(data).mark_point(filled=True, size=70, opacity=0.85, cursor="pointer")
     chart = chart.encode(
@@ -249,15 +218,13 @@ def _edges(table: pd.DataFrame, level: float) -> Chart:
         y=altair.Y(
             "degrees:Q", title=["edges, relative to random genes", "of the same degrees"], **_log_axis(data["degrees"])
         ),
-        color=_colours("kind:N", dict(zip(_kinds(level), (_BLUE, _ORANGE), strict=True))),
+        color=_colours("kind:N", {_MORE.format(level): _BLUE, _NOT_MORE: _ORANGE}),
         tooltip=_tooltips(edges="edges|,", random=f"{random}|.2f", degrees=f"{degrees}|.2f"),
     )
-    not_shown = len(table) - len(data)
     caption = (
         "Edges inside each module, compared with random genes (horizontal) and with random genes of the same degrees "
         "(vertical). Points at the lower right are modules of hubs, or of highly expressed or variable genes. If the "
-        "network was used in the fit, neither "
-        "comparison is evidence of biology."
+        "network was used in the fit, neither comparison is evidence of biology."
         + (f" Modules without edges, or that cannot be compared ({not_shown}), are not shown." if not_shown else "")
     )
     return _finished("evidence", "Edges compared with random genes", caption, chart)
@@ -273,10 +240,6 @@ def _log_axis(values: pd.Series) -> dict[str, Any]:
     }
 
 
-def _kinds(level: float) -> list[str]:
-    return [f"more than expected from the degrees (q ≤ {level:g})", "not more"]
-
-
 def _folds(table: pd.DataFrame, level: float) -> pd.DataFrame:
     """Fold changes that can be drawn on a logarithmic scale."""
     data = pd.DataFrame(
@@ -285,7 +248,7 @@ def _folds(table: pd.DataFrame, level: float) -> pd.DataFrame:
             "random": table["fold_change"].round(3),
             "degrees": table["degree_fold_change"].round(3),
             "edges": table["n_edges"],
-            "kind": np.where(table["degree_q_value"] <= level, *_kinds(level)),
+            "kind": np.where(table["degree_q_value"] <= level, _MORE.format(level), _NOT_MORE),
         }
     ).replace([np.inf, -np.inf], np.nan)
     return data.dropna().query("random > 0 and degrees > 0")

@@ -1,51 +1,53 @@
-"""The contents of a report, read from the folder of a fit."""
+"""The contents of a report about modules, read from the folder of a fit."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from netbic.arrays import Floats
+from netbic.association import matched_scores, stored_record, stored_samples
 from netbic.enrichment import DEFAULT_LEVEL, enrichment_record, fit_used_graph, module_names
-from netbic.errors import InputError
+from netbic.errors import InputError, unusable
 from netbic.estimators import (
     SparseGraphSVD,
     fitted_model,
-    heaviest,
     leading_features,
     names_of,
     recurrent_features,
     smoothness_of,
 )
-from netbic.files import finished_record
+from netbic.files import finished_record, read_json, read_table
 from netbic.io import Alignment, NetworkSummary
 from netbic.pl import variable_colours
-from netbic.report.associations import AnswerLine, AssociationGrid, answer_lines, findings
-from netbic.report.box_plots import BoxPlot, box_plot
-from netbic.report.heatmaps import Heatmap
-from netbic.report.judgement import EXPLANATIONS, verdict_sentence
+from netbic.report.associations import (
+    LEVELS,
+    SURVIVAL,
+    AnswerLine,
+    AssociationGrid,
+    SampleTable,
+    answer_lines,
+    findings,
+)
+from netbic.report.figures import BoxPlot, SampleScores, SurvivalPlot, box_plot, strips, survival_plot
+from netbic.report.judgement import EXPLANATIONS, Replicated, Verdict, replication_list, verdict_list, verdict_sentence
 from netbic.report.modules import Members, ModulePage, Row
-from netbic.report.network import subnetwork
-from netbic.report.sample_table import LEVELS, SURVIVAL, SampleTable
-from netbic.report.samples import SampleScores
-from netbic.report.settings import enrichment_rows, input_rows, sample_rows, setting_rows
-from netbic.report.strips import Strip, strips
-from netbic.report.survival_curves import SurvivalPlot, survival_plot
-from netbic.report.tables import Tables, read_record
+from netbic.report.pictures import Heatmap, read_heatmaps, subnetwork
+from netbic.report.settings import Rows, enrichment_rows, input_rows, sample_rows, setting_rows
+from netbic.report.words import from_one, in_genes
 from netbic.selection import selected_samples
-from netbic.solver import LARGE_GRAPH_SHARE
 from netbic.storage import load_modules, summary_table
 
 _TOP_TERMS = 10
 _MOST_LISTED = 60_000  # samples of all modules that the search and the downloads include
+_WIDE = 20  # genes of every module from which on it is remarkable if the same ones lead many modules
 _CENTRED = {
     None: "not centred",
     "columns": "each gene centred",
@@ -53,9 +55,6 @@ _CENTRED = {
     "both": "genes and samples centred",
     "grand": "centred by the grand mean",
 }
-_MATCHED = "degree_matched_on"  # the column of edges.tsv that is text
-_NOUNS = {"columns": "genes", "column": "gene", "rows": "samples", "row": "sample", "features": "genes"}
-_NOUNS |= {"graph": "network", "graphs": "networks", "Graph": "Network"}
 # Warnings of the fit that a diagnostic of the modules expresses as well, by a word in them.
 _EXPRESSED_BY = {
     "graph_share": "graph-driven",
@@ -64,10 +63,13 @@ _EXPRESSED_BY = {
     "worst_rank": "graph-driven",
     "recurrent in": "same leading genes",
 }
-_WIDE = 20  # genes of every module from which on it is remarkable if the same ones lead many modules
+_EDGES = {"module", "n_nodes", "n_edges", "expected", "fold_change", "p_value", "q_value", "degree_q_value"}
+_SETS = {"module", "term", "name", "n_overlap", "n_term", "n_module", "fold_change", "q_value", "genes"}
+_VERDICTS = {"module", "verdict", "reason", "closest", "correlation", "gene_overlap"}
+_ASSOCIATIONS = {"variable", "level", "test", "n", "effect", "effect_name", "ci_low", "ci_high", "p", "q"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Contents:
     """The contents of a report."""
 
@@ -76,19 +78,22 @@ class Contents:
     modules: list[ModulePage]
     alignment: list[str]
     reasons: list[str]
-    missing: list[str] = field(default_factory=list)
-    levels: dict[str, float] = field(default_factory=dict)
-    sets_tested: bool = False
-    tested: dict[str, Row] = field(default_factory=dict)  # recorded options, by table ("edges", "gene_sets")
-    associations: AssociationGrid | None = None
-    answers: tuple[list[AnswerLine], int] = field(default_factory=lambda: ([], 0))  # and how many are left out
-    sample_table: SampleTable | None = None
+    missing: list[str]
+    levels: dict[str, float]  # largest adjusted p-values at which "edges" and "gene_sets" were called enriched
+    sets_tested: bool
+    associations: AssociationGrid | None
+    answers: tuple[list[AnswerLine], int]  # and how many are left out
+    sample_table: SampleTable | None
+    settings: Rows
+    sample_settings: Rows
+    tests: Rows
+    inputs: Rows
+    title: str
 
     @property
-    def title(self) -> str:
-        """The name of the data file."""
-        file = self._inputs().get("expression")
-        return PurePath(str(file)).name if file else "netbic modules"
+    def names(self) -> dict[str, Any]:
+        """All names, by kind."""
+        return {"gene": names_of(self.model, "columns"), "sample": names_of(self.model, "rows")}
 
     @property
     def circular(self) -> bool:
@@ -109,13 +114,14 @@ class Contents:
             {
                 **(module.edges or {}),
                 **module.summary,
-                "diagnostics": ", ".join(module.diagnostics),
+                "diagnostics": ", ".join(one.badge for one in module.details),
                 **({} if module.verdict is None else {"verdict": module.verdict.kind}),
             }
             for module in self.modules
         ]
         return pd.DataFrame(rows) if rows else summary_table(self.model).assign(diagnostics="")
 
+    @property
     def scores(self) -> Floats | None:
         """Scores of the samples, modules by samples; None if they are not known."""
         known = [module.scores.scores for module in self.modules if module.scores is not None]
@@ -126,18 +132,21 @@ class Contents:
         """How many modules are strong, moderate, repetitions and doubtful; "" if they were not judged."""
         return verdict_sentence([module.verdict for module in self.modules])
 
-    def with_kind(self, kind: str) -> list[int]:
-        """Modules about which this should be known, as they are numbered in the page."""
-        return [module.label for module in self.modules if kind in module.kinds]
-
     def explanations(self) -> list[tuple[str, list[int], str]]:
-        """What should be known about modules: its name, the modules, and what it means."""
+        """What should be known about modules: its name, the modules as numbered in the page, and what it means."""
         found: dict[tuple[str, str], list[int]] = {}
         for kind, text in EXPLANATIONS.items():
             for module in self.modules:
                 if kind in module.kinds:
                     found.setdefault((kind, text or module.kinds[kind]), []).append(module.label)
-        return [(kind, which, text.format(share=f"{LARGE_GRAPH_SHARE:.0%}")) for (kind, text), which in found.items()]
+        return [(kind, which, text) for (kind, text), which in found.items()]
+
+    def warnings(self) -> list[str]:
+        """Warnings of the fit, but for those that a diagnostic of the modules expresses as well."""
+        kinds = {kind for module in self.modules for kind in module.kinds}
+        expressed = [word for word, kind in _EXPRESSED_BY.items() if kind in kinds]
+        texts = [str(text) for text in self.record.get("warnings", [])]
+        return [from_one(in_genes(text)) for text in texts if not any(word in text for word in expressed)]
 
     def no_warnings(self) -> str:
         """That there is nothing to warn of, and what was examined; "" if there are warnings."""
@@ -147,12 +156,6 @@ class Contents:
             return "No warnings, but the modules were not judged: they may be noise."
         by_graph = " None is driven by hubs or by the network alone." if self.model.column_graph is not None else ""
         return f"No warnings: all modules converged, and all are found again.{by_graph}"
-
-    def warnings(self) -> list[str]:
-        """Warnings of the fit, but for those that a diagnostic of the modules expresses as well."""
-        texts = [str(text) for text in self.record.get("warnings", self.record.get("remarks", []))]
-        expressed = [word for word, name in _EXPRESSED_BY.items() if self.with_kind(name)]
-        return [from_one(in_genes(text)) for text in texts if not any(word in text for word in expressed)]
 
     @property
     def lists_samples(self) -> bool:
@@ -169,72 +172,25 @@ class Contents:
         """Whether some module keeps only some of the samples."""
         return not all(module.keeps_all_samples for module in self.modules)
 
-    def settings(self) -> list[tuple[str, str]]:
-        """The options of the command; for other models, their parameters."""
-        return setting_rows(self.model, self.record.get("settings"))
-
-    def sample_settings(self) -> list[tuple[str, str]]:
-        """The variables of the sample table, and how they were tested."""
-        return [] if self.sample_table is None else sample_rows(self.sample_table.record)
-
-    def tests(self) -> list[tuple[str, str]]:
-        """The recorded options of the enrichment tests."""
-        return enrichment_rows(self.tested)
-
-    def inputs(self) -> list[tuple[str, str]]:
-        """Names of files, and the options with which they were read."""
-        shown_above = () if self.sample_table is None else ("variables", "adjust", "survival", "types")
-        return input_rows({name: value for name, value in self._inputs().items() if name not in shown_above})
-
-    def _inputs(self) -> dict[str, Any]:
-        given = self.record.get("inputs")
-        return given if isinstance(given, dict) else {}
-
-    def labels(self) -> dict[str, Any]:
-        """What is known about the samples, for tooltips; nothing if there are too many samples for one page."""
-        return self.sample_table.for_script() if self.sample_table is not None and self.lists_samples else {}
-
-    def names(self, axis: str) -> dict[int, str]:
-        """Names of the "genes" or "samples" that the script shows, by position in the data."""
-        if axis == "samples" and not self.lists_samples:
-            known, drawn = names_of(self.model, "rows"), [module.heatmap for module in self.modules if module.heatmap]
-            return {int(at): str(known[at]) for heatmap in drawn for at in heatmap.samples}
-        members: list[Members] = [getattr(module, axis) for module in self.modules]
-        names = {at: name for own in members for at, name in zip(own.positions.tolist(), own.names, strict=True)}
-        if axis == "samples" and any(module.scores is not None for module in self.modules):
-            return dict(enumerate(map(str, names_of(self.model, "rows")))) | names
-        return names
-
-
-def in_genes(text: str) -> str:
-    """A sentence of the library about genes, samples and the network instead of columns, rows and the graph.
-
-    Examples
-    --------
-    >>> from netbic.report import in_genes
-    >>> in_genes("rows.tsv: the best is at the edge of the grid (all 150 rows); omit --graph")
-    'rows.tsv: the best is at the edge of the grid (all 150 samples); omit --graph'
-    >>> in_genes("the file has genes in rows")  # a table's orientation
-    'the file has genes in rows'
-    """
-    outside_names = rf"(?<![-\w./'])(?<!\bin )({'|'.join(_NOUNS)})(?![-\w/']|\.\w)"
-    return re.sub(outside_names, lambda found: _NOUNS[found[1]], text)
-
-
-def from_one(text: str) -> str:
-    """A warning of the library, in which modules count from 0, with the numbers of the page, which count from 1.
-
-    Examples
-    --------
-    >>> from netbic.report import from_one
-    >>> from_one("found 4 of 5 modules; modules 0, 3 did not converge (module 0 ran into a cycle)")
-    'found 4 of 5 modules; modules 1, 4 did not converge (module 1 ran into a cycle)'
-    """
-    return re.sub(
-        r"\b((?:module|pair)s? )(\d+(?:, \d+)*)",
-        lambda found: found[1] + re.sub(r"\d+", lambda number: str(int(number[0]) + 1), found[2]),
-        text,
-    )
+    def for_script(self) -> dict[str, Any]:
+        """Names by position in the data, members, scores and labels; samples only if there are not too many."""
+        genes, samples = (
+            {at: name for own in members for at, name in zip(own.positions.tolist(), own.names, strict=True)}
+            for members in ([module.genes for module in self.modules], [module.samples for module in self.modules])
+        )
+        known = names_of(self.model, "rows")
+        if not self.lists_samples:
+            drawn = [module.heatmap.samples for module in self.modules if module.heatmap]
+            samples = {int(at): str(known[at]) for own in drawn for at in own}
+        elif any(module.scores is not None for module in self.modules):
+            samples = dict(enumerate(map(str, known))) | samples
+        labels = {} if self.sample_table is None or not self.lists_samples else self.sample_table.for_script()
+        return {
+            "genes": genes,
+            "samples": samples,
+            "modules": [module.for_script(self.lists_samples) for module in self.modules],
+            "labels": labels,
+        }
 
 
 def gather(folder: Path, model: SparseGraphSVD | None = None, record: dict[str, Any] | None = None) -> Contents:
@@ -242,37 +198,35 @@ def gather(folder: Path, model: SparseGraphSVD | None = None, record: dict[str, 
     model = load_modules(folder) if model is None else fitted_model(model)
     record = finished_record(folder) or {} if record is None else record
     alignment, auto = read_record(folder / "alignment.json"), read_record(folder / "auto.json")
-    tables, options = Tables.read(folder, model), enrichment_record(folder)
-    levels = _levels(options)
+    tables, options = _Tables.read(folder, model), enrichment_record(folder)
+    kinds = {"edges": tables.edges, "gene_sets": tables.sets}
+    levels = {name: float(options[name]["level"]) if name in options else DEFAULT_LEVEL for name in kinds}
+    tested = {name: options[name] for name, table in kinds.items() if name in options and table is not None}
     words = {number: verdict.word for number, verdict in enumerate(tables.verdicts) if verdict is not None}
+    given, known = record.get("inputs"), tables.sample_table
+    inputs: dict[str, Any] = given if isinstance(given, dict) else {}
+    shown_above = () if known is None else ("variables", "adjust", "survival", "types")
     return Contents(
-        model,
-        record,
-        list(_modules(model, tables, levels["edges"])),
-        _alignment_lines(alignment),
-        [str(reason) for reason in auto.get("reasons", [])],
-        list(_missing(model, alignment, tables)),
-        levels,
+        model=model,
+        record=record,
+        modules=list(_modules(model, tables, levels["edges"])),
+        alignment=alignment_lines(alignment),
+        reasons=[str(reason) for reason in auto.get("reasons", [])],
+        missing=list(_missing(model, alignment, tables)),
+        levels=levels,
         sets_tested=tables.sets is not None,
-        tested={
-            name: options[name]
-            for name, table in (("edges", tables.edges), ("gene_sets", tables.sets))
-            if name in options and table is not None
-        },
         associations=AssociationGrid.of(tables.associations, model.n_components_),
         answers=answer_lines(tables.associations, words),
-        sample_table=tables.sample_table,
+        sample_table=known,
+        settings=setting_rows(model, record.get("settings")),
+        sample_settings=[] if known is None else sample_rows(known.record),
+        tests=enrichment_rows(tested),
+        inputs=input_rows({name: value for name, value in inputs.items() if name not in shown_above}),
+        title=PurePath(str(inputs["expression"])).name if inputs.get("expression") else "netbic modules",
     )
 
 
-def _levels(options: dict[str, Row]) -> dict[str, float]:
-    """Largest adjusted p-values at which edges and gene sets were called enriched."""
-    return {
-        name: float(options[name]["level"]) if name in options else DEFAULT_LEVEL for name in ("edges", "gene_sets")
-    }
-
-
-def _modules(model: SparseGraphSVD, tables: Tables, level: float) -> Iterator[ModulePage]:
+def _modules(model: SparseGraphSVD, tables: _Tables, level: float) -> Iterator[ModulePage]:
     graph = model.graphs_["columns"]
     gene_names, sample_names = (names_of(model, axis) for axis in ("columns", "rows"))
     wide = model.columns_.sum(axis=1).min(initial=_WIDE) >= _WIDE
@@ -280,77 +234,57 @@ def _modules(model: SparseGraphSVD, tables: Tables, level: float) -> Iterator[Mo
     chosen = model.choices_.loc[~model.choices_["fallback"].astype(bool), "module"]
     bounded = model.smoothness_scale == "module" and smoothness_of(model.column_smoothness, "module") < 1
     summary = summary_table(model).assign(chosen=lambda table: bounded | table["module"].isin(chosen))
-    selected = selected_samples(model).tolist()
-    names = module_names(model, tables.sets)
+    selected, names = selected_samples(model).tolist(), module_names(model, tables.sets)
+    colours = {} if tables.sample_table is None else variable_colours(tables.sample_table.variables)
     for number, row in enumerate(_rows(summary)):
-        genes = _members(model.components_[number], gene_names)
+        genes, weights = Members.of(model.components_[number], gene_names), model.left_vectors_[:, number]
         leading = leading_features(model.components_[number])
-        found, tested = _of_module(tables.sets, number), _of_module(tables.edges, number)
-        terms = [] if found is None else _rows(found.sort_values("q_value", kind="stable"))
+        terms, edges = ([] if table is None else _rows(table[table["module"] == number]) for table in tables[:2])
+        terms.sort(key=lambda term: float(term["q_value"]))
+        heatmap, scores, known = tables.heatmaps[number], tables.scores[number], tables.sample_table
+        strongest = [] if known is None else known.strongest(number)
+        marks = [] if heatmap is None else strips([one for one, *_ in strongest], heatmap.samples, colours)
+        groups = scores
+        if scores is not None and selected[number]:  # by the signs of weights: other groups are found in noise as well
+            signs = np.where(weights > 0, "up", np.where(weights < 0, "down", "")).astype(object)
+            groups = replace(scores, groups=signs)
         yield ModulePage(
-            number,
-            row
+            number=number,
+            name=names[number],
+            summary=row
             | {"size_diagnostics": _unidentified(model, number, fallback=False)}
             | {"default_size": _unidentified(model, number, fallback=True)},
-            genes,
-            _members(model.left_vectors_[:, number], sample_names),
-            None if graph is None else subnetwork(graph, genes.positions, genes.weights, genes.names),
-            tables.heatmaps[number],
-            None if tested is None or tested.empty else _rows(_numeric(tested))[0],
-            terms[:_TOP_TERMS],
-            len(terms),
-            level,
-            tables.verdicts[number],
-            _groups(tables.scores[number], model.left_vectors_[:, number], selected[number]),
-            len(sample_names),
-            tuple(map(str, gene_names[leading[np.isin(leading, recurrent)]])),
-            selected[number],
-            names[number],
-            tuple(findings(tables.associations, number)),
-            tuple(_plots(tables.scores[number], tables.sample_table, number)),
-            tuple(_strips(tables.heatmaps[number], tables.sample_table, number)),
-            tables.replication[number],
+            genes=genes,
+            samples=Members.of(weights, sample_names),
+            n_samples=len(sample_names),
+            selected=selected[number],
+            recurrent=[str(name) for name in gene_names[leading[np.isin(leading, recurrent)]]],
+            network=None if graph is None else subnetwork(graph, *genes),
+            heatmap=heatmap,
+            strips=marks,
+            edges=edges[0] if edges else None,
+            level=level,
+            terms=terms[:_TOP_TERMS],
+            n_terms=len(terms),
+            verdict=tables.verdicts[number],
+            replication=tables.replication[number],
+            scores=groups,
+            findings=findings(tables.associations, number),
+            plots=[] if scores is None or known is None else list(_plots(scores, known, number)),
         )
 
 
-def _plots(scores: SampleScores | None, table: SampleTable | None, module: int) -> Iterator[BoxPlot | SurvivalPlot]:
+def _plots(scores: SampleScores, table: SampleTable, module: int) -> Iterator[BoxPlot | SurvivalPlot]:
     """Scores and survival by what is known about the samples, the strongest association first."""
-    if scores is None or table is None:
-        return
     tests = table.tests[table.tests["module"] == module]
     for variable, q, test in table.strongest(module):
         made: BoxPlot | SurvivalPlot | None = None
         if variable.kind in LEVELS:
-            made = box_plot(scores.scores, variable, q)
+            made = box_plot(scores.scores, variable, q, test)
         elif variable.kind == SURVIVAL:
-            made = survival_plot(scores, variable, q, tests[tests["variable"].astype(str) == variable.name])
+            made = survival_plot(scores, variable, q, test, tests[tests["variable"].astype(str) == variable.name])
         if made is not None:
-            yield made._replace(test=test)
-
-
-def _strips(heatmap: Heatmap | None, table: SampleTable | None, module: int) -> list[Strip]:
-    if heatmap is None or table is None:
-        return []
-    ordered = [variable for variable, *_ in table.strongest(module)]
-    return strips(ordered, heatmap.samples, variable_colours(table.variables))
-
-
-def _groups(scores: SampleScores | None, weights: NDArray[Any], selected: bool) -> SampleScores | None:
-    """Selected samples are up or down by the signs of their weights: groups of them are found in noise as well."""
-    if not selected:
-        return scores
-    groups = np.where(weights > 0, "up", np.where(weights < 0, "down", "")).astype(object)
-    return None if scores is None else replace(scores, groups=groups)
-
-
-def _of_module(table: pd.DataFrame | None, number: int) -> pd.DataFrame | None:
-    return None if table is None else table[table["module"] == number]
-
-
-def _numeric(edges: pd.DataFrame) -> pd.DataFrame:
-    """Tests for edges; an empty cell is a fold change that is not defined, as for a module of one gene."""
-    numbers = [str(name) for name in edges.columns if name != _MATCHED]
-    return edges.assign(**{name: pd.to_numeric(edges[name], errors="coerce") for name in numbers})
+            yield made
 
 
 def _unidentified(model: SparseGraphSVD, number: int, *, fallback: bool) -> dict[str, str]:
@@ -364,23 +298,126 @@ def _rows(table: pd.DataFrame) -> list[Row]:
     return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
 
 
-def _members(vector: NDArray[Any], names: NDArray[Any]) -> Members:
-    positions = heaviest(vector)
-    return Members(positions, vector[positions].astype(np.float64), [str(name) for name in names[positions]])
+class _Tables(NamedTuple):
+    """What the folder contains about the modules, in addition to the model."""
+
+    sets: pd.DataFrame | None
+    edges: pd.DataFrame | None
+    heatmaps: list[Heatmap | None]
+    verdicts: list[Verdict | None]
+    scores: list[SampleScores | None]
+    associations: pd.DataFrame | None
+    sample_table: SampleTable | None
+    replication: list[Replicated | None]
+
+    @classmethod
+    def read(cls, folder: Path, model: SparseGraphSVD) -> _Tables:
+        """Tables and heatmaps, unless they are about the modules of an earlier fit."""
+        n = model.n_components_
+        known = read_known(folder / "samples.tsv", {"module", "sample", "score", "group"}, "fit again")
+        found = matched_scores(known, n, names_of(model, "rows"))
+        scores: list[SampleScores | None] = [None] * n
+        if found is not None:
+            scores = [SampleScores(*pair) for pair in zip(*(each.to_numpy().T for each in found), strict=True)]
+        associations = read_associations(folder, ("module",))
+        if associations is not None and not associations["module"].between(0, n - 1).all():
+            associations = None
+        enrich = "run netbic enrich again"
+        sets = _of_these_modules(read_known(folder / "gene_sets.tsv", _SETS, enrich), model, "n_module")
+        edges = _of_these_modules(read_known(folder / "edges.tsv", _EDGES, enrich), model, "n_nodes")
+        if edges is not None:  # an empty cell is a fold change that is not defined, as for a module of one gene
+            numbers = [str(name) for name in edges.columns if name != "degree_matched_on"]
+            edges = edges.assign(**{name: pd.to_numeric(edges[name], errors="coerce") for name in numbers})
+        judged = {"module", "verdict", "reason"}
+        replication = read_known(folder / "replication.tsv", judged, "run netbic replicate again")
+        info, record = stored_samples(folder), stored_record(folder)
+        return cls(
+            sets,
+            edges,
+            _heatmaps(folder, model, scores),
+            verdict_list(read_known(folder / "verdicts.tsv", _VERDICTS, "fit again"), n),
+            scores,
+            associations,
+            SampleTable.of(info, associations, record, len(model.left_vectors_)),
+            replication_list(replication, read_record(folder / "replication.json"), n),
+        )
 
 
-def _alignment_lines(alignment: dict[str, Any]) -> list[str]:
-    if not alignment:
-        return []
-    content = {name: value for name, value in alignment.items() if name != "isolated_share"}
-    network = content.pop("network", None)
+def _heatmaps(folder: Path, model: SparseGraphSVD, scores: list[SampleScores | None]) -> list[Heatmap | None]:
+    """Heatmaps of these modules, none if the file is about others; where all samples are kept, by decreasing score."""
+    stored = read_heatmaps(folder)
+    masks = zip(model.columns_, model.rows_, strict=True)
+    if len(stored) != model.n_components_ or not all(
+        _are_members(columns, one.genes) and _are_members(rows, one.samples)
+        for one, (columns, rows) in zip(stored, masks, strict=True)
+    ):
+        return [None] * model.n_components_
+    found = list[Heatmap | None]()
+    for heatmap, own, kept in zip(stored, scores, model.rows_, strict=True):
+        if own is not None and kept.all():
+            order = np.argsort(-own.scores[heatmap.samples], kind="stable")
+            heatmap = replace(heatmap, values=heatmap.values[:, order], samples=heatmap.samples[order])
+        found.append(heatmap)
+    return found
+
+
+def _are_members(mask: NDArray[np.bool_], positions: NDArray[np.int32]) -> bool:
+    return max(positions, default=0) < mask.size and bool(mask[positions].all())
+
+
+def _of_these_modules(table: pd.DataFrame | None, model: SparseGraphSVD, size: str) -> pd.DataFrame | None:
+    """The table, unless it is about the modules of an earlier fit."""
+    if table is None or table.empty or size not in table:
+        return table
+    weights = model.components_
+    counts = {"up": weights > 0, "down": weights < 0, "both": model.columns_}
+    sizes = {(k, side): n for side, masks in counts.items() for k, n in enumerate(masks.sum(axis=1).tolist())}
+    sides = table["side"] if "side" in table else ["both"] * len(table)
+    expected = [sizes.get(key) for key in zip(table["module"], sides, strict=True)]
+    return table if expected == table[size].tolist() else None
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """What a JSON file contains, if it exists."""
+    content = read_json(path) if path.is_file() else {}
+    return content if isinstance(content, dict) else {}
+
+
+def read_associations(folder: Path, of: tuple[str, ...]) -> pd.DataFrame | None:
+    """The table associations.tsv, if it exists; `of` are the columns that say what the tests are about."""
+    return read_known(folder / "associations.tsv", _ASSOCIATIONS | set(of), "run netbic associate again")
+
+
+def read_known(path: Path, columns: set[str], remedy: str) -> pd.DataFrame | None:
+    """A table of results with some columns, if it exists."""
+    if not path.is_file():
+        return None
     try:
-        return list(Alignment(**content, network=network and NetworkSummary(**network)).lines())
+        table = read_table(path)
+    except (ValueError, OSError) as problem:
+        raise unusable(path, f"cannot be read ({problem})", remedy) from None
+    if lacking := sorted(columns - set(table.columns)):
+        raise unusable(path, f"has no column {lacking[0]}", f"netbic did not write it: {remedy}")
+    return table
+
+
+def alignment_lines(content: dict[str, Any]) -> list[str]:
+    """The lines of alignment.json about one table."""
+    alignment = read_alignment(content) if content else None
+    return [] if alignment is None else list(alignment.lines())
+
+
+def read_alignment(content: dict[str, Any]) -> Alignment:
+    """How a table and its network were matched."""
+    try:
+        own = {name: value for name, value in content.items() if name != "isolated_share"}
+        network = own.pop("network", None)
+        return Alignment(**own, network=network and NetworkSummary(**network))
     except (TypeError, KeyError) as problem:
         raise InputError(f"alignment.json was not written by netbic ({problem}): fit again") from None
 
 
-def _missing(model: SparseGraphSVD, alignment: dict[str, Any], tables: Tables) -> Iterator[str]:
+def _missing(model: SparseGraphSVD, alignment: dict[str, Any], tables: _Tables) -> Iterator[str]:
     if None in tables.verdicts:
         yield "verdicts (verdicts.tsv), which netbic fit writes unless they are switched off"
     if None in tables.scores:

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pandas as pd
 
-from netbic.selection import Verdicts
-from netbic.solver import LOW_RANK
+from netbic.penalties import DIAGNOSTICS
+from netbic.solver import LARGE_GRAPH_SHARE, LOW_RANK
 
-NO_EVIDENCE: Final = "This says nothing against the genes themselves; their edges are just no evidence for them."
-# What to know about modules, for all that have it in common; {share} is the largest share of the network. A kind
-# without a text has several causes: the sentence of the module says which.
+if TYPE_CHECKING:
+    from netbic.report.modules import ModulePage
+
+_NO_EVIDENCE: Final = "This says nothing against the genes themselves; their edges are just no evidence for them."
+# What to know about modules, for all that have it in common. A kind without a text has several causes: the sentence of
+# the module says which.
 EXPLANATIONS: Final = {
     "not judged": "There are too few samples to tell whether modules are found again, so any of them may be noise.",
     "doubtful": "Possibly noise: the reason is given with the module.",
-    "graph-driven": "More than {share} of the scores come from the network, or a gene with one of the largest weights "
-    f"has a rank beyond {LOW_RANK} by the data alone: decrease the smoothness unless you want the network to "
-    "dominate.",
+    "graph-driven": f"More than {LARGE_GRAPH_SHARE:.0%} of the scores come from the network, or a gene with one of the "
+    f"largest weights has a rank beyond {LOW_RANK} by the data alone: decrease the smoothness unless you want the "
+    "network to dominate.",
     "hub-driven": "",
     "edges as expected": "",
     "repeats": "Their scores are correlated (0.7 or more) with those of an earlier module.",
@@ -28,49 +31,10 @@ EXPLANATIONS: Final = {
     "default size": "The data do not show how many genes belong to these modules (marked by * in the table), so the "
     "default size was used. Which genes with small weights are included is then a matter of choice.",
 }
-
-
 MILD: Final = ("hub-driven", "edges as expected")  # diagnostics that say nothing against the genes
-
-
-class Diagnostic(NamedTuple):
-    """What a reader should know about a module: its kind, the text of its badge, and a sentence."""
-
-    kind: str
-    badge: str
-    text: str
-
-
-class Replicated(NamedTuple):
-    """Whether a module holds in another study: the verdict, the study, and the reason as a sentence."""
-
-    word: str
-    study: str
-    reason: str
-    n_shared: int = 0  # samples that may be in both studies
-
-    @property
-    def text(self) -> str:
-        """The verdict in words.
-
-        Examples
-        --------
-        >>> from netbic.report.judgement import Replicated
-        >>> Replicated("partly", "other.tsv", "").text
-        'partly replicated in'
-        """
-        if self.word in ("replicated", "partly", "not replicated"):
-            return f"{'partly replicated' if self.word == 'partly' else self.word} in"
-        return f"{self.word} whether it holds in"
-
-
-def replication_list(table: pd.DataFrame | None, record: Mapping[str, Any], n_modules: int) -> list[Replicated | None]:
-    """The verdicts in replication.tsv, by module; None if there is no table, or if it is about other modules."""
-    if table is None or table["module"].tolist() != list(range(n_modules)):
-        return [None] * n_modules
-    study, n_shared = str(record.get("study") or "another study"), int(record.get("n_shared", 0))
-    rows = zip(table["verdict"], table["reason"], strict=True)
-    return [Replicated(str(word), study, str(reason), n_shared) for word, reason in rows]
+_AXES: Final = {"rows": "sample", "columns": "gene"}
+_END: Final = {"rows": "which samples belong to the module", "columns": "where the module ends"}
+_HUB_SHARE, _FEW_EDGES, _BEYOND_EQUALS = 0.5, 10, 0.2
 
 
 class Verdict(NamedTuple):
@@ -108,6 +72,8 @@ def verdict_sentence(verdicts: list[Verdict | None]) -> str:
     >>> verdict_sentence([Verdict("strong", "", -1, 0, 0), Verdict("doubtful", "", 0, 0.1, 0)])
     'Of 2 modules, 1 is strong, 1 is doubtful.'
     """
+    from netbic.selection import Verdicts
+
     known = [verdict for verdict in verdicts if verdict is not None]
     if not known:
         return ""
@@ -116,8 +82,105 @@ def verdict_sentence(verdicts: list[Verdict | None]) -> str:
     return f"{text}." if more else text
 
 
-def repetition(diagnostics: Mapping[str, Any]) -> Diagnostic:
-    """The diagnostic of a module whose scores are those of an earlier one."""
-    other, shared = int(diagnostics["repeats"]) + 1, f"{diagnostics['gene_overlap']:.0%} of all their genes"
-    text = f"The scores of its samples have a correlation of {diagnostics['correlation']:.2f} with those of module "
-    return Diagnostic("repeats", f"repeats module {other}", f"{text}{other}; both contain {shared}.")
+class Replicated(NamedTuple):
+    """Whether a module holds in another study: the verdict, the study, and the reason as a sentence."""
+
+    word: str
+    study: str
+    reason: str
+    n_shared: int = 0  # samples that may be in both studies
+
+    @property
+    def text(self) -> str:
+        """The verdict in words.
+
+        Examples
+        --------
+        >>> from netbic.report.judgement import Replicated
+        >>> Replicated("partly", "other.tsv", "").text
+        'partly replicated in'
+        """
+        if self.word in ("replicated", "partly", "not replicated"):
+            return f"{'partly replicated' if self.word == 'partly' else self.word} in"
+        return f"{self.word} whether it holds in"
+
+
+def replication_list(table: pd.DataFrame | None, record: Mapping[str, Any], n_modules: int) -> list[Replicated | None]:
+    """The verdicts in replication.tsv, by module; None if there is no table, or if it is about other modules."""
+    if table is None or table["module"].tolist() != list(range(n_modules)):
+        return [None] * n_modules
+    study, n_shared = str(record.get("study") or "another study"), int(record.get("n_shared", 0))
+    rows = zip(table["verdict"], table["reason"], strict=True)
+    return [Replicated(str(word), study, str(reason), n_shared) for word, reason in rows]
+
+
+class Diagnostic(NamedTuple):
+    """What a reader should know about a module: its kind, a sentence, and the text of its badge."""
+
+    kind: str
+    text: str
+    badge: str
+
+
+def diagnostics(module: ModulePage) -> Iterator[Diagnostic]:
+    """What a reader should know before relying on a module."""
+    own, verdict = module.summary, module.verdict
+    found = list[tuple[str, str]]()
+    if not own["converged"]:
+        found.append(("not converged", "The search stopped before the module was stable."))
+    reasons = list[str]()
+    if own["graph_share"] > LARGE_GRAPH_SHARE and not own.get("chosen", False):
+        reasons.append(f"{own['graph_share']:.0%} of the scores of its genes come from the network.")
+    if own.get("worst_rank", 0) > LOW_RANK:
+        reasons.append(f"A leading gene has rank {own['worst_rank']:,} by the data alone.")
+    if reasons:
+        found.append(("graph-driven", " ".join(reasons)))
+    found += _explained_edges(module)
+    yield from (Diagnostic(kind, text, kind) for kind, text in found)
+    if own.get("repeats", -1) >= 0 and (verdict is None or verdict.kind != "repeats"):
+        other = int(own["repeats"]) + 1
+        text = f"The scores of its samples have a correlation of {own['correlation']:.2f} with those of module {other}"
+        shared = f"{own['gene_overlap']:.0%} of all their genes"
+        yield Diagnostic("repeats", f"{text}; both contain {shared}.", f"repeats module {other}")
+    if module.recurrent:
+        names, verb = ", ".join(module.recurrent), "is" if len(module.recurrent) == 1 else "are"
+        text = f"{names} {verb} among the ten leading genes of half of the modules or more."
+        yield Diagnostic("same leading genes", text, "same leading genes")
+    for axis, reason in own.get("size_diagnostics", {}).items():
+        why = DIAGNOSTICS[reason].format(axis=_AXES[axis])
+        text = f"The data do not determine how many {_AXES[axis]}s belong to it: {why}."
+        yield Diagnostic("size not identified", text, "size not identified")
+
+
+def _explained_edges(module: ModulePage) -> Iterator[tuple[str, str]]:
+    """Whether its edges are those of hubs, or of genes with such degrees, means and variances."""
+    edges, also = module.edges, module.also_matched
+    # More than random genes have (the paper's test), but not more than random genes of the same degrees.
+    explained = module.comparable and edges is not None and edges["q_value"] <= module.level < edges["degree_q_value"]
+    similar = f"with as many neighbours{f' and a similar {also}' if also else ''}"
+    text = f"More edges than among random genes, but not more than among random genes {similar}. {_NO_EVIDENCE}"
+    if explained and also:
+        yield "edges as expected", text
+    if _few_hubs(module):
+        yield "hub-driven", f"Half or more of the edges involve three genes. {_NO_EVIDENCE}"
+    elif explained and not also:
+        yield "hub-driven", text
+
+
+def _few_hubs(module: ModulePage) -> bool:
+    """Whether three members have half of the edges: many more than if all members had the same degree."""
+    drawn = module.network
+    if drawn is None or drawn.n_edges < _FEW_EDGES:
+        return False
+    joined = len(drawn.nodes)
+    equals = 1 - (joined - 3) * (joined - 4) / (joined * (joined - 1)) if joined > 4 else 1.0
+    return drawn.hub_share >= max(_HUB_SHARE, equals + _BEYOND_EQUALS)
+
+
+def default_size(reasons: Mapping[str, str], sizes: Mapping[str, int]) -> str:
+    """Why the size of a module is the default one, by axis; "" if it was chosen or given."""
+    return " ".join(
+        f"The data do not show {_END[axis]}, because {DIAGNOSTICS[reason].format(axis=_AXES[axis])}. So the default "
+        f"size, {sizes[axis]:,} {_AXES[axis]}s, was used."
+        for axis, reason in reasons.items()
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -11,30 +11,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from netbic.enrichment import DEFAULT_LEVEL, ONE_SIDE
-from netbic.penalties import DIAGNOSTICS
-from netbic.report.associations import distinct_terms
-from netbic.report.box_plots import BoxPlot
-from netbic.report.heatmaps import Heatmap, picture, row_names
-from netbic.report.judgement import NO_EVIDENCE, Diagnostic, Replicated, Verdict, repetition
-from netbic.report.network import Subnetwork
-from netbic.report.samples import SampleScores
-from netbic.report.strips import Strip
-from netbic.report.survival_curves import SurvivalPlot
-from netbic.solver import LARGE_GRAPH_SHARE, LOW_RANK
+from netbic.arrays import Array
+from netbic.enrichment import ONE_SIDE
+from netbic.estimators import heaviest
+from netbic.report.figures import BoxPlot, SampleScores, Strip, SurvivalPlot
+from netbic.report.judgement import Diagnostic, Replicated, Verdict, default_size, diagnostics
+from netbic.report.pictures import Heatmap, Subnetwork
 
 Row = dict[str, Any]  # of a table, by column
 
-_HUB_SHARE, _FEW_EDGES, _BEYOND_EQUALS = 0.5, 10, 0.2
 _IN_NAMES, _LEADING = 3, 5  # genes in the names of modules, and in what netbic fit prints
 _TOP_MEMBERS, _HIGHEST, _LOWEST = 15, 8, 7
-_AXES = {"rows": "sample", "columns": "gene"}
-_END = {"rows": "which samples belong to the module", "columns": "where the module ends"}
-
-
-def _why(axis: str, reason: str) -> str:
-    """Why the data do not determine a size."""
-    return DIAGNOSTICS[reason].format(axis=_AXES[axis])
 
 
 class Members(NamedTuple):
@@ -43,6 +30,12 @@ class Members(NamedTuple):
     positions: NDArray[np.intp]  # in the data
     weights: NDArray[np.float64]
     names: list[str]
+
+    @classmethod
+    def of(cls, vector: Array, names: Array) -> Members:
+        """The members with weights in a vector."""
+        at = heaviest(vector)
+        return cls(at, vector[at].astype(np.float64), [str(name) for name in names[at]])
 
     @property
     def top(self) -> list[tuple[str, float]]:
@@ -62,30 +55,30 @@ class Members(NamedTuple):
         return [[position, float(f"{weight:.4g}")] for position, weight in pairs]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ModulePage:
     """One module, as the page shows it; `number` counts from 0 as in the tables, `label` from 1 as in the page."""
 
     number: int
+    name: str  # a gene set or its leading genes
     summary: Row
     genes: Members
     samples: Members
+    n_samples: int  # of the data
+    selected: bool  # whether samples were selected for their extreme scores
+    recurrent: Sequence[str]  # its leading genes that lead half of the modules or more
     network: Subnetwork | None
     heatmap: Heatmap | None
+    strips: Sequence[Strip]  # above the heatmap
     edges: Row | None
+    level: float  # largest adjusted p-value at which edges are enriched
     terms: list[Row]
     n_terms: int
-    level: float = DEFAULT_LEVEL  # largest adjusted p-value at which edges are enriched
-    verdict: Verdict | None = None
-    scores: SampleScores | None = None
-    n_samples: int = 0  # of the data
-    recurrent: tuple[str, ...] = ()  # its leading genes that lead half of the modules or more
-    selected: bool = False  # whether samples were selected for their extreme scores
-    name: str = ""  # a gene set or its leading genes
-    findings: tuple[str, ...] = ()  # its strongest associations with the sample table
-    plots: tuple[BoxPlot | SurvivalPlot, ...] = ()  # of scores and survival, the smallest q-value first
-    strips: tuple[Strip, ...] = ()  # above the heatmap
-    replication: Replicated | None = None  # in another study
+    verdict: Verdict | None
+    replication: Replicated | None  # in another study
+    scores: SampleScores | None
+    findings: Sequence[str]  # its strongest associations with the sample table
+    plots: Sequence[BoxPlot | SurvivalPlot]  # of scores and survival, the smallest q-value first
 
     @property
     def label(self) -> int:
@@ -130,18 +123,17 @@ class ModulePage:
     @property
     def sample_names(self) -> dict[str, list[str]]:
         """Names of the samples that are up and down; of all members if samples were selected."""
-        names = dict(zip(self.samples.positions.tolist(), self.samples.names, strict=True))
         if not self.keeps_all_samples:
             return {"samples": self.samples.names}
         if self.scores is None:
             return {}
+        names = dict(zip(self.samples.positions.tolist(), self.samples.names, strict=True))
         groups = {f"samples {group}": self.scores.members(group) for group in ("up", "down")}
         return {label: [names[at] for at in found.tolist()] for label, found in groups.items() if found.size}
 
     def copies(self, with_samples: bool) -> list[tuple[str, str, int]]:
         """Lists that can be copied: "gene" or "sample", "up" or "down", and how many names there are."""
-        n_genes = len(self.genes.positions)
-        found = [("gene", "up", self.n_up), ("gene", "down", n_genes - self.n_up)]
+        found = [("gene", "up", self.n_up), ("gene", "down", len(self.genes.positions) - self.n_up)]
         if with_samples and self.scores is not None:
             found += [("sample", side, int((self.scores.groups == side).sum())) for side in ("up", "down")]
         elif with_samples and not self.keeps_all_samples:
@@ -175,29 +167,7 @@ class ModulePage:
     @cached_property
     def details(self) -> list[Diagnostic]:
         """What a reader should know before relying on the module."""
-        return list(self._diagnostics())
-
-    @property
-    def diagnostics(self) -> list[str]:
-        """The same as badges."""
-        return [diagnostic.badge for diagnostic in self.details]
-
-    def _diagnostics(self) -> Iterator[Diagnostic]:
-        own = self.summary
-        if not own["converged"]:
-            yield Diagnostic("not converged", "not converged", "The search stopped before the module was stable.")
-        if text := self._graph_drives_it():
-            yield Diagnostic("graph-driven", "graph-driven", text)
-        yield from self._explained_edges()
-        if own.get("repeats", -1) >= 0 and (self.verdict is None or self.verdict.kind != "repeats"):
-            yield repetition(own)
-        if self.recurrent:
-            verb = "is" if len(self.recurrent) == 1 else "are"
-            text = f"{', '.join(self.recurrent)} {verb} among the ten leading genes of half of the modules or more."
-            yield Diagnostic("same leading genes", "same leading genes", text)
-        for axis, reason in own.get("size_diagnostics", {}).items():
-            text = f"The data do not determine how many {_AXES[axis]}s belong to it: {_why(axis, reason)}."
-            yield Diagnostic("size not identified", "size not identified", text)
+        return list(diagnostics(self))
 
     @property
     def kinds(self) -> dict[str, str]:
@@ -210,51 +180,7 @@ class ModulePage:
     def default_size(self) -> str:
         """Why the size is the default one; "" if it was chosen or given."""
         sizes = {"rows": len(self.samples.positions), "columns": len(self.genes.positions)}
-        return " ".join(
-            f"The data do not show {_END[axis]}, because {_why(axis, reason)}. So the default size, "
-            f"{sizes[axis]:,} {_AXES[axis]}s, was used."
-            for axis, reason in self.summary.get("default_size", {}).items()
-        )
-
-    def _graph_drives_it(self) -> str:
-        """Why the network dominates the data; "" if it does not."""
-        share, rank, reasons = self.summary["graph_share"], self.summary.get("worst_rank", 0), list[str]()
-        if share > LARGE_GRAPH_SHARE and not self.summary.get("chosen", False):
-            reasons.append(f"{share:.0%} of the scores of its genes come from the network.")
-        if rank > LOW_RANK:
-            reasons.append(f"A leading gene has rank {rank:,} by the data alone.")
-        return " ".join(reasons)
-
-    def _explained_edges(self) -> Iterator[Diagnostic]:
-        """Whether its edges are those of hubs, or of genes with such degrees, means and variances."""
-        explained, also = self._degrees_explain_it(), self.also_matched
-        similar = f"with as many neighbours{f' and a similar {also}' if also else ''}"
-        text = f"More edges than among random genes, but not more than among random genes {similar}. {NO_EVIDENCE}"
-        if explained and also:
-            yield Diagnostic("edges as expected", "edges as expected", text)
-        if self._few_hubs():
-            yield Diagnostic(
-                "hub-driven", "hub-driven", f"Half or more of the edges involve three genes. {NO_EVIDENCE}"
-            )
-        elif explained and not also:
-            yield Diagnostic("hub-driven", "hub-driven", text)
-
-    def _few_hubs(self) -> bool:
-        """Whether three members have half of the edges: many more than if all members had the same degree."""
-        drawn = self.network
-        if drawn is None or drawn.n_edges < _FEW_EDGES:
-            return False
-        joined = len(drawn.nodes)
-        equals = 1 - (joined - 3) * (joined - 4) / (joined * (joined - 1)) if joined > 4 else 1.0
-        return drawn.hub_share >= max(_HUB_SHARE, equals + _BEYOND_EQUALS)
-
-    def _degrees_explain_it(self) -> bool:
-        """More edges than random genes (the paper's test), but not more than random genes of the same degrees."""
-        return (
-            self.comparable
-            and self.edges is not None
-            and self.edges["q_value"] <= self.level < self.edges["degree_q_value"]
-        )
+        return default_size(self.summary.get("default_size", {}), sizes)
 
     @property
     def comparable(self) -> bool:
@@ -269,15 +195,9 @@ class ModulePage:
         return " and ".join(similar.split(", ")[1:])
 
     @property
-    def picture(self) -> str:
-        """The heatmap as an image."""
-        return "" if self.heatmap is None else picture(self.heatmap.values)
-
-    @property
     def row_names(self) -> list[tuple[float, str]]:
         """Names of the leading genes, and where their rows are in the heatmap, in percent of its height."""
-        own = self.genes
-        return [] if self.heatmap is None else row_names(self.heatmap, own.positions, own.weights, own.names)
+        return [] if self.heatmap is None else self.heatmap.row_names(*self.genes)
 
     @property
     def group_strip(self) -> str:
@@ -304,3 +224,20 @@ class ModulePage:
                 "strips": [strip.variable for strip in self.strips],
             }
         return content
+
+
+def distinct_terms(terms: list[Row], most: int = 3, shared: float = 0.5) -> list[Row]:
+    """The most significant gene sets, without those that consist mostly of genes of one before.
+
+    Examples
+    --------
+    >>> terms = [{"name": "mitosis", "genes": "A, B, C"}, {"name": "cell cycle", "genes": "A, B"}]
+    >>> [term["name"] for term in distinct_terms(terms)]
+    ['mitosis']
+    """
+    kept: list[tuple[set[str], Row]] = []
+    for term in terms:
+        genes = set(str(term["genes"]).split(", "))
+        if all(len(genes & other) < shared * min(len(genes), len(other)) for other, _ in kept):
+            kept.append((genes, term))
+    return [term for _, term in kept[:most]]

@@ -14,17 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from netbic import __version__
 from netbic.errors import InputError, import_optional, one_line, unusable
-from netbic.estimators import names_of
 from netbic.files import add_files, check_output_file, check_writable, recorded_paths, write_atomic
 from netbic.io import check_characters
-from netbic.report import charts
-from netbic.report.contents import Contents, gather
-from netbic.report.heatmaps import scale_picture
-from netbic.report.judgement import MILD
-from netbic.report.network import HEIGHT, WIDTH
-from netbic.report.pair_contents import gather_pairs
-from netbic.solver import LARGE_GRAPH_SHARE
-from netbic.storage import is_pair_model, load
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -84,43 +75,19 @@ def write_report(
         check_writable(folder, [FILE])
     else:
         check_output_file(path, {"the results": recorded_paths(folder)}, force=force)
-    page = _page(folder, model, record)
+    try:
+        page = _rendered(folder, model, record).encode("utf-8", errors="replace")
+    except InputError:
+        raise
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError) as problem:
+        what = f"contains tables or records that netbic did not write ({one_line(str(problem), 80)})"
+        raise unusable(folder, what, "run netbic enrich again, or fit again") from problem
     if in_place:
         add_files(folder, {FILE: page})
     else:
         check_output_file(path, {"the results": recorded_paths(folder)}, force=force)  # may exist by now
         write_atomic(path, page)
     return path
-
-
-def _page(folder: Path, model: object, record: dict[str, Any] | None) -> bytes:
-    """The page of a folder; an error in one line if its files were changed."""
-    try:
-        model = load(folder) if model is None else model
-        page = _page_of_pairs if is_pair_model(model) else _page_of_modules
-        return page(folder, model, record).encode("utf-8", errors="replace")
-    except InputError:
-        raise
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError) as problem:
-        what = f"contains tables or records that netbic did not write ({one_line(str(problem), 80)})"
-        raise unusable(folder, what, "run netbic enrich again, or fit again") from problem
-
-
-def _page_of_modules(folder: Path, model: Any, record: dict[str, Any] | None) -> str:
-    contents = gather(folder, model, record)
-    for kind, axis in (("gene", "columns"), ("sample", "rows")):
-        check_characters(folder, kind, names_of(contents.model, axis))  # images cannot show such names
-    return _rendered(contents)
-
-
-def _page_of_pairs(folder: Path, model: Any, record: dict[str, Any] | None) -> str:
-    """The page about pairs of two tables, which needs no script."""
-    contents, style = gather_pairs(folder, model, record), _packaged("report.css")
-    for kind, names in contents.names.items():
-        check_characters(folder, kind, names)
-    template = _environment().get_template("pairs.html")
-    version = contents.record.get("netbic", __version__)
-    return str(template.render(contents=contents, style=style, policy=_policy(style, []), version=version))
 
 
 def missing_library() -> str | None:
@@ -134,39 +101,50 @@ def missing_library() -> str | None:
     return next((name for name in _LIBRARIES if find_spec(name) is None), None)
 
 
-def _rendered(contents: Contents) -> str:
-    measured = (contents.table, contents.levels["edges"], contents.scores())
+def _rendered(folder: Path, model: Any, record: dict[str, Any] | None) -> str:
+    """The page about modules, or about pairs of two tables, which needs no script."""
+    from netbic.storage import is_pair_model, load
+
+    model = load(folder) if model is None else model
+    style = _packaged("report.css")
+    if is_pair_model(model):
+        from netbic.report.pairs import gather_pairs
+
+        contents: Any = gather_pairs(folder, model, record)
+        name, scripts, more = "pairs.html", list[str](), dict[str, Any]()
+    else:
+        from netbic.report.contents import gather
+
+        contents = gather(folder, model, record)
+        name, (scripts, more) = "report.html", _of_modules(contents)
+    for kind, names in contents.names.items():
+        check_characters(folder, kind, names)  # images cannot show such names
+    version = contents.record.get("netbic", __version__)
+    template = _environment().get_template(name)
+    return str(template.render(contents=contents, style=style, policy=_policy(style, scripts), version=version, **more))
+
+
+def _of_modules(contents: Any) -> tuple[list[str], dict[str, Any]]:
+    """The scripts of the page about modules, and what its template needs besides the contents."""
+    from netbic.report import charts
+    from netbic.report.judgement import MILD
+    from netbic.report.pictures import HEIGHT, WIDTH, scale_picture
+    from netbic.solver import LARGE_GRAPH_SHARE
+
+    measured = contents.table, contents.levels["edges"], contents.scores
     drawn = charts.charts(contents.model, *measured) if contents.modules else []
-    style, script = _packaged("report.css"), _packaged("report.js")
-    library = charts.library() if drawn else ""
-    scripts = [text for text in (script, library) if text]
-    template = _environment().get_template("report.html")
-    return str(
-        template.render(
-            contents=contents,
-            charts=drawn,
-            style=style,
-            script=script,
-            library=library,
-            policy=_policy(style, scripts),
-            data=_as_json(_for_script(contents, drawn)),
-            scale=scale_picture(),
-            mild=MILD,
-            width=WIDTH,
-            height=HEIGHT,
-            much_graph=f"{LARGE_GRAPH_SHARE:.0%}",
-            version=contents.record.get("netbic", __version__),
-        )
-    )
-
-
-def _for_script(contents: Contents, drawn: list[charts.Chart]) -> dict[str, Any]:
-    return {
-        "genes": contents.names("genes"),
-        "samples": contents.names("samples"),
-        "modules": [module.for_script(contents.lists_samples) for module in contents.modules],
-        "charts": {chart.name: chart.vega for chart in drawn},
-        "labels": contents.labels(),
+    script, library = _packaged("report.js"), charts.library() if drawn else ""
+    data = contents.for_script() | {"charts": {chart.name: chart.vega for chart in drawn}}
+    return [text for text in (script, library) if text], {
+        "charts": drawn,
+        "script": script,
+        "library": library,
+        "data": _as_json(data),
+        "scale": scale_picture(),
+        "mild": MILD,
+        "width": WIDTH,
+        "height": HEIGHT,
+        "much_graph": f"{LARGE_GRAPH_SHARE:.0%}",
     }
 
 
@@ -185,8 +163,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {"number": _number, "fold": _fold, "percent": _percent, "chance": _chance}
-    environment.filters["whole"] = "{:,}".format
-    environment.filters["sentence"] = _sentence
+    environment.filters |= {"whole": "{:,}".format, "sentence": lambda text: text[:1].upper() + text[1:]}
     return environment
 
 
@@ -220,11 +197,6 @@ def _number(value: float, digits: int = 3) -> str:
         return _NO_NUMBER if math.isnan(value) else "\N{INFINITY}"
     shown = f"{value:,.0f}" if abs(value) >= 10 ** (digits - 1) else f"{value:#.{digits}g}" if value else "0"
     return shown.rstrip(".").replace("-", "\N{MINUS SIGN}")
-
-
-def _sentence(text: str) -> str:
-    """The first letter as a capital, the others as they are."""
-    return text[:1].upper() + text[1:]
 
 
 def _fold(value: float) -> str:

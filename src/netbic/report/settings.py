@@ -84,17 +84,11 @@ def parameter_rows(settings: dict[str, Any]) -> Rows:
 
 def _defaults(model: SparseGraphSVD) -> dict[str, Any]:
     """Values that were used for options that were not given."""
-    used: dict[str, Any] = {
-        "genes": _size(model.n_columns, model.column_penalty),
-        "samples": _size(model.n_rows, model.row_penalty),
-    }
+    sizes = {"genes": _size(model.n_columns, model.column_penalty), "samples": _size(model.n_rows, model.row_penalty)}
     if model.column_graph is None:
-        return used
-    return used | {
-        "smoothness": _smoothness(model),
-        "smoothness_scale": model.smoothness_scale,
-        "graph_term": model.graph_term,
-    }
+        return sizes
+    unit = {"smoothness_scale": model.smoothness_scale, "graph_term": model.graph_term}
+    return {**sizes, "smoothness": _smoothness(model), **unit}
 
 
 def _smoothness(model: SparseGraphSVD) -> str:
