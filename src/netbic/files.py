@@ -429,7 +429,12 @@ def check_writable(folder: Path, names: Iterable[str], inputs: Inputs | None = N
             raise FolderInUse(f"{folder / part} is in the way (a folder is needed there): move it away first")
     check_not_input([folder / name for name in names], inputs or {})
     own = recorded_files(folder)
-    others = [name for name in names if os.path.lexists(folder / name) and not _is_own(folder / name, name in own)]
+    others = [
+        name
+        for name in names
+        if os.path.lexists(folder / name)
+        and not (name in own and ((folder / name).is_symlink() or (folder / name).is_file()))
+    ]
     if others and read_record(folder, RUN_RECORD) is None and (folder / RUN_RECORD).is_file():
         raise FolderInUse(
             f"{folder / RUN_RECORD} cannot be read as a record of netbic, so it is not known which files netbic wrote: "
@@ -441,10 +446,6 @@ def check_writable(folder: Path, names: Iterable[str], inputs: Inputs | None = N
             f"{folder} contains files that netbic did not write and would have to replace ({some}): "
             "move them away, or choose another folder (such files are never replaced)"
         )
-
-
-def _is_own(path: Path, is_recorded: bool) -> bool:
-    return is_recorded and (path.is_symlink() or path.is_file())
 
 
 def check_not_input(targets: Iterable[Path], inputs: Inputs) -> None:

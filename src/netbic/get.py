@@ -107,7 +107,7 @@ def summary_df(source: Any, *, key: str = "netbic") -> pd.DataFrame:
     >>> netbic.get.summary_df(model)[["module", "n_genes", "genes_up", "genes_down"]]
        module  n_genes  genes_up  genes_down
     0       0       60        28          32
-    1       1       60        26          34
+    1       1       60        35          25
     """
     known = read_results_table(Path(source), "summary") if isinstance(source, (str, Path)) else None
     return summary_table(_model(source, key)) if known is None else known

@@ -48,8 +48,12 @@ def write_network(graph: Graph, path: Path | str, *, force: bool = False, inputs
     weights = graph.weights
     arrays = {"format": np.array(b"csr"), "shape": np.array(weights.shape), "_is_array": np.array(True)}
     arrays |= {part: getattr(weights, part) for part in ("data", "indices", "indptr")}
-    if graph.names is not None:
-        arrays["names"] = _plain(graph)
+    if graph.names is not None:  # as text or integers, which need no pickle
+        integers = graph.names.dtype.kind in "iu"
+        odd = next((name for name in graph.names if not integers and not isinstance(name, str)), None)
+        if odd is not None:
+            raise InputError(f"a node is named {odd!r}, a {type(odd).__name__}: only text and integers can be written")
+        arrays["names"] = graph.names.astype(np.int64 if integers else str)
     if graph.is_signed:
         arrays["signed"] = np.array(True)  # negative weights mean edges that inhibit: read without asking
     check_network_file(path, inputs or {}, force=force)
@@ -61,17 +65,6 @@ def check_network_file(path: Path, inputs: files.Inputs, *, force: bool) -> None
     if path.suffix.lower() != ".npz":
         raise InputError(f"{path} does not end in .npz: name a file such as {path.with_suffix('.npz').name}")
     files.check_output_file(path, inputs, force=force)
-
-
-def _plain(graph: Graph) -> np.ndarray:
-    """The names as an array of text or integers, which needs no pickle."""
-    names = np.asarray(graph.names)
-    if np.issubdtype(names.dtype, np.integer):
-        return names.astype(np.int64)
-    odd = next((name for name in names if not isinstance(name, str)), None)
-    if odd is not None:
-        raise InputError(f"a node is named {odd!r}, a {type(odd).__name__}: only text and integers can be written")
-    return names.astype(str)
 
 
 def write_cohort(study: Cohort, folder: Path | str) -> None:

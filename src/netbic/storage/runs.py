@@ -23,7 +23,6 @@ import numpy as np
 import pandas as pd
 
 from netbic import __version__, files
-from netbic.arrays import Array
 from netbic.errors import InputError, one_line, shown, unusable
 from netbic.estimators import SparseGraphSVD, names_of
 from netbic.files import FIT_PIECES, FolderInUse, JsonValue, Record
@@ -258,11 +257,11 @@ class Run:
         force: bool = False,
     ) -> Run:
         """The same for pairs of two tables, which are fitted at once: nothing is kept before all is finished."""
-        folder, task = Path(folder), Task(PAIRS, settings, data)
+        folder = Path(folder)
         with ExitStack() as lock:
             _lock(folder, lock)
             check_pair_folder(folder, force=force)
-            return cls(folder, task, dict(inputs or {}), None, lock.pop_all())
+            return cls(folder, Task(PAIRS, settings, data), dict(inputs or {}), None, lock.pop_all())
 
     def __enter__(self) -> Self:
         return self
@@ -397,12 +396,26 @@ def read_like(folder: Path | str, expression: Path | str, **reading: Any) -> Exp
     **reading
         `samples_in_rows`, `layer`, `gene_names`, `skip_columns`: if the new file differs from that of the fit.
     """
-    recorded = _recorded(Path(folder))
-    options = DatasetOptions().replace(**{name: recorded[name] for name in _RECORDED if recorded.get(name) is not None})
-    reading_options = with_changes(options.expression, "read_like", reading)
-    data = read_expression(expression, **vars(reading_options))
+    folder = Path(folder)
+    recorded: Record = (files.finished_record(folder) or {}).get("inputs", {})
+    if not (folder / files.RUN_RECORD).is_file():
+        what = f"{folder} has no record of how its data were read and preprocessed"
+        warnings.warn(
+            f"{what}: the file is not preprocessed, and has genes in rows unless samples_in_rows is given", stacklevel=2
+        )
+    known = {name: recorded[name] for name in _RECORDED if recorded.get(name) is not None}
+    for name, value in known.items():
+        if not isinstance(value, _RECORDED[name]):
+            what = f"contains {name}={value!r}, which netbic did not write"
+            raise unusable(folder / files.RUN_RECORD, what, "it was changed: fit again")
+    options = DatasetOptions().replace(**known)
+    data = read_expression(expression, **vars(with_changes(options.expression, "read_like", reading)))
     nodes = load_modules(folder).names_["columns"]
-    _check_orientation(expression, data, nodes)
+    genes = set() if nodes is None else {str(gene) for gene in nodes}
+    if genes.isdisjoint(map(str, data.genes)) and not genes.isdisjoint(map(str, data.samples)):
+        what = f"its samples have the names of genes of the modules ({', '.join(map(shown, data.samples[:2]))}, ...)"
+        remedy = "exchange genes and samples (`samples_in_rows`)"
+        raise unusable(expression, what, remedy, parameters=["samples_in_rows"])
     rename = renaming(options.matching.strip_versions, options.matching.id_map, data.genes, nodes)
     return prepare(data, rename=rename, keep_constant=True, **vars(options.preprocessing)).expression
 
@@ -423,11 +436,14 @@ def read_again(folder: Path | str, expression: Path | str | None = None) -> Expr
         If the file is not there, or lacks samples or genes of the fit.
     """
     folder, model = Path(folder), load_modules(folder)
-    path = _known_file(folder) if expression is None else Path(expression)
+    known = (files.finished_record(folder) or {}).get("inputs", {}).get("expression")
+    if expression is None and not isinstance(known, str):
+        what = f"{folder} has no record of the file with the data"
+        raise InputError(f"{what}: say where they are (`expression`)", ["expression"])
+    path = Path(known if expression is None else expression)
     if not path.exists():
-        raise InputError(
-            f"the data of the fit, {path}, are not there: say where they are (`expression`)", ["expression"]
-        )
+        what = f"the data of the fit, {path}, are not there"
+        raise InputError(f"{what}: say where they are (`expression`)", ["expression"])
     data = read_like(folder, path)
     places = []
     for axis, noun, names in (("rows", "sample", data.samples), ("columns", "gene", data.genes)):
@@ -438,36 +454,3 @@ def read_again(folder: Path | str, expression: Path | str | None = None) -> Expr
             raise unusable(path, f"has no {noun} {shown(absent)} of the fit", "give the data of the fit")
     rows, columns = places
     return Expression(data.matrix[rows][:, columns], np.asarray(data.samples)[rows], np.asarray(data.genes)[columns])
-
-
-def _known_file(folder: Path) -> Path:
-    """The expression file of a fit."""
-    known = (files.finished_record(folder) or {}).get("inputs", {}).get("expression")
-    if not isinstance(known, str):
-        what = f"{folder} has no record of the file with the data"
-        raise InputError(f"{what}: say where they are (`expression`)", ["expression"])
-    return Path(known)
-
-
-def _check_orientation(path: Path | str, data: Expression, genes: Array | None) -> None:
-    """Raise if not the genes of a file but its samples have the names of the model's genes."""
-    known = set() if genes is None else {str(gene) for gene in genes}
-    if known.isdisjoint(map(str, data.genes)) and not known.isdisjoint(map(str, data.samples)):
-        what = f"its samples have the names of genes of the modules ({', '.join(map(shown, data.samples[:2]))}, ...)"
-        raise unusable(path, what, "exchange genes and samples (`samples_in_rows`)", parameters=["samples_in_rows"])
-
-
-def _recorded(folder: Path) -> Record:
-    """How a fit read and preprocessed its data."""
-    if not (folder / "run.json").is_file():
-        what = f"{folder} has no record of how its data were read and preprocessed"
-        warnings.warn(
-            f"{what}: the file is not preprocessed, and has genes in rows unless samples_in_rows is given", stacklevel=3
-        )
-        return {}
-    inputs: Record = (files.finished_record(folder) or {}).get("inputs", {})
-    for name, kind in _RECORDED.items():
-        if inputs.get(name) is not None and not isinstance(inputs[name], kind):
-            what = f"contains {name}={inputs[name]!r}, which netbic did not write"
-            raise unusable(folder / "run.json", what, "it was changed: fit again")
-    return inputs
