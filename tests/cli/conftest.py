@@ -1,5 +1,7 @@
 """A small study as files, and the results of a fit."""
 
+import shutil
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,10 +9,11 @@ import pytest
 from support.output_folders import fit
 
 
-@pytest.fixture
-def cohort(tmp_path):
-    """Files of expression, a network and gene sets."""
-    folder = tmp_path / "cohort"
+@pytest.fixture(scope="session")
+def fitted(tmp_path_factory):
+    """Files of expression, a network and gene sets (`cohort`), and the results of a fit (`results`)."""
+    base = tmp_path_factory.mktemp("fitted")
+    folder = base / "cohort"
     folder.mkdir()
     generator = np.random.default_rng(0)
     genes = [f"G{k}" for k in range(40)]
@@ -22,10 +25,20 @@ def cohort(tmp_path):
     edges = [(genes[a], genes[b]) for a in range(12) for b in range(a)]
     (folder / "edges.tsv").write_text("source\ttarget\n" + "".join(f"{a}\t{b}\n" for a, b in edges))
     (folder / "sets.gmt").write_text("one\tset one\t" + "\t".join(genes[:12]) + "\n")
-    return folder
+    assert fit(folder, base / "results").exit_code == 0
+    return base
 
 
 @pytest.fixture
-def results(cohort, tmp_path):
-    assert fit(cohort, tmp_path / "results").exit_code == 0
-    return tmp_path / "results"
+def cohort(fitted, tmp_path):
+    """A copy of the files, which a test may change."""
+    return shutil.copytree(fitted / "cohort", tmp_path / "cohort")
+
+
+@pytest.fixture
+def results(fitted, cohort, tmp_path):
+    """A copy of the results, as of a fit to the copied files."""
+    folder = shutil.copytree(fitted / "results", tmp_path / "results")
+    record = (folder / "run.json").read_text()
+    (folder / "run.json").write_text(record.replace(str(fitted), str(tmp_path)))
+    return folder

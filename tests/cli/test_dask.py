@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from unittest.mock import Mock
 
 import anndata
 import numpy as np
@@ -46,7 +47,7 @@ def agree(one, other):
                 assert mine[column].tolist() == theirs[column].tolist()
 
 
-@pytest.mark.parametrize("more", [(), ("--top-genes", "300", "--zscore"), ("--center", "both", "--matched-only")])
+@pytest.mark.parametrize("more", [("--top-genes", "300", "--zscore"), ("--center", "both", "--matched-only")])
 def test_the_same_tables_as_in_memory(files, address, tmp_path, more):
     plain = fit(files, tmp_path / "plain", "--no-verdict", *more)
     done = fit(files, tmp_path / "dask", "--no-verdict", "--dask", address, "--block-rows", 40, *more)
@@ -122,6 +123,7 @@ def test_unsupported_options_with_dask_are_one_line_errors(files, tmp_path, more
     assert "Traceback" not in done.output
 
 
+@pytest.mark.nightly
 def test_workers_that_fail_while_they_start(files, tmp_path, monkeypatch):
     monkeypatch.setattr("netbic.cli.cluster._IGNORE_CTRL_C", "import os; os._exit(3)")
     done = fit(files, tmp_path / "out", "--dask", "local", "--dask-workers", 2)
@@ -133,16 +135,13 @@ def test_workers_that_fail_while_they_start(files, tmp_path, monkeypatch):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("problem", [OSError(24, "Too many open files"), TimeoutError(), RuntimeError("No.")])
-def test_a_cluster_that_cannot_be_started(files, tmp_path, monkeypatch, problem):
-    def refuse(**options):
-        raise problem
-
-    monkeypatch.setattr("distributed.LocalCluster", refuse)
-    done = fit(files, tmp_path / "out", "--dask", "local", "--dask-workers", 2)
-    assert done.exit_code == 1
-    assert "the 2 Dask workers could not be started (" in done.output
-    assert "bug" not in done.output
+def test_a_cluster_that_cannot_be_started(files, tmp_path, monkeypatch):
+    for problem in (OSError(24, "Too many open files"), TimeoutError(), RuntimeError("No.")):
+        monkeypatch.setattr("distributed.LocalCluster", Mock(side_effect=problem))
+        done = fit(files, tmp_path / "out", "--dask", "local", "--dask-workers", 2)
+        assert done.exit_code == 1
+        assert "the 2 Dask workers could not be started (" in done.output
+        assert "bug" not in done.output
 
 
 def test_tables_have_to_be_converted(files, address, tmp_path):

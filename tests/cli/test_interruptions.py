@@ -56,7 +56,7 @@ def test_a_store_that_was_being_replaced_is_restored(cohort, tmp_path):
     assert not list(tmp_path.glob(".netbic-*"))
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_cleans_up_as_ctrl_c_does(cohort, tmp_path, number):
     code = _STOPPED.format(number=int(number))
     command = [sys.executable, "-c", code, "convert", str(cohort / "expression.tsv"), str(tmp_path / "out.zarr")]
@@ -98,20 +98,8 @@ def test_user_files_that_look_temporary_are_not_removed(cohort, tmp_path):
 
 def test_temporary_files_of_a_finished_tuning_or_fit_are_removed(cohort, results, tmp_path):
     out = tmp_path / "tuning"
-    arguments = (
-        "tune",
-        cohort / "expression.tsv",
-        "--modules",
-        1,
-        "--genes",
-        "5,8",
-        "--samples",
-        6,
-        "--folds",
-        2,
-        "--out",
-        out,
-    )
+    grid = ("--modules", 1, "--genes", "5,8", "--samples", 6, "--folds", 2)
+    arguments = ("tune", cohort / "expression.tsv", *grid, "--out", out)
     assert run(*arguments).exit_code == 0
     before = contents(out)
     (out / LOCK).touch()
@@ -142,6 +130,7 @@ def test_a_folder_is_locked_while_settings_are_chosen(cohort, tmp_path, monkeypa
     assert [path.name for path in (tmp_path / "out").iterdir()] == [".netbic-fit"]
 
 
+@pytest.mark.nightly
 def test_a_disk_that_fills_up_leaves_the_earlier_results_complete(cohort, results, monkeypatch):
     before = contents(results)
     for after in range(60):

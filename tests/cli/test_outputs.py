@@ -72,17 +72,17 @@ def test_tuning_and_enrichment_do_not_replace_their_inputs(cohort, results):
     assert (results / "gene_sets.tsv").read_text() == "one\tset one\tG1\tG2\n"
 
 
-@pytest.mark.parametrize("name", [*RUN_FILES, "run.json", ".netbic-fit"])
-def test_a_fit_does_not_replace_a_file_it_did_not_write(cohort, tmp_path, name):
-    own = tmp_path / "results" / name
-    own.parent.mkdir(parents=True)
-    own.write_bytes(b"years of work")
-    (tmp_path / "results" / "thesis.docx").write_bytes(b"more years")
-    for more in ([], ["--force"], ["--resume"]):
-        done = fit(cohort, tmp_path / "results", *more)
-        assert done.exit_code == 2
-        assert own.name in done.output
-        assert contents(tmp_path / "results") == {name: b"years of work", "thesis.docx": b"more years"}
+def test_a_fit_does_not_replace_a_file_it_did_not_write(cohort, tmp_path):
+    for number, name in enumerate([*RUN_FILES, "run.json", ".netbic-fit"]):
+        out = tmp_path / str(number)
+        (out / name).parent.mkdir(parents=True)
+        (out / name).write_bytes(b"years of work")
+        (out / "thesis.docx").write_bytes(b"more years")
+        for more in ([], ["--force"], ["--resume"]):
+            done = fit(cohort, out, *more)
+            assert done.exit_code == 2, name
+            assert Path(name).name in done.output
+            assert contents(out) == {name: b"years of work", "thesis.docx": b"more years"}
 
 
 def test_force_replaces_an_earlier_fit_and_leaves_the_rest(cohort, results):
@@ -168,32 +168,34 @@ def test_a_link_is_replaced_and_not_what_it_points_to(cohort, results, tmp_path)
     assert (tmp_path / "precious.tsv").read_bytes() == b"mine"
 
 
-@pytest.mark.parametrize("name", ["expression.tsv.gz", "network.sif", "truth.tsv", "simulation.json"])
-def test_a_simulation_replaces_only_a_simulation(tmp_path, name):
+def test_a_simulation_replaces_only_a_simulation(tmp_path):
     arguments = ("simulate", tmp_path / "made", "--samples", 40, "--genes", 200, "--modules", 1)
     assert run(*arguments).exit_code == 0
     assert run(*arguments).exit_code == 2
     assert run(*arguments, "--force").exit_code == 0
-    (tmp_path / "own").mkdir()
-    (tmp_path / "own" / name).write_bytes(b"mine")
-    assert run("simulate", tmp_path / "own", *arguments[2:], "--force").exit_code == 2
-    assert contents(tmp_path / "own") == {name: b"mine"}
+    for name in ("expression.tsv.gz", "network.sif", "truth.tsv", "simulation.json"):
+        own = tmp_path / f"own {name}"
+        own.mkdir()
+        (own / name).write_bytes(b"mine")
+        assert run("simulate", own, *arguments[2:], "--force").exit_code == 2
+        assert contents(own) == {name: b"mine"}
 
 
-@pytest.mark.parametrize("name", ["tuning.tsv", "tuning.json", ".netbic-tuning"])
-def test_a_tuning_replaces_only_a_tuning(cohort, tmp_path, name):
+def test_a_tuning_replaces_only_a_tuning(cohort, tmp_path):
     out = tmp_path / "out"
     grid = ("--modules", 1, "--genes", "5,8", "--samples", 6, "--folds", 2)
     arguments = ("tune", cohort / "expression.tsv", *grid, "--out")
     assert run(*arguments, out).exit_code == 0
     assert run(*arguments, out).exit_code == 2
     assert run(*arguments, out, "--force").exit_code == 0
-    (tmp_path / "own").mkdir()
-    (tmp_path / "own" / name).write_bytes(b"mine\n")
-    done = run(*arguments, tmp_path / "own", "--force")
-    assert done.exit_code in (1, 2)
-    assert name in done.output
-    assert contents(tmp_path / "own") == {name: b"mine\n"}
+    for name in ("tuning.tsv", "tuning.json", ".netbic-tuning"):
+        own = tmp_path / f"own {name}"
+        own.mkdir()
+        (own / name).write_bytes(b"mine\n")
+        done = run(*arguments, own, "--force")
+        assert done.exit_code in (1, 2)
+        assert name in done.output
+        assert contents(own) == {name: b"mine\n"}
 
 
 def test_a_store_with_files_of_the_users_is_not_replaced(cohort, tmp_path):
@@ -249,7 +251,8 @@ def test_a_report_in_another_folder_needs_no_write_permission_for_the_results(re
     def forbidden(folder):
         raise WriteError(folder, "read-only")
 
-    monkeypatch.setattr(netbic.io, "locked", forbidden)
+    monkeypatch.setattr(netbic.files, "locked", forbidden)
+    assert run("report", results).exit_code == 1
     assert run("report", results, "--out", tmp_path / "page.html").exit_code == 0
 
 
@@ -263,26 +266,28 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("name", CHANGES)
-def test_an_edited_record_is_not_trusted(cohort, results, name):
-    content = read_json(results / "run.json") | {name.split(" ")[0]: CHANGES[name]}
-    (results / "run.json").write_text(json.dumps(content))
+def test_an_edited_record_is_not_trusted(cohort, results):
+    record = read_json(results / "run.json")
     score = ["score", results, cohort / "expression.tsv"]
-    for arguments in (["report", results], ["enrich", results, "--gene-sets", cohort / "sets.gmt"], score):
-        done = run(*arguments)
+    for name, value in CHANGES.items():
+        (results / "run.json").write_text(json.dumps(record | {name.split(" ")[0]: value}))
+        for arguments in (["report", results], ["enrich", results, "--gene-sets", cohort / "sets.gmt"], score):
+            done = run(*arguments)
+            assert "this is a bug" not in done.output
+            assert "Traceback" not in done.output
+        if " " not in name:
+            assert fit(cohort, results, "--force").exit_code == 2
+
+
+def test_a_report_of_changed_files_is_one_line(results):
+    changes = {"alignment.json": b'{"samples": []}', "heatmaps.npz": b"PK", "edges.tsv": b"module\n0\n"}
+    for name, content in changes.items():
+        before = (results / name).read_bytes()
+        (results / name).write_bytes(content)
+        done = run("report", results)
+        assert done.exit_code == 1
         assert "this is a bug" not in done.output
-        assert "Traceback" not in done.output
-    if " " not in name:
-        assert fit(cohort, results, "--force").exit_code == 2
-
-
-@pytest.mark.parametrize("name", ["alignment.json", "heatmaps.npz", "edges.tsv"])
-def test_a_report_of_changed_files_is_one_line(results, name):
-    content = {"alignment.json": b'{"samples": []}', "heatmaps.npz": b"PK", "edges.tsv": b"module\n0\n"}[name]
-    (results / name).write_bytes(content)
-    done = run("report", results)
-    assert done.exit_code == 1
-    assert "this is a bug" not in done.output
+        (results / name).write_bytes(before)
 
 
 def test_a_report_inside_the_model_is_removed_with_it(cohort, results):

@@ -117,6 +117,7 @@ def test_smoothness_needs_a_network(files, tmp_path):
     assert "--smoothness needs a network" in done.output
 
 
+@pytest.mark.nightly
 def test_a_cluster_of_this_machine_writes_the_same_table(files, tmp_path):
     pytest.importorskip("distributed")
     done = [tune(files, tmp_path / "here"), tune(files, tmp_path / "there", "--dask", "local")]

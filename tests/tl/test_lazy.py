@@ -41,8 +41,7 @@ def same(lazy, data, key="netbic"):
     np.testing.assert_allclose(lazy.obsm[f"X_{key}"], data.obsm[f"X_{key}"], atol=1e-8)
 
 
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix, sp.csr_array])
-@pytest.mark.parametrize("mask", [None, "chosen"])
+@pytest.mark.parametrize(("kind", "mask"), [(np.asarray, None), (sp.csr_matrix, "chosen"), (sp.csr_array, None)])
 def test_a_dask_matrix_or_layer(kind, mask):
     data, lazy = cells(kind(counts)), cells(in_blocks(kind))
     lazy.layers["twice"] = in_blocks(kind, 2 * counts)
@@ -74,8 +73,7 @@ def test_integers_are_converted_to_the_same_precision():
     assert np.array_equal(lazy.varm["netbic_members"], data.varm["netbic_members"])
 
 
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
-@pytest.mark.parametrize("center", ["columns", "both"])
+@pytest.mark.parametrize(("kind", "center"), [(np.asarray, "both"), (sp.csr_matrix, "columns")])
 def test_new_cells_are_scored_block_by_block(kind, center):
     data = cells(kind(counts))
     tl.modules(data, study.network, 3, center=center, scale=True, **PARAMETERS)
@@ -87,8 +85,9 @@ def test_new_cells_are_scored_block_by_block(kind, center):
     np.testing.assert_allclose(lazy.obsm["X_netbic"], new.obsm["X_netbic"], atol=1e-8)
 
 
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
-@pytest.mark.parametrize("store", ["h5ad", "zarr 2", "zarr 3"])
+@pytest.mark.parametrize(
+    ("kind", "store"), [(sp.csr_matrix, "h5ad"), (np.asarray, "zarr 2"), (sp.csr_matrix, "zarr 3")]
+)
 def test_objects_that_are_read_lazily(tmp_path, kind, store):
     pytest.importorskip("xarray")
     path = tmp_path / "cells.zarr"
@@ -106,8 +105,7 @@ def test_objects_that_are_read_lazily(tmp_path, kind, store):
     np.testing.assert_allclose(lazy.obsm["X_netbic"], data.obsm["X_netbic"], atol=1e-8)
 
 
-@pytest.mark.parametrize("mode", ["r", "r+"])
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix, sp.csc_matrix])
+@pytest.mark.parametrize(("kind", "mode"), [(np.asarray, "r"), (sp.csr_matrix, "r+"), (sp.csc_matrix, "r")])
 def test_backed_objects(tmp_path, kind, mode):
     data = cells(kind(counts))
     data.write_h5ad(tmp_path / "cells.h5ad")
@@ -190,6 +188,7 @@ def test_enrichment_requires_data_in_memory_and_loads_nothing(recorded_blocks):
     assert not loaded
 
 
+@pytest.mark.nightly
 def test_the_matrix_never_is_in_memory(monkeypatch):
     """100 MB in blocks of 2 MB, of which a few are in memory at a time."""
     monkeypatch.setattr(blocks, "_HELD_SHARE", 0.0)

@@ -42,6 +42,7 @@ def test_the_modules_are_the_estimators(kind):
     assert (data.varp["netbic"] != study.network.weights).nnz == 0
 
 
+@pytest.mark.nightly
 def test_a_sparse_matrix_is_never_made_dense():
     X = sp.random(40_000, 1_000, density=0.01, format="csr", random_state=0)
     data = anndata.AnnData(X, var=pd.DataFrame(index=[f"g{k}" for k in range(1_000)]))
@@ -100,19 +101,6 @@ def test_layers_and_copies():
     )
 
 
-def test_backed_data(tmp_path):
-    for kind, name in ((np.asarray, "dense"), (sp.csr_matrix, "sparse")):
-        data = cells(kind, counts)
-        data.write_h5ad(tmp_path / f"{name}.h5ad")
-        tl.modules(data, study.network, 1, **PARAMETERS)
-        backed = anndata.read_h5ad(tmp_path / f"{name}.h5ad", backed="r")
-        tl.modules(backed, study.network, 1, **PARAMETERS)
-        assert np.array_equal(backed.varm["netbic_members"], data.varm["netbic_members"])
-        np.testing.assert_allclose(backed.varm["netbic"], data.varm["netbic"], atol=1e-10)
-        with pytest.raises(InputError, match="to_memory"):
-            tl.modules(backed, study.network, 1, copy=True)
-
-
 def test_new_cells_are_scored_by_the_names_of_their_genes():
     data = cells()
     tl.modules(data, study.network, 3, **PARAMETERS)
@@ -169,9 +157,8 @@ def test_usage_errors_explain_what_to_do(call, message):
         call(cells())
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
+def test_functions_of_matrices_refer_anndata_users_to_tl():
+    calls = [
         lambda data: SparseGraphSVD().fit(data),
         lambda data: SparseGraphSVD(1).fit(values).transform(data),
         lambda data: SparseGraphSVD(1).fit(values).score(data),
@@ -184,11 +171,10 @@ def test_usage_errors_explain_what_to_do(call, message):
         lambda data: netbic.selection.n_modules(SparseGraphSVD(), data),
         lambda data: netbic.selection.graph_value(SparseGraphSVD(column_graph=study.network), data),
         lambda data: netbic.selection.AutoSVD().fit(data),
-    ],
-)
-def test_functions_of_matrices_refer_anndata_users_to_tl(call):
-    with pytest.raises(TypeError, match=r"X is an AnnData object: use netbic\.tl .*adata\.to_df\(\)"):
-        call(cells())
+    ]
+    for call in calls:
+        with pytest.raises(TypeError, match=r"X is an AnnData object: use netbic\.tl .*adata\.to_df\(\)"):
+            call(cells())
 
 
 def test_objects_other_than_anndata_are_refused():
