@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+
 import netbic
 
 SOURCE = Path(netbic.__file__).parent
@@ -93,3 +95,21 @@ def test_the_architecture_page_names_files_and_functions_that_exist():
         text = "".join((SOURCE / each).read_text() for each in [path, *re.findall(r"`([\w/]+\.py)`", text)])
         for name in names:
             assert re.search(rf"(def|class) {name}\b", text), f"{path}: {name}"
+
+
+def test_a_small_fit_runs_through_few_files():
+    """Who follows a fit with a debugger should not get lost."""
+    entered = set()
+
+    def note(frame, event, _):
+        code = frame.f_code
+        if event == "call" and code.co_name != "<module>" and Path(code.co_filename).is_relative_to(SOURCE):
+            entered.add(code.co_filename)
+
+    model, X = netbic.SparseGraphSVD(n_columns=5), np.random.default_rng(0).standard_normal((30, 20))
+    sys.setprofile(note)
+    try:
+        model.fit(X)
+    finally:
+        sys.setprofile(None)
+    assert 5 < len(entered) <= 18

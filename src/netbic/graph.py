@@ -389,11 +389,11 @@ class Graph:
             sweeps = _SWEEPS_BETWEEN
 
 
-def match(graph: Any, size: int, names: Array | None, axis: str) -> Graph:
+def match(graph: Any, size: int, names: Array | None, axis: str, table: str = "X") -> Graph:
     """Match a graph of any kind to the `size` rows or columns of a matrix.
 
     They are matched by name if both have names (of the same kind); otherwise integer names are positions, and node i of
-    a graph without names is row or column i.
+    a graph without names is row or column i. Messages call the matrix by the name `table`.
     """
     made = Graph.of(graph)
     numbered = made.names is not None and np.issubdtype(made.names.dtype, np.integer)
@@ -407,28 +407,28 @@ def match(graph: Any, size: int, names: Array | None, axis: str) -> Graph:
             )
         return made if np.array_equal(made.names, names) else made.align(names)
     if numbered:
-        return _at_positions(made, size, axis)
+        return _at_positions(made, size, axis, table)
     if made.names is not None and made.n_nodes == size:
         warnings.warn(
-            f"the {axis} graph has node names ({made.names[0]}, ...) but X has none: its node i is taken for {axis} i. "
-            "Give X as a DataFrame to match by name",
+            f"the {axis} graph has node names ({made.names[0]}, ...) but {table} has none: its node i is taken for "
+            f"{axis} i. Give {table} as a DataFrame to match by name",
             stacklevel=6,
         )
     if made.n_nodes != size:
         raise ValueError(
-            f"the {axis} graph has {made.n_nodes} nodes but X has {size} {axis}s: "
-            "give a graph of that size, or names on both sides (a Graph with names, X as a DataFrame)"
+            f"the {axis} graph has {made.n_nodes} nodes but {table} has {size} {axis}s: "
+            f"give a graph of that size, or names on both sides (a Graph with names, {table} as a DataFrame)"
         )
     return made
 
 
-def _at_positions(graph: Graph, size: int, axis: str) -> Graph:
+def _at_positions(graph: Graph, size: int, axis: str, table: str) -> Graph:
     positions = np.asarray(graph.names)
     if positions.min(initial=0) < 0 or positions.max(initial=0) >= size:
         worst = positions.min() if positions.min() < 0 else positions.max()
         raise ValueError(
-            f"the {axis} graph has a node {worst} but X has {axis}s 0 to {size - 1}: number nodes from 0, "
-            f"or give X as a DataFrame whose {axis} names are the nodes' names"
+            f"the {axis} graph has a node {worst} but {table} has {axis}s 0 to {size - 1}: number nodes from 0, "
+            f"or give {table} as a DataFrame whose {axis} names are the nodes' names"
         )
     if graph.n_nodes == size and np.array_equal(positions, np.arange(size)):
         return graph

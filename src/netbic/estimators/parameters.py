@@ -137,8 +137,8 @@ def build_axis(
     elif not isinstance(penalty, Penalty):
         raise TypeError(f"{axis}_penalty={penalty!r} is not a penalty: use e.g. netbic.L0(50) or netbic.L1Ball(3.0)")
     else:
-        penalty = penalty.for_names(names, size, unit)
-        penalty.check(size, unit)
+        penalty = penalty.for_names(names, size, unit, table)
+        penalty.check(size, unit, table)
     if given is not None:
         penalty.check_graph(axis, smoothness, model.graph_term, model.signs)
     if smoothness is not None and not (is_number(smoothness) and 0 <= smoothness < np.inf):
@@ -148,7 +148,7 @@ def build_axis(
         if smoothness:
             raise ValueError(f"{axis}_smoothness={smoothness} needs a {axis}_graph: give one, or leave it at None")
         return Axis(penalty, None, 0.0, scale, signed, centred), None
-    graph = match(given, size, names, unit)
+    graph = match(given, size, names, unit, table)
     term = graph.term(model.graph_term, relative=scale != "absolute" or penalty.chooses_size)
     if not np.isfinite(term.strengths).all():
         raise ValueError(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.linalg import orth, solve_triangular
+from scipy.linalg import orth
 from sklearn.base import BiclusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -18,6 +18,7 @@ from netbic.arrays import Array, Floats, checked, kind_of
 from netbic.errors import InputError
 from netbic.estimators.covariates import design_of_new, training_design
 from netbic.estimators.inputs import axis_names, has_missing, without_effects
+from netbic.estimators.results import DEPENDENT, triangle_of
 from netbic.estimators.studies import as_matrix, as_one_study, study_of_new
 from netbic.graph import Graph
 from netbic.operators import Smoother, as_operator, compute_rows, winsorised
@@ -25,9 +26,7 @@ from netbic.operators import Smoother, as_operator, compute_rows, winsorised
 if TYPE_CHECKING:
     from netbic.estimators.svd import SparseGraphSVD
 
-_WELL_CONDITIONED = 1e-3  # smallest part of a v outside the span of earlier ones for which normal equations are safe
 _LEAST_OBSERVED = 0.1  # share of the squared entries of v without which a score is not computed
-_DEPENDENT = 1e-6  # a v closer than this to the span of earlier ones adds nothing
 
 
 # scikit-learn has no types: mypy cannot check its base classes.
@@ -212,7 +211,7 @@ def check_complete(X: Any) -> None:
 
 def scoring(vectors: Floats) -> Floats:
     """The matrix V'(VV')^+ that maps samples to scores; `vectors` has a row per module."""
-    triangle = _cholesky(vectors)
+    triangle = triangle_of(vectors)
     if triangle is None:
         return np.asarray(np.linalg.pinv(vectors))
     return np.asarray(np.linalg.solve(triangle, np.linalg.solve(triangle.T, vectors)).T)
@@ -239,33 +238,4 @@ def _scores_of_observed(scaled: Array, vectors: Floats) -> Floats:
 
 def span(vectors: Floats) -> Floats:
     """An orthonormal basis (in columns) of the span of the rows, without nearly dependent directions."""
-    return np.asarray(orth(vectors.T, rcond=_DEPENDENT)) if len(vectors) else np.empty((vectors.shape[1], 0))
-
-
-def explained(vectors: Floats, products: Floats) -> Floats:
-    """Increase of |X V'(VV')^+ V|^2 by each module (Shen and Huang 2008); the rows of `products` are Xv.
-
-    The v are orthogonalised one after another and each new direction q adds |Xq|^2; a dependent v adds nothing.
-    """
-    triangle = _cholesky(vectors)
-    if triangle is not None:
-        images = np.asarray(solve_triangular(triangle.T, products, lower=True), dtype=np.float64)
-        return np.asarray(np.einsum("ij,ij->i", images, images))
-    basis, images = np.zeros_like(vectors), np.zeros_like(products)
-    for k, (rest, image) in enumerate(zip(vectors, products, strict=True)):
-        for _ in range(2):  # Gram-Schmidt, applied twice
-            along = basis[:k] @ rest
-            rest, image = rest - along @ basis[:k], image - along @ images[:k]
-        length = np.linalg.norm(rest)
-        if length > _DEPENDENT:
-            basis[k], images[k] = rest / length, image / length
-    return np.asarray(np.einsum("ij,ij->i", images, images))
-
-
-def _cholesky(vectors: Floats) -> Floats | None:
-    """The upper triangle R with VV' = R'R; None if the v are nearly dependent."""
-    try:
-        triangle: Floats = np.linalg.cholesky(vectors @ vectors.T).T.astype(np.float64, copy=False)
-    except np.linalg.LinAlgError:
-        return None
-    return triangle if np.diag(triangle).min(initial=1.0) > _WELL_CONDITIONED else None
+    return np.asarray(orth(vectors.T, rcond=DEPENDENT)) if len(vectors) else np.empty((vectors.shape[1], 0))

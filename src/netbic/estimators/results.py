@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pandas as pd
 from numpy.typing import DTypeLike
+from scipy.linalg import solve_triangular
 
 from netbic.arrays import Array, Floats, Indices
-from netbic.estimators.prediction import explained
 from netbic.operators import Corrected
 from netbic.penalties import Choice, Penalty
 from netbic.solver import REPEATED, Module, Vector, correlations
@@ -28,6 +28,8 @@ DIAGNOSTIC_NUMBERS: Final = (
     "gene_overlap",
     "sample_overlap",
 )
+DEPENDENT: Final = 1e-6  # a v closer than this to the span of earlier ones adds nothing
+_WELL_CONDITIONED = 1e-3  # smallest part of a v outside the span of earlier ones for which normal equations are safe
 _CHOICE_NUMBERS = ["sigma", "noise", "strength", "heteroscedasticity", "background", "gradation", "expected_f1"]
 _CHOICE_COLUMNS = ["module", "axis", "size", *_CHOICE_NUMBERS, "fallback", "free_locations", "diagnostic"]
 _GROUP_TYPES = {"module": np.int64, "axis": object, "group": object, "size": np.int64, "share": np.float64}
@@ -77,6 +79,35 @@ def _stacked(size: int, vectors: Sequence[Vector]) -> Floats:
     for row, vector in zip(rows, vectors, strict=True):
         row[vector.support] = vector.values
     return rows
+
+
+def explained(vectors: Floats, products: Floats) -> Floats:
+    """Increase of |X V'(VV')^+ V|^2 by each module (Shen and Huang 2008); the rows of `products` are Xv.
+
+    The v are orthogonalised one after another and each new direction q adds |Xq|^2; a dependent v adds nothing.
+    """
+    triangle = triangle_of(vectors)
+    if triangle is not None:
+        images = np.asarray(solve_triangular(triangle.T, products, lower=True), dtype=np.float64)
+        return np.asarray(np.einsum("ij,ij->i", images, images))
+    basis, images = np.zeros_like(vectors), np.zeros_like(products)
+    for k, (rest, image) in enumerate(zip(vectors, products, strict=True)):
+        for _ in range(2):  # Gram-Schmidt, applied twice
+            along = basis[:k] @ rest
+            rest, image = rest - along @ basis[:k], image - along @ images[:k]
+        length = np.linalg.norm(rest)
+        if length > DEPENDENT:
+            basis[k], images[k] = rest / length, image / length
+    return np.asarray(np.einsum("ij,ij->i", images, images))
+
+
+def triangle_of(vectors: Floats) -> Floats | None:
+    """The upper triangle R with VV' = R'R; None if the v are nearly dependent."""
+    try:
+        triangle: Floats = np.linalg.cholesky(vectors @ vectors.T).T.astype(np.float64, copy=False)
+    except np.linalg.LinAlgError:
+        return None
+    return triangle if np.diag(triangle).min(initial=1.0) > _WELL_CONDITIONED else None
 
 
 def groups_table(rows: Iterable[tuple[int, str, str, int, float]]) -> pd.DataFrame:

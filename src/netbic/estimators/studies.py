@@ -85,7 +85,7 @@ class StudyScaling:
     factors: Floats | None = None
     covariates: tuple[str, ...] = ()
 
-    def numbers(self, labels: Array) -> Indices:
+    def numbers(self, labels: Any) -> Indices:
         """The position of each label in `names`; an error for a study that was not in the fit."""
         found = pd.Index(self.names).get_indexer(pd.Index(labels))
         if (found < 0).any():
@@ -128,8 +128,8 @@ class StudyInput(NamedTuple):
     """The data of a fit after the scaling of studies, which is None for one study; `labels` is then None too."""
 
     X: Any
-    coding: CovariateCoding | None
-    design: Floats | None
+    coding: CovariateCoding | None = None
+    design: Floats | None = None
     scaling: StudyScaling | None = None
     labels: Array | None = None
 
@@ -295,13 +295,10 @@ def study_of_new(
     return numbers, coding.encode(table, len(labels), None)
 
 
-def store_studies(model: SparseGraphSVD, given: StudyInput, operator: Corrected) -> None:
-    """Set the fitted attributes of a model that describe its studies; `operator` is its matrix before diffusion."""
-    model.study_scaling_, model.study_labels_, model.studies_ = given.scaling, given.labels, None
-    if given.scaling is not None and given.labels is not None:
-        numbers = given.scaling.numbers(given.labels)
-        found = study_numbers(operator, model.components_, numbers, len(given.scaling.names))
-        model.studies_ = studies_table(model, given.scaling, found)
+def store_studies(model: SparseGraphSVD, scaling: StudyScaling, operator: Corrected) -> None:
+    """Set `studies_` of a model that was fitted to several studies; `operator` is its matrix before diffusion."""
+    found = study_numbers(operator, model.components_, scaling.numbers(model.study_labels_), len(scaling.names))
+    model.studies_ = studies_table(model, scaling, found)
 
 
 def own_studies(model: SparseGraphSVD) -> Array | None:

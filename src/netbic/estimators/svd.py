@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple, Self
@@ -350,18 +350,23 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         >>> [module.v.support.size for module in model.iter_fit(toy.X)]
         [50, 50]
         """
-        X, studies = as_matrix(X, studies)
+        if isinstance(X, Mapping):
+            X, studies = as_matrix(X, studies)
         check_parameters(self)
         row_names, column_names = axis_names(X) if names is None else map(names_of_index, map(pd.Index, names))
         X = self._validated(X, reset=True)
         settings = self._settings(X.dtype)
         rows, row_graph = self._axis("row", X.shape[0], row_names)
         columns, column_graph = self._axis("column", X.shape[1], column_names)
-        given = study_input(self, X, studies, covariates, row_names)
+        given = StudyInput(X)
+        if studies is not None or covariates is not None:
+            given = study_input(self, X, studies, covariates, row_names)
         with one_blas_thread(), released(X):
             operator, noise, scaler = self._scaled(given)
-            by, diffusion_scores = smoother_of(self, operator, given.X, column_graph)
-            searched = apply_smoother(operator, by, self.low_memory)
+            by, diffusion_scores, searched = None, None, operator
+            if self.diffusion is not None:
+                by, diffusion_scores = smoother_of(self, operator, given.X, column_graph)
+                searched = apply_smoother(operator, by, self.low_memory)
             search = ModuleSearch(searched, rows, columns, settings, noise, known)
             modules = list[Module]()
             for module in islice(search, self.n_components):
@@ -374,13 +379,17 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
                     yield module
             # With missing entries, the modules subtracted so far cannot be added again to the scores of the residual.
             store_modules(self, searched, modules, X.dtype, operator, search.scores if searched.tracks_gram else None)
-            store_studies(self, given, operator)
+            self.study_scaling_, self.study_labels_, self.studies_ = given.scaling, given.labels, None
+            if given.scaling is not None:
+                store_studies(self, given.scaling, operator)
         self.groups_ = chosen_groups(modules, rows.penalty, columns.penalty)
         self.diffusion_, self.diffusion_scores_ = 0.0 if by is None else by.weight, diffusion_scores
         self.names_ = {"rows": row_names, "columns": column_names}
         self.graphs_ = {"rows": row_graph, "columns": column_graph}
         self.scaler_, self.passes_ = scaler, passes(X)
-        store_covariates(self, given.coding, given.design)
+        self.covariate_coding_, self.covariates_ = given.coding, None
+        if given.coding is not None:
+            store_covariates(self, given.coding, given.design)
         for message, category in diagnostics(modules, self.n_components, search.ended, rows, columns, settings):
             warnings.warn(message, category, stacklevel=3)
         recurs = columns.term is not None and self.diagnostics_["recurrent"].any()
@@ -532,7 +541,7 @@ class StableModules(SparseGraphSVD):
         made.covariates_, made.covariate_coding_ = reference.covariates_, reference.covariate_coding_
         design = None if reference.scaler_.effects is None else training_design(reference, X, None)
         with one_blas_thread():
-            operator, noise, made.scaler_ = made._scaled(StudyInput(X, None, design))
+            operator, noise, made.scaler_ = made._scaled(StudyInput(X, design=design))
             by = smoother(reference.graphs_["columns"], reference.diffusion_)
             smooth = apply_smoother(operator, by, made.low_memory)
             searched = made._searched(smooth, reference, rows, columns, made._settings(X.dtype))

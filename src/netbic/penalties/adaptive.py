@@ -119,10 +119,10 @@ class AdaptiveSupport(DataDriven):
         """The fallback shrinks in proportion."""
         return self if self.fallback is None else replace(self, fallback=max(1, round(self.fallback * share)))
 
-    def check(self, size: int, axis: str) -> None:
+    def check(self, size: int, axis: str, table: str = "X") -> None:
         """An axis needs five entries; gate and clip must be numbers, and fallback a size."""
         if size < self.smallest:
-            few = f"{self!r} but X (or the part of it that is fitted) has {size} {axis}s"
+            few = f"{self!r} but {table} (or the part of it that is fitted) has {size} {axis}s"
             raise ValueError(f"{few}: at least {self.smallest} are needed to separate two groups")
         for name, value in (("gate", self.gate), ("clip", 1.0 if self.clip is None else self.clip)):
             number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
@@ -131,7 +131,9 @@ class AdaptiveSupport(DataDriven):
         if self.fallback is not None:
             whole = isinstance(self.fallback, Integral) and not isinstance(self.fallback, bool)
             if not whole or not 1 <= self.fallback <= size:
-                raise ValueError(f"{self!r} but X has {size} {axis}s: choose a fallback from 1 to {size}, or None")
+                raise ValueError(
+                    f"{self!r} but {table} has {size} {axis}s: choose a fallback from 1 to {size}, or None"
+                )
 
     def check_graph(self, axis: str, smoothness: float | None, graph_term: str, signs: str) -> None:
         """The weight of the graph must be left to the penalty, and the graph term must reward edges."""

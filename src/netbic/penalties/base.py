@@ -111,10 +111,10 @@ class Penalty:
         """What the objective F subtracts for a unit vector with these non-zero magnitudes."""
         return 0.0
 
-    def check(self, size: int, axis: str) -> None:
+    def check(self, size: int, axis: str, table: str = "X") -> None:
         """Raise ValueError if the penalty cannot be used on an axis ("row" or "column") of this size."""
 
-    def for_names(self, names: Array | None, size: int, axis: str) -> Self:
+    def for_names(self, names: Array | None, size: int, axis: str, table: str = "X") -> Self:
         """The penalty for an axis ("row" or "column") of this size with these names; only penalties of groups differ.
 
         It is called before `check`.

@@ -104,9 +104,9 @@ class GroupL0(Penalty):
         ]
         return sorted(rows, key=lambda row: -row.share)
 
-    def for_names(self, names: Array | None, size: int, axis: str) -> Self:
+    def for_names(self, names: Array | None, size: int, axis: str, table: str = "X") -> Self:
         """Match members to the names of the axis."""
-        matched = self.groups.match(names, size, axis)
+        matched = self.groups.match(names, size, axis, table)
         return self if matched is self.groups else replace(self, groups=matched)
 
     def for_part(self, kept: Indices, size: int) -> Self:
@@ -114,20 +114,20 @@ class GroupL0(Penalty):
         groups = self.groups.among(kept, size)
         return replace(self, groups=groups, k=min(self.k, len(groups)))
 
-    def check(self, size: int, axis: str) -> None:
+    def check(self, size: int, axis: str, table: str = "X") -> None:
         """Members must be positions below the size; k must be an integer from 1 to the number of groups."""
         positions, n_groups = self.groups.positions, len(self.groups)
         low, high = int(positions.min()), int(positions.max())
         if low < 0 or high >= size:
             raise ValueError(
-                f"a group has the member {low if low < 0 else high} but X has {axis}s 0 to {size - 1}: count from 0, "
-                f"or give X as a DataFrame whose {axis} names are the members"
+                f"a group has the member {low if low < 0 else high} but {table} has {axis}s 0 to {size - 1}: count "
+                f"from 0, or give {table} as a DataFrame whose {axis} names are the members"
             )
         if not isinstance(self.k, (int, np.integer)) or isinstance(self.k, bool):
             raise TypeError(f"{self!r}: k must be an integer, got {self.k!r}")
         if not 1 <= self.k <= n_groups:
             raise ValueError(
-                f"{self!r} but there are {n_groups:,} different groups with {axis}s of X: choose k from 1 to "
+                f"{self!r} but there are {n_groups:,} different groups with {axis}s of {table}: choose k from 1 to "
                 f"{n_groups:,}"
             )
 
@@ -213,7 +213,7 @@ class Groups(Mapping[Label, Members]):
     def _coverages(self) -> dict[int, Coverage]:
         return {}
 
-    def match(self, names: Array | None, size: int, axis: str) -> Groups:
+    def match(self, names: Array | None, size: int, axis: str, table: str = "X") -> Groups:
         """The same groups by position, without members that the data lack; groups with the same members count once.
 
         Members are matched by name if the data have names of the same kind; otherwise integers are positions. Those of
@@ -221,25 +221,25 @@ class Groups(Mapping[Label, Members]):
         """
         if self._width is not None and self._width != size:
             raise ValueError(
-                f"the boolean groups of {axis}s have {self._width:,} entries but X has {size:,} {axis}s: give one for "
-                f"each {axis} of X, or a DataFrame whose columns have names"
+                f"the boolean groups of {axis}s have {self._width:,} entries but {table} has {size:,} {axis}s: give "
+                f"one for each {axis} of {table}, or a DataFrame whose columns have names"
             )
         by_name = names is not None and self._width is None
         if by_name and self.is_numbered == np.issubdtype(np.asarray(names).dtype, np.integer):
-            members, n_missing, n_members = self._by_name(np.asarray(names), axis)
+            members, n_missing, n_members = self._by_name(np.asarray(names), axis, table)
         elif self.is_numbered:
             own = (np.array(each, dtype=np.intp) for each in self._members.values())
             members, n_missing, n_members = [np.sort(each) for each in own], 0, 0
         else:
             raise ValueError(
-                f"the groups of {axis}s are given by name ({self._examples()}, ...) but the {axis}s of X have no such "
-                "names: give X as a DataFrame, or groups of positions"
+                f"the groups of {axis}s are given by name ({self._examples()}, ...) but the {axis}s of {table} have no "
+                f"such names: give {table} as a DataFrame, or groups of positions"
             )
         kept = {own.tobytes(): place for place, own in reversed(list(enumerate(members))) if own.size}
         places, n_groups, n_empty = sorted(kept.values()), len(self), sum(not own.size for own in members)
         notes = {
-            f"{n_missing:,} of {n_members:,} members are not {axis}s of X": n_missing,
-            f"{n_empty:,} of {n_groups:,} groups have no {axis} of X": n_empty,
+            f"{n_missing:,} of {n_members:,} members are not {axis}s of {table}": n_missing,
+            f"{n_empty:,} of {n_groups:,} groups have no {axis} of {table}": n_empty,
             f"{(n_same := n_groups - n_empty - len(places)):,} of {n_groups:,} groups have the same {axis}s as an "
             "earlier one": n_same,
         }
@@ -251,20 +251,21 @@ class Groups(Mapping[Label, Members]):
         labels = list(self._members)
         return Groups({labels[place]: members[place] for place in places})
 
-    def _by_name(self, names: Array, axis: str) -> tuple[list[Indices], int, int]:
+    def _by_name(self, names: Array, axis: str, table: str) -> tuple[list[Indices], int, int]:
         """Positions of the members of each group, how many different members are not found, and how many there are."""
         index = pd.Index(names)
         if not index.is_unique:
             again = index[index.duplicated()][0]
-            raise ValueError(f"the {axis} name {again!r} of X occurs twice: groups need unique names")
+            raise ValueError(f"the {axis} name {again!r} of {table} occurs twice: groups need unique names")
         wanted = pd.Index(list(dict.fromkeys(member for own in self._members.values() for member in own)))
         found = dict(zip(wanted.tolist(), index.get_indexer(wanted).tolist(), strict=True))
         n_missing = sum(position < 0 for position in found.values())
         if n_missing == len(found):
             theirs = ", ".join(map(str, names[:3]))
             raise ValueError(
-                f"no member of the {axis} groups is a {axis} of X: the groups have {self._examples()}, ...; X has "
-                f"{theirs}, ... (use the same kind of names on both sides; transpose X if these are samples)"
+                f"no member of the {axis} groups is a {axis} of {table}: the groups have {self._examples()}, ...; "
+                f"{table} has {theirs}, ... (use the same kind of names on both sides; transpose {table} if these are "
+                "samples)"
             )
         positions = (sorted(found[member] for member in own) for own in self._members.values())
         return [np.array([p for p in own if p >= 0], dtype=np.intp) for own in positions], n_missing, len(found)

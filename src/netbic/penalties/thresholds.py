@@ -51,9 +51,9 @@ class L0(_OfScoresAlone):
         support = largest(magnitudes, self.k)
         return Kept(support, magnitudes[support])
 
-    def check(self, size: int, axis: str) -> None:
+    def check(self, size: int, axis: str, table: str = "X") -> None:
         """k must be an integer from 1 to the size of the axis."""
-        _check_count(self, self.k, size, axis)
+        _check_count(self, self.k, size, axis, table)
 
     def size(self) -> int | None:
         """Return k."""
@@ -77,7 +77,7 @@ class L1(_OfScoresAlone):
         """Alpha times the L1 norm."""
         return self.alpha * float(magnitudes.sum())
 
-    def check(self, size: int, axis: str) -> None:
+    def check(self, size: int, axis: str, table: str = "X") -> None:
         """Alpha must be a finite number of at least 0."""
         _check_number(self, "alpha", self.alpha, 0.0)
 
@@ -137,12 +137,12 @@ class L1Ball(_OfScoresAlone):
             values[0] = self.bound - values[1:].sum()
         return tied, values
 
-    def check(self, size: int, axis: str) -> None:
+    def check(self, size: int, axis: str, table: str = "X") -> None:
         """The bound must lie between 1 and the square root of the size of the axis."""
         _check_number(self, "bound", self.bound, 1.0)
         if self.bound > np.sqrt(size) * (1 + 1e-12):
             raise ValueError(
-                f"{self!r} but X has {size} {axis}s: the L1 bound must lie between 1 and "
+                f"{self!r} but {table} has {size} {axis}s: the L1 bound must lie between 1 and "
                 f"sqrt({size}) = {np.sqrt(size):.4g}"
             )
 
@@ -171,9 +171,9 @@ class KeepSoft(Penalty):
             level += self.position * (_order_statistic(magnitudes, self.k) - level)
         return _soft(magnitudes, level)
 
-    def check(self, size: int, axis: str) -> None:
+    def check(self, size: int, axis: str, table: str = "X") -> None:
         """k must be an integer from 1 to the size of the axis, position in [0, 1)."""
-        _check_count(self, self.k, size, axis)
+        _check_count(self, self.k, size, axis, table)
         _check_number(self, "position", self.position, 0.0)
         if self.position >= 1:
             raise ValueError(f"{self!r}: position must be at least 0 and below 1")
@@ -226,7 +226,7 @@ class AdaptiveLasso(ChosenByBIC):
         level = levels[self._chosen_size(scale * c, residuals, magnitudes.size) - 1]
         return _positive_part(order, np.where(powers > level, scale * (c - level / c**self.gamma), 0.0))
 
-    def check(self, size: int, axis: str) -> None:
+    def check(self, size: int, axis: str, table: str = "X") -> None:
         """Gamma must be a finite number of at least 0."""
         _check_number(self, "gamma", self.gamma, 0.0)
 
@@ -271,12 +271,12 @@ class SCAD(ChosenByBIC):
         residuals = dropped + middle / (self.a - 2) ** 2 + levels**2 * (counts - steep)
         return float(levels[self._chosen_size(c, residuals, n_scores) - 1])
 
-    def check(self, size: int, axis: str) -> None:
+    def check(self, size: int, axis: str, table: str = "X") -> None:
         """At most one of k and level; a above 2."""
         if self.k is not None and self.level is not None:
             raise ValueError(f"{self!r}: give at most one of k and level")
         if self.k is not None:
-            _check_count(self, self.k, size, axis)
+            _check_count(self, self.k, size, axis, table)
         if self.level is not None:
             _check_number(self, "level", self.level, 0.0)
         _check_number(self, "a", self.a, 0.0)
@@ -351,11 +351,11 @@ def _soft(magnitudes: Floats, level: float) -> Kept:
     return Kept(support, magnitudes[support] - level)
 
 
-def _check_count(penalty: Penalty, k: object, size: int, axis: str) -> None:
+def _check_count(penalty: Penalty, k: object, size: int, axis: str, table: str) -> None:
     if not isinstance(k, (int, np.integer)) or isinstance(k, bool):
         raise TypeError(f"{penalty!r}: k must be an integer, got {k!r}")
     if not 1 <= k <= size:
-        raise ValueError(f"{penalty!r} but X has {size} {axis}s: choose k from 1 to {size}")
+        raise ValueError(f"{penalty!r} but {table} has {size} {axis}s: choose k from 1 to {size}")
 
 
 def _check_number(penalty: Penalty, name: str, value: object, lowest: float) -> None:
