@@ -112,7 +112,8 @@ def edges(
     """
     _check_null(null, n_draws)
     check_choice("axis", axis, ("columns", "rows"))
-    if model := fitted_model(modules) if is_model(modules) else None:
+    model = fitted_model(modules) if is_model(modules) else None
+    if model is not None:
         masks = getattr(model, f"{axis}_")
         graph = match(graph, masks.shape[1], model.names_[axis], axis.removesuffix("s"))
     else:
@@ -125,14 +126,14 @@ def edges(
         if axis == "rows":
             _refuse_dask(X)
             X = X.T
-        names, features = (model.names_[axis], "model's features") if model else (graph.names, "graph's nodes")
-        X = _columns_in_order(names, X, features)
+        names = graph.names if model is None else model.names_[axis]
+        X = _columns_in_order(names, X, "graph's nodes" if model is None else "model's features")
         if X.shape[1] != graph.n_nodes:
             raise ValueError(
                 f"X has {X.shape[1]} {axis} but the graph has {graph.n_nodes} nodes: give those, in its order"
             )
         traits = column_traits(X)
-    elif null == "matched" and model and axis == "columns":
+    elif null == "matched" and model is not None and axis == "columns":
         traits = stored_traits(model)
     enough = _ENOUGH if early_stopping and null == "rewired" else None
     return edge_table(masks, graph, null, traits, n_draws, random_state, enough)

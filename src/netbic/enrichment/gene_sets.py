@@ -51,7 +51,6 @@ def gene_sets(
     max_size: int = 500,
     by_sign: bool | None = None,
     collapse: float | None = None,
-    shuffle: RandomState = None,
 ) -> pd.DataFrame:
     """Test modules for gene sets that are over-represented in them (hypergeometric, right tail).
 
@@ -73,8 +72,6 @@ def gene_sets(
     collapse : float, optional
         Remove terms whose genes in the module overlap those of a more significant term with this Jaccard index or
         more, e.g. 0.5. Adjusted p-values still account for all tests.
-    shuffle : int or numpy.random.Generator, optional
-        A negative control: the seed of a permutation of the gene names, after which nothing should be significant.
 
     Returns
     -------
@@ -94,8 +91,6 @@ def gene_sets(
     """
     if collapse is not None and not 0 < collapse <= 1:
         raise InputError(f"collapse={collapse!r}: a number above 0 and up to 1 is needed")
-    if isinstance(shuffle, bool):
-        raise InputError(f"shuffle={shuffle!r}: give a seed, or leave it out")
     genes, masks = _genes_and_masks(modules, names, by_sign)
     tested, masks = _by_side(modules, masks, by_sign)
     if background is not None:
@@ -103,19 +98,15 @@ def gene_sets(
         if not inside.any():
             raise InputError("none of the genes of the data is in the background: check its names")
         genes, masks = genes[inside], masks[:, inside]
-    if shuffle is not None:
-        genes = genes[np.random.default_rng(shuffle).permutation(genes.size)]
     sets = read_gene_sets(gene_sets) if isinstance(gene_sets, (str, Path)) else gene_sets
     labels, members = _tested_sets(sets, genes, min_size, max_size)
     descriptions = sets.names if isinstance(sets, GeneSets) else {}
     titles = np.array([descriptions.get(label, label) for label in labels], dtype=object)
     sizes, n_modules = np.diff(members.indptr), masks.sum(axis=1)
     overlaps = np.asarray((sp.csr_array(masks.astype(np.int32)) @ members.T).toarray(), dtype=np.int64)
-    tables = []
-    for row, ((module, side), p_values) in enumerate(
-        zip(tested, _right_tails(overlaps, genes.size, sizes, n_modules), strict=True)
-    ):
-        order = np.lexsort((-overlaps[row], p_values))  # most significant first
+    p_values, tables = _right_tails(overlaps, genes.size, sizes, n_modules), []
+    for row, (module, side) in enumerate(tested):
+        order = np.lexsort((-overlaps[row], p_values[row]))  # most significant first
         order = order[overlaps[row, order] > 0]
         shared = sp.csr_array(members[order].multiply(masks[row].astype(np.int32)[None, :]))
         shared.eliminate_zeros()
@@ -133,8 +124,8 @@ def gene_sets(
             "n_module": int(n_modules[row]),
             "n_term": sizes[order],
             "fold_change": overlaps[row, order] * genes.size / (sizes[order] * max(int(n_modules[row]), 1)),
-            "p_value": p_values[order],
-            "q_value": adjust_p_values(p_values)[order],
+            "p_value": p_values[row, order],
+            "q_value": adjust_p_values(p_values[row])[order],
             "genes": [", ".join(each) for each in own_genes],
             "side": side,
         }
