@@ -527,27 +527,13 @@ def two_groups(scores: Floats, groups: Array) -> TwoGroups:
 
 
 class SurvivalCurves(NamedTuple):
-    """Two groups of samples: their names, the samples at risk, their curves, and the tests.
-
-    Attributes
-    ----------
-    names : pair of str
-        "up" and "down"; the only side and "others"; or "high" and "low", the halves of a gradient (median split).
-    times : pair of arrays
-        Times of the samples of each group.
-    curves : pair of DataFrame
-        Of `kaplan_meier`.
-    log_rank : Result
-        Of the two groups, with the hazard ratio of the first one against the second one.
-    cox : Result
-        Of the scores themselves, with the hazard ratio per standard deviation.
-    """
+    """Two groups of samples ("up" and "down", a side and "others", or "high" and "low"), their curves, and the tests."""
 
     names: tuple[str, str]
     times: tuple[Floats, Floats]
-    curves: tuple[pd.DataFrame, pd.DataFrame]
-    log_rank: Result
-    cox: Result
+    curves: tuple[pd.DataFrame, pd.DataFrame]  # of `kaplan_meier`
+    log_rank: Result  # with the hazard ratio of the first group against the second one
+    cox: Result  # of the scores themselves, with the hazard ratio per standard deviation
 
     @property
     def is_median_split(self) -> bool:

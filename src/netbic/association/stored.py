@@ -141,15 +141,7 @@ def stored_samples(folder: Path) -> pd.DataFrame | None:
 
 
 def stored_variables(table: pd.DataFrame, record: dict[str, Any]) -> tuple[list[Variable], list[str]]:
-    """The variables of a stored sample table as they were tested, and why others of them cannot be shown.
-
-    Parameters
-    ----------
-    table : DataFrame
-        As of `stored_samples`.
-    record : dict
-        As of `stored_record`.
-    """
+    """The variables of `stored_samples` as they were tested (`stored_record`), and why others cannot be shown."""
     known = {CATEGORICAL, ORDERED, NUMERIC}
     tested = [each for each in record.get("variables", ()) if each["type"] in known]
     tested += [{"name": time, "event": event} for time, event in record.get("survival", ())]

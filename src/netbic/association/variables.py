@@ -498,19 +498,10 @@ def _some(names: Any) -> str:
 
 @dataclass(frozen=True)
 class Averages:
-    """Samples with the same values in some columns of a sample table, such as the cells of a donor.
+    """Samples with the same values in some columns of a sample table, such as the cells of a donor."""
 
-    Attributes
-    ----------
-    numbers : array of int
-        The group of each sample; -1 if one of its values is missing.
-    table : DataFrame
-        A row per group: the columns that have one value in each of them.
-    by : tuple of str
-    """
-
-    numbers: Indices = field(repr=False)
-    table: pd.DataFrame = field(repr=False)
+    numbers: Indices  # the group of each sample; -1 if one of its values is missing
+    table: pd.DataFrame  # a row per group: the columns that have one value in each of them
     by: tuple[str, ...]
 
     @classmethod

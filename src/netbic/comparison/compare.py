@@ -187,22 +187,12 @@ def _labels(a: Any, b: Any) -> Labels:
 
 @dataclass(frozen=True)
 class NamedModules:
-    """Modules in rows, genes and samples in columns.
-
-    Attributes
-    ----------
-    weights : array of shape (n_modules, n_genes)
-    scores : array of shape (n_modules, n_samples)
-        Scores of the samples, or their weights where scores are not known.
-    in_group : boolean array of shape (n_modules, n_samples)
-        Samples that belong to the module: selected by the fit, or up or down.
-    genes, samples : arrays of names, or None
-    """
+    """Modules in rows, genes and samples in columns."""
 
     weights: Floats
-    scores: Floats
-    in_group: Bools
-    genes: Array | None
+    scores: Floats  # of the samples, or their weights where scores are not known
+    in_group: Bools  # samples that belong to the module: selected by the fit, or up or down
+    genes: Array | None  # names
     samples: Array | None
 
     @classmethod
@@ -250,32 +240,17 @@ class NamedModules:
 
 
 class _Pairs(NamedTuple):
-    """All pairs of modules of two fits: matrices with those of the first fit in rows, of the second one in columns.
-
-    Attributes
-    ----------
-    genes, scores : Agreement
-    similarity, sign : array
-        Of genes and scores together.
-    shared : array
-        Numbers of genes in common.
-    jaccard, sample_jaccard : array
-        Overlaps of genes, and of groups of samples (NaN for a module that has all samples, or none).
-    sizes : tuple of two arrays
-        Numbers of genes of the modules.
-    n_genes, n_samples : int
-        Genes and samples that both fits have.
-    """
+    """All pairs of modules of two fits: matrices with those of the first fit in rows, of the second one in columns."""
 
     genes: Agreement
     scores: Agreement
-    similarity: Floats
+    similarity: Floats  # of genes and scores together
     sign: Floats
-    shared: Array
+    shared: Array  # numbers of genes in common
     jaccard: Floats
-    sample_jaccard: Floats
-    sizes: tuple[Array, Array]
-    n_genes: int
+    sample_jaccard: Floats  # of groups of samples; NaN for a module that has all samples, or none
+    sizes: tuple[Array, Array]  # numbers of genes of the modules
+    n_genes: int  # that both fits have
     n_samples: int
 
     @classmethod

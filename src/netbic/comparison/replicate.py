@@ -405,16 +405,8 @@ def matched_sets(traits: list[Floats], members: Indices, n_draws: int, generator
     """`n_draws` sets (rows) of different genes, none of which is a member; column j holds replacements of member j.
 
     A replacement is drawn from the genes whose ranks in all traits are closest to those of the member: at least 100 of
-    them and twice as many as there are members, so that a set without repetitions always exists.
-
-    Parameters
-    ----------
-    traits : list of arrays of shape (n_genes,)
-        Numbers to match. One that is the same for all genes is ignored.
-    members : array of shape (n_members,)
-        At most a third of the genes.
-    n_draws : int
-    generator : numpy.random.Generator
+    them and twice as many as there are members (at most a third of all genes), so that a set without repetitions always
+    exists. A trait that is the same for all genes is ignored.
     """
     others = np.setdiff1d(np.arange(traits[0].size), members)
     n_pool, places = max(_SMALLEST_POOL, 2 * members.size), []

@@ -467,15 +467,7 @@ def _batches(sizes: Array) -> Iterator[slice]:
 def sequential_p_values(observed: Array, by_chance: Array, n_draws: int, enough: int | None) -> Floats:
     """The p-value of every observed value, given draws (a row each, in the order in which they were made).
 
-    Parameters
-    ----------
-    observed : array of shape (m,)
-    by_chance : array of shape (m, l)
-        All `n_draws` draws or, if `is_decided`, fewer.
-    n_draws : int
-        Number of draws at most.
-    enough : int or None
-        Number of draws at or above the observed value after which no more are made; None: all draws are made.
+    There are at most `n_draws`; no more are made if `is_decided`. If `enough` is None, all are made.
     """
     reached = np.cumsum(by_chance >= observed[:, None], axis=1)
     p = (1 + reached[:, -1]) / (1 + n_draws)
