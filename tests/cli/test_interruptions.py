@@ -70,7 +70,7 @@ def test_a_signal_cleans_up_as_ctrl_c_does(cohort, tmp_path, number):
 _STOPPED = """
 import os
 import sys, netbic.io
-converting = sys.modules["netbic.io.to_zarr"]
+converting = sys.modules["netbic.io.conversion"]
 from netbic.cli import main
 converting.write_store = lambda *_: os.kill(os.getpid(), {number})
 main()

@@ -14,7 +14,7 @@ import netbic
 from netbic.cli import main
 from netbic.io import check_expression
 from netbic.io.checks import dominance
-from netbic.io.date_names import genes_as_dates
+from netbic.io.names import genes_as_dates
 
 DATA = Path(os.environ.get("NETBIC_DATA", "none"))
 REAL = sorted([*DATA.glob("expr_*.parquet"), *DATA.glob("small_*.parquet")])

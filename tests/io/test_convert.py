@@ -75,7 +75,7 @@ FORMS = {
 @pytest.mark.parametrize("name", FORMS)
 @pytest.mark.parametrize("block_rows", [None, 13])
 def test_every_form_becomes_the_same_store(tmp_path, name, block_rows, monkeypatch):
-    monkeypatch.setattr("netbic.io.external_transpose._BATCH", 1 << 10)  # so that there are several chunks
+    monkeypatch.setattr("netbic.io.conversion._BATCH", 1 << 10)  # so that there are several chunks
     write, options = FORMS[name]
     write(tmp_path / name)
     read = read_expression(tmp_path / name, **options)
@@ -105,7 +105,7 @@ def test_anndata_reads_it(tmp_path, name):
 def test_a_text_file_read_in_chunks_and_its_errors(tmp_path, monkeypatch):
     """Chunks end at line ends, and an error names the line of the file."""
     pieces = netbic.io.text.text_pieces
-    monkeypatch.setattr("netbic.io.external_transpose.text_pieces", lambda path, progress: pieces(path, 700, progress))
+    monkeypatch.setattr("netbic.io.conversion.text_pieces", lambda path, progress: pieces(path, 700, progress))
     text(tmp_path / "table.tsv")
     assert sum(1 for _ in pieces(tmp_path / "table.tsv", 700)) > 5
     made = convert(tmp_path / "table.tsv", tmp_path / "out.zarr")
@@ -207,20 +207,6 @@ def test_a_damaged_store_is_detected(tmp_path, name):
             read(tmp_path / "out.zarr")
 
 
-@pytest.mark.parametrize("gone", ["1.0", "data/1", "indices/1", "indptr/0"])
-def test_a_chunk_that_is_deleted_later_is_detected_by_the_rows_that_need_it(tmp_path, gone, monkeypatch):
-    monkeypatch.setattr("netbic.io.to_zarr._ENTRIES", 600)
-    name = "table.tsv" if gone == "1.0" else "csr.h5ad"
-    FORMS[name][0](tmp_path / name)
-    made = convert(tmp_path / name, tmp_path / "out.zarr", block_rows=20)
-    (tmp_path / "out.zarr" / "X" / gone).unlink()
-    if gone != "indptr/0":
-        first = made.matrix[:20].compute()
-        np.testing.assert_array_equal(first.toarray() if sp.issparse(first) else first, VALUES[:20])
-    with pytest.raises(InputError, match=rf"out\.zarr: rows 20 to 39 cannot be read .*X/{gone} is missing"):
-        made.matrix[20:40].compute()
-
-
 @pytest.mark.parametrize("name", ["table.tsv", "table.parquet"])
 def test_a_table_without_lines_is_a_one_line_error(tmp_path, name):
     none = TABLE.iloc[:0]
@@ -273,7 +259,7 @@ def test_the_command(tmp_path):
 MEMORY_SCRIPT = """
 import sys
 import netbic.io, pandas, zarr, dask.array, pyarrow.csv, pyarrow.parquet, numcodecs
-netbic.io.to_zarr.BLOCK_BYTES = 8_000_000
+netbic.io.conversion.BLOCK_BYTES = 8_000_000
 
 def peak():  # in kB; ru_maxrss would count what the parent process had
     return int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0])

@@ -8,7 +8,7 @@ import pytest
 
 import netbic
 from netbic.errors import InputError
-from netbic.io import look_exchanged
+from netbic.io.names import look_exchanged
 
 SYMBOLS = ["A3GALT2", "A4GALT", "GAPDH", "TP53", "ZNF1"]
 OTHERS = ["A1BG", "A4GALT", "AAAS", "C1orf112", "ABCC6"]  # genes that are in few tables

@@ -118,7 +118,7 @@ def test_precision_equals_that_in_memory(tmp_path, stored):
 
 
 def test_chunks_are_joined_but_not_cut(tmp_path, monkeypatch):
-    monkeypatch.setattr("netbic.io.lazy.BLOCK_BYTES", 50 * 300 * 8)
+    monkeypatch.setattr("netbic.io.stores.BLOCK_BYTES", 50 * 300 * 8)
     for chunk, heights in ((20, (40, 50)), (60, (60, 30)), (90, (90,)), (7, (49, 41))):
         path = tmp_path / f"{chunk}.zarr"
         zarr.create_array(str(path), data=COUNTS, chunks=(chunk, 300))
@@ -126,7 +126,7 @@ def test_chunks_are_joined_but_not_cut(tmp_path, monkeypatch):
 
 
 def test_row_groups_that_are_too_large_are_detected(folder, monkeypatch):
-    monkeypatch.setattr("netbic.io.lazy._LARGE_GROUP", 8 * 300 * 8 - 1)
+    monkeypatch.setattr("netbic.io.expression._LARGE_GROUP", 8 * 300 * 8 - 1)
     with pytest.warns(UserWarning, match="a row group holds 0.0 GB, which is read as a whole: netbic convert"):
         open_expression(folder / "table.parquet", samples_in_rows=True)
 

@@ -7,15 +7,7 @@ import pandas as pd
 import pytest
 
 from netbic import Graph, tl
-from netbic.io import (
-    DatasetOptions,
-    InputError,
-    MatchingOptions,
-    NetworkOptions,
-    PreprocessingOptions,
-    align,
-    open_dataset,
-)
+from netbic.io import InputError, align, open_dataset
 from netbic.io.matching import check_overlap
 from support.commands import run
 
@@ -174,18 +166,9 @@ def test_errors_of_tl_name_only_parameters_of_tl():
         tl.modules(adata, chain(["p", "q", "r", "s"]))
 
 
-def test_options_and_keywords_do_the_same(tmp_path):
+def test_unknown_keywords_are_refused(tmp_path):
     study(tmp_path, list(ENSEMBL), list(ENSEMBL))
     files = tmp_path / "expression.tsv", tmp_path / "net.tsv"
-    options = DatasetOptions(
-        network=NetworkOptions(source="target", target="source"),
-        preprocessing=PreprocessingOptions(n_variable=20),
-        matching=MatchingOptions(strip_versions=True),
-    )
-    one = open_dataset(*files, options)
-    two = open_dataset(*files, source="target", target="source", n_variable=20, strip_versions=True)
-    assert one.fingerprint() == two.fingerprint()
-    assert open_dataset(*files, options, n_variable=10).expression.shape == (5, 10)
     with pytest.raises(TypeError, match=r"unexpected keyword argument 'n_variables': did you mean 'n_variable'\?"):
         open_dataset(*files, n_variables=3)
 

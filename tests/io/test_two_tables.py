@@ -8,8 +8,8 @@ import scipy.sparse as sp
 
 import netbic
 from netbic import InputError
-from netbic.io import Expression, SampleMatching, fit_by_name, in_features, match_samples
-from netbic.io.two_tables import about_table
+from netbic.io import Expression, SampleMatching, fit_by_name, in_features
+from netbic.io.dataset import about_table, match_samples
 
 
 def table(samples, n_features=4):

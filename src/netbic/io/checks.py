@@ -7,21 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from netbic.arrays import Array, Floats, Matrix, is_sparse, kind_of, stored_values
+from netbic.arrays import Array, Bools, Floats, Indices, Matrix, is_sparse, kind_of, stored_values
 from netbic.errors import one_line
-from netbic.io.date_names import genes_as_dates
-from netbic.io.matrices import as_matrix
+from netbic.io.names import genes_as_dates
 from netbic.io.preprocessing import column_means, log_of_one_more, variances
-from netbic.io.sample_checks import (
-    MOST_PAIRS,
-    SAME_CORRELATION,
-    Outliers,
-    n_nonzero,
-    nearly_empty_samples,
-    outlying_samples,
-    same_samples,
-)
+from netbic.io.stores import as_matrix
 
 _ROWS = 300  # samples whose values are looked at
 _SAMPLES, _GENES = 5000, 2000  # most that are compared with each other, and by which genes
@@ -38,6 +30,20 @@ _TOTALS = 1.5  # ratio of the 95th and the 5th percentile
 _DOMINATED = 0.5  # share of the variance of one gene in a hundred
 _FEWEST_DOMINATED = 100
 _EMPTY, _EMPTY_SHARE = 2, 0.2  # samples in which a nearly empty gene is not zero; share of such genes
+SAME_CORRELATION = 0.999
+_PROJECTIONS = 64  # their correlation is within 0.001 of an exact one of 0.999
+_CANDIDATE = 0.995  # correlation of the projections from which on a pair is compared exactly
+MOST_PAIRS = 500
+_BLOCK = 1000  # samples whose correlations are computed at once
+_FEWEST_VALUES = 20  # samples with fewer values other than zero may agree by chance
+_RANKED = 500  # genes
+_FEWEST_SAMPLES = 10  # fewer do not show what is usual
+_UPPER_DECILE = 1.2816  # of the normal distribution
+_FAR = 3.0, 6.5  # distance to the median profile: times the median distance, and standard deviations of its logarithm
+_UNRELATED = 0.5, 4.0  # correlation with the median profile: share of the usual one, and standard deviations below
+_RELATED = 0.6  # usual correlation from which on it says something: not in data whose genes are centred
+_FEW_DETECTED = 0.1  # share of the usual number of genes that are not zero
+_LARGEST = 10  # deviation, in medians: larger ones of a few genes do not make a sample an outlier
 
 
 @dataclass(frozen=True)
@@ -110,7 +116,10 @@ def check_expression(
     if kind_of(X) == "dask":
         return found
     X = as_matrix(X)
-    named = (_names(samples, X.shape[0], "sample"), _names(genes, X.shape[1], "gene"))
+    given = zip((samples, genes), ("sample", "gene"), X.shape, strict=True)
+    named = [
+        list(map(str, own)) if own is not None else [f"{what} {k}" for k in range(size)] for own, what, size in given
+    ]
     if X.ndim != 2 or min(X.shape) < 2:
         return found
     with np.errstate(all="ignore"):
@@ -126,24 +135,14 @@ def check_expression(
     return found
 
 
-def _names(given: Sequence[Any] | None, size: int, what: str) -> list[str]:
-    return [f"{what} {number}" for number in range(size)] if given is None else [str(name) for name in given]
-
-
-def _listed(names: Sequence[str], count: int | None = None) -> str:
+def _listed(names: Sequence[str]) -> str:
     """The first names, as text."""
-    more = ", ..." if (len(names) if count is None else count) > _NAMED else ""
-    return ", ".join(one_line(name, 40) for name in names[:_NAMED]) + more
+    return ", ".join(one_line(name, 40) for name in names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
 
 
 def _some(size: int, most: int) -> Any:
     """All indices, or a random choice of this many."""
     return slice(None) if size <= most else np.sort(np.random.default_rng(0).choice(size, most, replace=False))
-
-
-# ----------------------------------------------------------------------------------------------------------------
-# Names
-# ----------------------------------------------------------------------------------------------------------------
 
 
 def _dates(genes: list[str]) -> Iterator[Finding]:
@@ -208,7 +207,12 @@ def _scale(values: _Values, log1p: bool) -> Iterator[Finding]:
             "add `cpm=True` `log1p=True`",
         )
     elif not log1p and _are_unlogged(values, least, middle):
-        yield _not_logarithms(least, most, middle)
+        yield Finding(
+            "not logarithms",
+            f"values up to {most:,.0f} ({most / max(middle, 1e-300):,.0f} times their median) are not on a log scale, "
+            "so that a few highly expressed genes would dominate",
+            "add `log1p=True`" if least >= 0 else "replace negative values by 0, then add `log1p=True`",
+        )
     elif log1p and counts:
         yield from _depth(values)
     elif log1p and values.rows.shape[1] >= _FEWEST_DOMINATED and (most < _LOG_RANGE or most < _WIDE * middle):
@@ -236,32 +240,17 @@ def _mostly_small_counts(values: Array, zero_share: float) -> bool:
 
 
 def _are_unlogged(values: _Values, least: float, middle: float) -> bool:
-    """Whether most samples have values far above those of logarithms, and genes with a high mean vary more."""
+    """Whether most samples have values far above those of logarithms, and genes vary in proportion to their mean."""
     rows = values.rows
     highest = rows.max(axis=1).toarray() if is_sparse(rows) else np.fmax.reduce(rows, axis=1)  # NaN ignored
     typical = float(np.nanmedian(highest))
-    wide = typical > max(_UNLOGGED, _WIDE * middle) and least > -0.05 * typical
-    return wide and _spread_as_mean(values)
-
-
-def _spread_as_mean(values: _Values) -> bool:
-    """Whether genes with a high mean vary more, in proportion to it."""
-    means = column_means(values.rows)
-    spreads = np.sqrt(variances(values.rows))
+    if not (typical > max(_UNLOGGED, _WIDE * middle) and least > -0.05 * typical):
+        return False
+    means, spreads = column_means(rows), np.sqrt(variances(rows))
     known = (means > 0) & (spreads > 0)
     if np.count_nonzero(known) < _FEWEST_GENES:
         return False
     return bool(np.corrcoef(np.log(means[known]), np.log(spreads[known]))[0, 1] > _MEAN_AND_SPREAD)
-
-
-def _not_logarithms(least: float, most: float, middle: float) -> Finding:
-    remedy = "add `log1p=True`" if least >= 0 else "replace negative values by 0, then add `log1p=True`"
-    return Finding(
-        "not logarithms",
-        f"values up to {most:,.0f} ({most / max(middle, 1e-300):,.0f} times their median) are not on a log scale, so "
-        "that a few highly expressed genes would dominate",
-        remedy,
-    )
 
 
 def _depth(values: _Values) -> Iterator[Finding]:
@@ -337,32 +326,22 @@ def _samples(X: Matrix, values: _Values, names: list[str], wants_logs: bool) -> 
     compared = X[rows][:, columns]
     names = [names[at] for at in np.arange(X.shape[0])[rows]]
     among = f" (of {len(names):,} samples that were compared)" if len(names) < X.shape[0] else ""
-    if not is_sparse(compared):
-        compared = _complete(compared)
+    if not is_sparse(compared) and not (known := np.isfinite(compared)).all():  # filled with the means of the genes
+        means = np.where(known, compared, 0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+        compared = np.where(known, compared, means)
     if wants_logs:
         compared = log_of_one_more(compared if is_sparse(compared) else np.maximum(compared, 0))
+    mostly_zero = values.zero_share > _MOSTLY_ZERO
     if not values.few:
-        yield from _same(same_samples(compared, _centre(compared, values.zero_share)), names, among)
-    if values.zero_share > _MOSTLY_ZERO:
-        yield from _outliers(nearly_empty_samples(compared), names, among)
+        if is_sparse(compared) or mostly_zero:
+            centre = np.asarray(compared.mean(axis=0, dtype=np.float64)).ravel()
+        else:  # one extreme sample does not change medians
+            centre = np.asarray(np.median(compared, axis=0), dtype=np.float64)
+        yield from _same(same_samples(compared, centre), names, among)
+    if mostly_zero:
+        yield from _outliers(*nearly_empty_samples(compared), names, among)
     elif not is_sparse(compared):
-        yield from _outliers(outlying_samples(compared), names, among)
-
-
-def _centre(X: Matrix, zero_share: float) -> Floats:
-    """Medians of the genes, which one extreme sample does not change; means if most values are zero."""
-    if is_sparse(X) or zero_share > _MOSTLY_ZERO:
-        return np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
-    return np.asarray(np.median(X, axis=0), dtype=np.float64)
-
-
-def _complete(X: Array) -> Array:
-    """The matrix with missing and infinite values replaced by the means of their genes."""
-    known = np.isfinite(X)
-    if known.all():
-        return X
-    means = np.where(known, X, 0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
-    return np.where(known, X, means)
+        yield from _outliers(*outlying_samples(compared), names, among)
 
 
 def _same(pairs: list[tuple[int, int]], names: list[str], among: str) -> Iterator[Finding]:
@@ -380,10 +359,10 @@ def _same(pairs: list[tuple[int, int]], names: list[str], among: str) -> Iterato
     )
 
 
-def _outliers(found: Outliers, names: list[str], among: str) -> Iterator[Finding]:
-    if not found.samples.size:
+def _outliers(found: Indices, reason: str, names: list[str], among: str) -> Iterator[Finding]:
+    which = tuple(names[at] for at in found)
+    if not which:
         return
-    which = tuple(names[at] for at in found.samples)
     if len(which) == 1:
         count, first, modules = "1 sample differs", "", "a module of its own"
         remedy = "check it, and leave it out if it failed"
@@ -392,7 +371,125 @@ def _outliers(found: Outliers, names: list[str], among: str) -> Iterator[Finding
         remedy = "check them, and leave out those that failed"
     yield Finding(
         "outlying samples",
-        f"{count} from all others{among} ({_listed(which)}; {first}{found.reason}) and may form {modules}",
+        f"{count} from all others{among} ({_listed(which)}; {first}{reason}) and may form {modules}",
         remedy,
         which,
     )
+
+
+def same_samples(X: Matrix, centre: Floats) -> list[tuple[int, int]]:
+    """Pairs of samples whose profiles correlate above 0.999, the `centre` of each gene subtracted; at most 500.
+
+    Candidates are found by random projections, so that a sparse matrix stays sparse.
+    """
+    directions = np.random.default_rng(0).standard_normal((X.shape[1], _PROJECTIONS))
+    directions -= directions.mean(axis=0)  # so that the mean of each sample does not count, as in a correlation
+    projected = np.asarray(X @ directions.astype(X.dtype)) - centre @ directions
+    lengths = np.linalg.norm(projected, axis=1)
+    enough = (lengths > 1e-6 * lengths.max(initial=0.0)) & (n_nonzero(X, axis=1) >= _FEWEST_VALUES)
+    rows = np.flatnonzero(enough)
+    units = (projected[rows] / lengths[rows, None]).astype(np.float32)
+    pairs: list[Array] = []
+    for start in range(0, len(rows), _BLOCK):
+        one, other = np.nonzero(units[start : start + _BLOCK] @ units.T > _CANDIDATE)
+        once = one + start < other
+        pairs.append(rows[np.column_stack([one[once] + start, other[once]])])
+    candidates = np.concatenate(pairs)[:MOST_PAIRS] if pairs else np.empty((0, 2), dtype=np.intp)
+    same = _correlations(X, centre, candidates) > SAME_CORRELATION
+    return [(int(one), int(other)) for one, other in candidates[same]]
+
+
+def _correlations(X: Matrix, centre: Floats, pairs: Array) -> Floats:
+    """Correlations of pairs of samples after a profile was subtracted."""
+    found = np.zeros(len(pairs))
+    profile = centre - centre.mean()
+    for start in range(0, len(pairs), 50):
+        one, other = (X[pairs[start : start + 50, side]].astype(np.float64) for side in (0, 1))
+        squares = _covariance(one, one, profile) * _covariance(other, other, profile)
+        lengths = np.sqrt(np.maximum(squares, np.finfo(float).tiny))
+        found[start : start + 50] = _covariance(one, other, profile) / lengths
+    return found
+
+
+def _covariance(one: Matrix, other: Matrix, profile: Floats) -> Floats:
+    """Inner products of samples minus a profile, all with mean 0; they are not formed, so that sparse ones stay so."""
+    products = one.multiply(other).sum(axis=1) if is_sparse(one) else np.einsum("ij,ij->i", one, other)
+    sums = [np.asarray(rows.sum(axis=1)).ravel() for rows in (one, other)]
+    centred = np.asarray(products).ravel() - sums[0] * sums[1] / len(profile)
+    return np.asarray(centred - one @ profile - other @ profile + profile @ profile)
+
+
+def n_nonzero(X: Matrix, axis: int) -> Indices:
+    """How many values are not zero, by gene (axis 0) or by sample (axis 1)."""
+    if is_sparse(X):
+        return np.asarray(X.astype(bool).sum(axis=axis)).ravel()
+    return np.asarray(np.count_nonzero(X, axis=axis))
+
+
+def outlying_samples(X: Array) -> tuple[Indices, str]:
+    """Samples whose profile is unrelated to the median profile, or far away from it; the most different first.
+
+    What is usual is taken from the median and the tenth of the samples that are furthest away, so that cohorts of
+    mixed samples, in which many of them are far from the median, have no outliers. Returns the samples, and what tells
+    the first of them apart.
+    """
+    if X.shape[0] < _FEWEST_SAMPLES:
+        return np.empty(0, dtype=np.intp), ""
+    middle = np.median(X, axis=0)
+    deviations = X - middle
+    sizes = np.abs(deviations)
+    usual = np.median(sizes[sizes > 0]) if sizes.any() else 0.0
+    deviations = np.clip(deviations, -_LARGEST * usual, _LARGEST * usual)
+    distances = np.abs(deviations).mean(axis=1)
+    some = slice(None, None, -(-X.shape[1] // _RANKED))
+    correlations = _rank_correlations(X[:, some], middle[some])
+    constant = X.min(axis=1) == X.max(axis=1)
+    constant &= 2 * np.count_nonzero(constant) < len(constant)
+    found = np.flatnonzero(_far(distances) | _unrelated(correlations) | constant)
+    found = found[np.argsort(-distances[found], kind="stable")]
+    if not found.size:
+        return found, ""
+    if constant[found[0]]:
+        return found, "all values are equal"
+    reason = f"{distances[found[0]] / np.median(distances):.1f} times the usual distance to the median profile"
+    if np.median(correlations) >= _RELATED:
+        shown = f"{correlations[found[0]]:.2f} (usually {np.median(correlations):.2f})"
+        reason += f", rank correlation with it {shown}"
+    return found, reason
+
+
+def _rank_correlations(X: Array, profile: Array) -> Floats:
+    """Spearman correlation of each sample with a profile; 0 for constant samples."""
+    ranks, own = pd.DataFrame(X).rank(axis=1).to_numpy(), pd.Series(profile).rank().to_numpy()
+    ranks, own = ranks - ranks.mean(axis=1, keepdims=True), own - own.mean()
+    lengths = np.linalg.norm(ranks, axis=1) * np.linalg.norm(own)
+    return np.asarray(np.divide(ranks @ own, lengths, out=np.zeros(len(X)), where=lengths > 0), dtype=np.float64)
+
+
+def _far(distances: Floats) -> Bools:
+    times, deviations = _FAR
+    usual = np.median(distances)
+    if not usual > 0:
+        return np.zeros(len(distances), dtype=bool)
+    logs = np.log(np.maximum(distances / usual, np.finfo(float).tiny))
+    spread = np.quantile(logs, 0.9) / _UPPER_DECILE
+    return np.asarray((distances > times * usual) & (logs > deviations * spread))
+
+
+def _unrelated(correlations: Floats) -> Bools:
+    share, deviations = _UNRELATED
+    usual = np.median(correlations)
+    if usual < _RELATED:
+        return np.zeros(len(correlations), dtype=bool)
+    z = np.arctanh(np.clip(correlations, -0.9999, 0.9999))
+    spread = (np.median(z) - np.quantile(z, 0.1)) / _UPPER_DECILE
+    return np.asarray((correlations < share * usual) & (z < np.median(z) - deviations * spread))
+
+
+def nearly_empty_samples(X: Matrix) -> tuple[Indices, str]:
+    """Samples in which far fewer genes than usual are not zero, for matrices that are mostly zero; see above."""
+    counts: Any = n_nonzero(X, axis=1)
+    usual = float(np.median(counts))
+    found = np.flatnonzero((counts < _FEW_DETECTED * usual) & (usual >= _FEWEST_VALUES))
+    found = found[np.argsort(counts[found], kind="stable")]
+    return found, f"{counts[found[0]]:,} genes that are not zero, usually {usual:,.0f}" if found.size else ""

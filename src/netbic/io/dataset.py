@@ -1,26 +1,53 @@
-"""A study: an expression matrix and a network, read, preprocessed and matched."""
+"""The data of a fit: a matrix with its network, or two tables of the same samples; and scores of new samples.
+
+Files are read, preprocessed and matched by name.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 import warnings
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import scipy.sparse as sp
 
-from netbic.arrays import Matrix, buffers
-from netbic.errors import InputError
+from netbic.arrays import Array, Matrix, buffers, checked, is_sparse
+from netbic.errors import InputError, shown
+from netbic.estimators import (
+    Design,
+    SparseGraphCCA,
+    SparseGraphPLS,
+    SparseGraphSVD,
+    design_of_new,
+    fitted_model,
+    names_of,
+    score_directions,
+    study_of_new,
+    without_studies,
+)
 from netbic.graph import Graph
-from netbic.io.expression import Expression, read_expression
-from netbic.io.lazy import open_expression
+from netbic.io.expression import READING, Expression, open_expression, read_expression
 from netbic.io.matching import Alignment, align, check_overlap, some_names, with_names
 from netbic.io.names import look_exchanged, renaming
 from netbic.io.networks import read_network
 from netbic.io.preprocessing import prepare
-from netbic.io.study_options import DatasetOptions
+from netbic.operators import Scaler, compute_rows, is_dask
+
+_NETWORK = ("relations", "min_score", "string_info", "header", "source", "target", "weighted", "signs")
+_PREPROCESSING = ("duplicates", "cpm", "log1p", "n_variable")
+_MATCHING = ("graph_names", "strip_versions", "id_map", "matched_only")
+_FEWEST = 3  # samples without which there is no correlation
+_NAMED = 3  # samples of one table only, in the summary
+_STORED = 100  # of them in alignment.json
 
 
 @dataclass(frozen=True)
@@ -49,29 +76,26 @@ class Dataset:
 
     def fingerprint(self) -> dict[str, str]:
         """Short digests of the matrix, its names and the graph: equal if and only if nothing changed."""
-        digests = {
-            "expression": self._origin() if self.expression.is_lazy else _stored_digest(self.expression.matrix),
-            "samples": digest(self.expression.samples),
-            "genes": digest(self.expression.genes),
-        }
+        expression = self.expression.scanned()
+        if expression.is_lazy:  # the digest of the file, from one pass over it, and the preprocessing
+            done = np.array([expression.origin, json.dumps(self.alignment.steps)], dtype=object)
+            matrix = digest(done, np.array(expression.shape), np.empty(0, dtype=expression.matrix.dtype))
+        else:
+            matrix = digest(*buffers(expression.matrix), np.array(expression.matrix.shape))
+        digests = {"expression": matrix, "samples": digest(expression.samples), "genes": digest(expression.genes)}
         if self.graph is not None:
             weights = self.graph.weights
             digests["network"] = digest(weights.data, weights.indices, weights.indptr)
         return digests
 
-    def _origin(self) -> str:
-        """For a matrix that stays in its file: its digest, from one pass over it, and its preprocessing."""
-        expression = self.expression.scanned()
-        done = np.array([expression.origin, json.dumps(self.alignment.steps)], dtype=object)
-        return digest(done, np.array(expression.shape), np.empty(0, dtype=expression.matrix.dtype))
-
-
-def _stored_digest(matrix: Matrix) -> str:
-    return digest(*buffers(matrix), np.array(matrix.shape))
-
 
 def open_dataset(
-    expression: Path | str, network: Path | str | None = None, options: DatasetOptions | None = None, **changes: Any
+    expression: Path | str,
+    network: Path | str | None = None,
+    *,
+    lazy: bool = False,
+    block_rows: int | None = None,
+    **settings: Any,
 ) -> Dataset:
     r"""Read an expression matrix and a network, preprocess the matrix and match the network to it.
 
@@ -79,13 +103,17 @@ def open_dataset(
     ----------
     expression, network : path
         See `read_expression` and `read_network` for the formats.
-    options : DatasetOptions, optional
-    **changes
-        Options by name. Reading the matrix (`ExpressionOptions`): `samples_in_rows`, `layer`, `gene_names`,
-        `skip_columns`; reading the network (`NetworkOptions`): `relations`, `min_score`, `string_info`, `graph_names`
-        (its `names`), `header`, `source`, `target`, `weighted`, `signs`; preprocessing (`PreprocessingOptions`):
-        `duplicates`, `cpm`, `log1p`, `n_variable`; matching (`MatchingOptions`): `strip_versions`, `id_map`,
-        `matched_only`; matrices that stay in their files (`DatasetOptions`): `lazy`, `block_rows`.
+    lazy : bool
+        Leave the matrix in its file and read it block by block; see `open_expression`.
+    block_rows : int, optional
+        Samples per block, with `lazy`.
+    **settings
+        Reading the matrix (`read_expression`): `samples_in_rows`, `layer`, `gene_names`, `skip_columns`. Reading the
+        network (`read_network`): `relations`, `min_score`, `string_info`, `header`, `source`, `target`, `weighted`,
+        `signs`, and `graph_names` (its `names`). Preprocessing (`prepare`): `duplicates`, `cpm`, `log1p`,
+        `n_variable`. Matching: `strip_versions` removes the versions of Ensembl ids on both sides, `id_map` is a
+        two-column table that translates the gene names of the data into those of the network, and `matched_only`
+        drops genes that are not in the network; otherwise they are kept, without neighbours.
 
     Examples
     --------
@@ -98,18 +126,28 @@ def open_dataset(
     ...     netbic.io.open_dataset(f"{folder}/counts.tsv", f"{folder}/network.sif", log1p=True)
     Dataset(3 samples x 3 genes, 1 edges)
     """
-    options = (options or DatasetOptions()).replace(**changes)
-    return match_dataset(_expression(expression, options), network, options)
+    _check_settings(settings, "lazy", "block_rows")
+    reading = _chosen(settings, READING)
+    if lazy:
+        data = open_expression(expression, **reading, block_rows=block_rows)
+    elif block_rows is not None:
+        what = f"`block_rows={block_rows}` is for matrices that stay in their files: use `lazy=True` too"
+        raise InputError(what, ["block_rows", "lazy"])
+    else:
+        data = read_expression(expression, **reading)
+    return _match_dataset(data, network, settings)
 
 
-def match_dataset(data: Expression, network: Path | str | None, options: DatasetOptions) -> Dataset:
+def _match_dataset(data: Expression, network: Path | str | None, settings: Mapping[str, Any]) -> Dataset:
     """Preprocess a matrix that was read before, and match a network to it."""
-    preprocessing = vars(options.preprocessing)
-    strip_versions, id_map = options.matching.strip_versions, options.matching.id_map
+    steps = _chosen(settings, _PREPROCESSING)
+    strip_versions, id_map = settings.get("strip_versions", False), settings.get("id_map")
     if network is None:
-        _warn_if_exchanged(data, options.expression.samples_in_rows)
-        rename = renaming(strip_versions, id_map, data.genes, None)
-        prepared = prepare(data, rename=rename, **preprocessing)
+        if look_exchanged(data.samples, data.genes):  # with a network, names that do not match are an error
+            remedy = "leave out" if settings.get("samples_in_rows") else "use"
+            what = f"the names of the samples ({', '.join(some_names(data.samples))}, ...) look like genes"
+            warnings.warn(f"{what}: if samples and genes are exchanged, {remedy} `samples_in_rows`", stacklevel=3)
+        prepared = prepare(data, rename=renaming(strip_versions, id_map, data.genes, None), **steps)
         n_genes = prepared.expression.shape[1]
         alignment = Alignment(
             *data.shape,
@@ -120,37 +158,36 @@ def match_dataset(data: Expression, network: Path | str | None, options: Dataset
             first_genes=some_names(data.genes),
         )
         return Dataset(prepared.expression, None, alignment)
-    strip_both = strip_versions or options.network.strip_versions
-    read = read_network(network, options.network, strip_versions=strip_both)
-    rename = renaming(strip_both, id_map, data.genes, read.graph.names)
+    reading = _chosen(settings, _NETWORK) | {"names": settings.get("graph_names"), "strip_versions": strip_versions}
+    read = read_network(network, **reading)
+    rename = renaming(strip_versions, id_map, data.genes, read.graph.names)
     renamed = data.genes if rename is None else np.array([rename(gene) for gene in data.genes], dtype=object)
     read = read._replace(graph=with_names(read.graph, renamed, from_files=True))
     check_overlap(renamed, read.graph, data.samples, from_files=True)
-    only = read.graph.names if options.matching.matched_only else None
-    prepared = prepare(data, rename=rename, only=only, **preprocessing)
+    only = read.graph.names if settings.get("matched_only") else None
+    prepared = prepare(data, rename=rename, only=only, **steps)
     genes = prepared.expression.genes
     graph, alignment = align(genes, read, samples=data.samples, steps=prepared.steps, genes_in_file=data.shape[1])
     return Dataset(prepared.expression, graph, alignment)
 
 
-def _warn_if_exchanged(data: Expression, samples_in_rows: bool) -> None:
-    """Warn if the samples have names of genes; with a network, names that do not match are an error."""
-    if look_exchanged(data.samples, data.genes):
-        remedy = "leave out" if samples_in_rows else "use"
-        warnings.warn(
-            f"the names of the samples ({', '.join(some_names(data.samples))}, ...) look like genes: if samples and "
-            f"genes are exchanged, {remedy} `samples_in_rows`",
-            stacklevel=3,
-        )
+def _chosen(settings: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    return {name: settings[name] for name in names if name in settings}
 
 
-def _expression(path: Path | str, options: DatasetOptions) -> Expression:
-    if options.lazy:
-        return open_expression(path, **vars(options.expression), block_rows=options.block_rows)
-    if options.block_rows is not None:
-        what = f"`block_rows={options.block_rows}` is for matrices that stay in their files: use `lazy=True` too"
-        raise InputError(what, ["block_rows", "lazy"])
-    return read_expression(path, **vars(options.expression))
+def _check_settings(settings: Mapping[str, Any], *others: str) -> None:
+    check_keywords("open_dataset", settings, [*READING, *_NETWORK, *_PREPROCESSING, *_MATCHING, *others])
+
+
+def check_keywords(
+    function: str, given: Iterable[str], known: Sequence[str], meant: Mapping[str, str] | None = None
+) -> None:
+    """Raise a TypeError with the nearest known name (or that of `meant`) if a keyword is not known."""
+    for name in given:
+        if name not in known:
+            near = [meant[name]] if meant and name in meant else get_close_matches(name, known, 1)
+            remedy = f"did you mean {near[0]!r}?" if near else f"choose among {', '.join(known)}"
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}: {remedy}")
 
 
 def digest(*parts: Any) -> str:
@@ -163,3 +200,363 @@ def digest(*parts: Any) -> str:
             total.update(np.ascontiguousarray(part).data)
         total.update(str(part.dtype).encode())
     return total.hexdigest()
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Two tables of the same samples
+# ----------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SampleMatching:
+    """How the samples of two tables were matched.
+
+    Attributes
+    ----------
+    in_first, in_second : int
+        Numbers of samples in the tables.
+    in_both : int
+    only_first, only_second : tuple of str
+        The samples that are in one table only, which are not used; at most 100.
+    by_position : bool
+        Whether the samples have no names, so that they were matched by their positions.
+    """
+
+    in_first: int
+    in_second: int
+    in_both: int
+    only_first: tuple[str, ...] = ()
+    only_second: tuple[str, ...] = ()
+    by_position: bool = False
+
+    def lines(self) -> Iterator[str]:
+        """The summary as lines of text."""
+        if self.by_position:
+            yield f"samples: {self.in_both:,} in both tables, without names: matched by their positions"
+            return
+        yield f"samples: {self.in_first:,} in table 1, {self.in_second:,} in table 2, {self.in_both:,} in both"
+        for number, names, known in ((1, self.only_first, self.in_first), (2, self.only_second, self.in_second)):
+            if count := known - self.in_both:
+                named = ", ".join(map(shown, names[:_NAMED])) + (", ..." if count > _NAMED else "")
+                yield f"only in table {number}, not used: {count:,} ({named})"
+
+
+@dataclass(frozen=True)
+class TwoTables:
+    """The input of `SparseGraphPLS` and `SparseGraphCCA`: two data sets of the same samples in the same order."""
+
+    first: Dataset
+    second: Dataset
+    samples: SampleMatching
+
+    @property
+    def datasets(self) -> tuple[Dataset, Dataset]:
+        """Both data sets."""
+        return self.first, self.second
+
+    def lines(self) -> Iterator[str]:
+        """The summary as lines of text."""
+        yield from self.samples.lines()
+        for number, dataset in enumerate(self.datasets, start=1):
+            yield from table_lines(number, dataset.alignment)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As a dictionary of plain values, to be written as JSON."""
+        tables = {
+            f"table{number}": dataset.alignment.to_dict() for number, dataset in enumerate(self.datasets, start=1)
+        }
+        return {"samples": asdict(self.samples), **tables}
+
+    def fingerprint(self) -> dict[str, str]:
+        """Digests of the data of both tables."""
+        return {
+            f"{name}{number}": found
+            for number, dataset in enumerate(self.datasets, start=1)
+            for name, found in dataset.fingerprint().items()
+        }
+
+
+def table_lines(number: int, alignment: Alignment) -> Iterator[str]:
+    """How one of two tables was read, preprocessed and matched to its network, as lines of text.
+
+    Examples
+    --------
+    >>> print(*table_lines(2, Alignment(40, 21, 20, first_genes=("C14.0", "C16.0"))), sep="; ")
+    table 2: 21 features (C14.0, C16.0, ...); table 2: features kept: 20
+    """
+    named = f" ({', '.join(alignment.first_genes)}, ...)" if alignment.first_genes else ""
+    yield f"table {number}: {alignment.genes_in_file:,} features{named}"
+    for line in alignment.lines():
+        if not line.startswith(("data: ", "samples: ")):
+            yield f"table {number}: {in_features(line)}"
+
+
+def in_features(line: str) -> str:
+    """A line about genes as one about features, which may be lipids or proteins.
+
+    Examples
+    --------
+    >>> in_features("preprocessed: drop constant (2 genes): gene-1, gene_2")
+    'preprocessed: drop constant (2 features): gene-1, gene_2'
+    """
+    return re.sub(r"(?<![-\w.])gene(s?)(?![-\w.])", r"feature\1", line)
+
+
+def open_two_tables(
+    first: Path | str,
+    second: Path | str,
+    networks: tuple[Path | str | None, Path | str | None] = (None, None),
+    options: tuple[Mapping[str, Any], Mapping[str, Any]] = ({}, {}),
+) -> TwoTables:
+    """Read two tables and their networks, keep the samples of both, preprocess, and match.
+
+    Parameters
+    ----------
+    first, second : path
+        See `read_expression` for the formats.
+    networks : pair of paths or None
+        See `read_network`.
+    options : pair of mappings
+        Options of `open_dataset` for each table.
+
+    Returns
+    -------
+    TwoTables
+        The samples of both tables, in the order of the first one. Features that are constant in these samples are
+        dropped.
+    """
+    tables = []
+    for number, (path, settings) in enumerate(zip((first, second), options, strict=True), start=1):
+        _check_settings(settings)
+        with about_table(number):
+            tables.append(read_expression(path, **_chosen(settings, READING)))
+    in_rows = bool(options[0].get("samples_in_rows")), bool(options[1].get("samples_in_rows"))
+    rows, matching = match_samples(tables[0], tables[1], in_rows)
+    datasets = []
+    for number, (table, network, settings) in enumerate(zip(tables, networks, options, strict=True), start=1):
+        with about_table(number):
+            dataset = _match_dataset(table.select_samples(rows[number - 1]), network, settings)
+            if text := dataset.expression.missing_entries():
+                raise InputError(f"{text}: pairs need complete tables, fill in such values or leave out their features")
+        datasets.append(dataset)
+    return TwoTables(datasets[0], datasets[1], matching)
+
+
+def match_samples(
+    first: Expression, second: Expression, in_rows: tuple[bool, bool] = (False, False)
+) -> tuple[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]], SampleMatching]:
+    """Positions of the samples of both tables, in the order of the first one, and a summary.
+
+    `in_rows` says which tables were read with samples in rows, for the error if they were exchanged.
+    """
+    one, other = pd.Index(first.samples), pd.Index(second.samples)
+    # Samples without names are called sample_0, sample_1, ... by the readers.
+    if all((table.samples == [f"sample_{at}" for at in range(table.shape[0])]).all() for table in (first, second)):
+        if len(one) != len(other):
+            raise InputError(
+                f"table 1 has {len(one):,} samples and table 2 has {len(other):,}, and neither has names of samples: "
+                "without names both need the same samples in the same order"
+            )
+        every = np.arange(len(one))
+        return (every, every), SampleMatching(len(one), len(one), len(one), by_position=True)
+    both = one[one.isin(other)]
+    if len(both) < _FEWEST:
+        raise _too_few(first, second, len(both), in_rows)
+    only_first, only_second = (tuple(map(str, own[~own.isin(both)][:_STORED])) for own in (one, other))
+    rows = one.get_indexer(both), other.get_indexer(both)
+    return rows, SampleMatching(len(one), len(other), len(both), only_first, only_second)
+
+
+def _too_few(first: Expression, second: Expression, n_both: int, in_rows: tuple[bool, bool]) -> InputError:
+    """The error for tables that have hardly any sample in common, with a likely reason."""
+    named = [", ".join(shown(str(name)) for name in table.samples[:_NAMED]) for table in (first, second)]
+    found = "have no sample in common" if not n_both else f"have only {n_both} samples in common"
+    message = f"table 1 and table 2 {found} (table 1: {named[0]}, ...; table 2: {named[1]}, ...)"
+    for number, table, other in ((1, first, second), (2, second, first)):
+        if len(pd.Index(table.genes).intersection(pd.Index(other.samples))) >= _FEWEST:
+            parameter, remedy = f"samples_in_rows{number}", "leave out" if in_rows[number - 1] else "use"
+            return InputError(
+                f"{message}: the features of table {number} have the names of samples, so its rows and columns are "
+                f"exchanged: {remedy} `{parameter}`",
+                [parameter],
+            )
+    simple = [{re.sub(r"[\W_]+", "", str(name)).lower() for name in table.samples} for table in (first, second)]
+    if len(simple[0] & simple[1]) >= _FEWEST:
+        return InputError(f"{message}: they differ in capital letters, spaces or punctuation, rename one side")
+    return InputError(f"{message}: samples are matched by name, at least {_FEWEST} have to be in both")
+
+
+@contextmanager
+def about_table(number: int) -> Iterator[None]:
+    """Errors and warnings of a block say which table they are about, and name its parameters (`log1p` as `log1p1`)."""
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        try:
+            yield
+        except InputError as problem:
+            text, parameters = _of_table(str(problem), number), [f"{name}{number}" for name in problem.parameters]
+            raise type(problem)(f"table {number}: {text}", parameters) from None
+    for warning in given:
+        warnings.warn(f"table {number}: {_of_table(str(warning.message), number)}", warning.category, stacklevel=4)
+
+
+def _of_table(text: str, number: int) -> str:
+    return re.sub(r"`(\w+)(=[^`]*)?`", rf"`\g<1>{number}\g<2>`", in_features(text))
+
+
+def fit_by_name(
+    model: SparseGraphPLS | SparseGraphCCA, X: Matrix, Y: Matrix, samples: Any, x_names: Any, y_names: Any
+) -> None:
+    """Fit a model to two matrices of the same samples in the same order; it then knows all names.
+
+    Graphs of the model, if there are any, have one node per feature, in their order.
+
+    Examples
+    --------
+    >>> import netbic, numpy as np, scipy.sparse as sp
+    >>> random = np.random.default_rng(0)
+    >>> X, Y = sp.csr_array(random.poisson(1.0, (20, 4)) * 1.0), random.standard_normal((20, 3))
+    >>> model = netbic.SparseGraphCCA(1, n_x=2, n_y=1)
+    >>> fit_by_name(model, X, Y, range(20), ["A", "B", "C", "D"], ["a", "b", "c"])
+    >>> model.names_["x"]
+    array(['A', 'B', 'C', 'D'], dtype=object)
+    """
+    names: dict[str, Array | None] = {
+        key: np.asarray(known, dtype=object) for key, known in (("samples", samples), ("x", x_names), ("y", y_names))
+    }
+    graphs = {side: getattr(model, f"{side}_graph") for side in ("x", "y")}
+    tables = {"x": X, "y": Y}
+    for side, matrix in tables.items():
+        if isinstance(matrix, np.ndarray):
+            tables[side] = pd.DataFrame(matrix, index=names["samples"], columns=names[side])
+        elif isinstance(graph := graphs[side], Graph):  # nodes are matched by their positions, without a warning
+            model.set_params(**{f"{side}_graph": Graph(graph.weights)})
+    try:
+        model.fit(tables["x"], tables["y"])
+    finally:
+        model.set_params(x_graph=graphs["x"], y_graph=graphs["y"])
+    model.names_, model.graphs_ = names, graphs
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Scores of new samples
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def scores_by_name(
+    model: SparseGraphSVD,
+    X: Matrix,
+    genes: Any,
+    covariates: Any = None,
+    samples: Any = None,
+    studies: Any = None,
+) -> Array:
+    """Scores of the rows of X, whose columns are `genes`, in any order.
+
+    Genes of the model that are missing in X are set to their mean, with a warning; other genes of X are ignored.
+
+    Parameters
+    ----------
+    model : SparseGraphSVD
+    X : array, sparse matrix or Dask array
+        Preprocessed as the data of the fit.
+    genes : sequence of names
+    covariates : as for `SparseGraphSVD.fit`, optional
+        Needed if the model was fitted with covariates. Missing genes are then set to the mean that is expected for
+        these covariates.
+    samples : list of str, optional
+        Names of the rows of X, by which a table of covariates is matched; without them it is taken in their order.
+    studies : array or Series of shape (n_samples,), optional
+        The study of each sample, for a model that was fitted to several.
+
+    Examples
+    --------
+    >>> import netbic, netbic.io
+    >>> study = netbic.simulate.cohort(150, 700, n_modules=1, random_state=0)
+    >>> model = netbic.SparseGraphSVD(1, n_rows=40, n_columns=60).fit(study.expression)
+    >>> turned = study.expression.iloc[:, ::-1]
+    >>> scores = netbic.io.scores_by_name(model, turned.to_numpy(), turned.columns)
+    >>> bool((abs(scores - model.transform(study.expression)) < 1e-9).all())
+    True
+    """
+    model = fitted_model(model)
+    X = X if is_dask(X) else _as_floats(checked(X, missing=model.missing))
+    known = pd.Index([str(gene) for gene in genes])
+    if X.shape[1] != len(known):
+        raise InputError(
+            f"X has {X.shape[1]:,} columns but {len(known):,} genes are named: one name for each column is needed"
+        )
+    if not known.is_unique:
+        raise InputError(f"gene {shown(known[known.duplicated()][0])} occurs more than once: make names unique")
+    wanted = pd.Index([str(name) for name in names_of(model, "columns")])
+    at = known.get_indexer(wanted)
+    _check_overlap(model, known, wanted, at)
+    names = None if samples is None else np.array([str(name) for name in samples], dtype=object)
+    if model.study_scaling_ is not None:
+        model, X, covariates, at = _of_studies(model, X, at, studies, covariates, names)
+    design, effects = design_of_new(model, covariates, int(X.shape[0]), names), model.scaler_.effects
+    if not isinstance(X, np.ndarray):
+        scores = compute_rows(X, _affine_scores, model.scaler_, score_directions(model), at)
+        if design is None or effects is None:
+            return scores
+        return np.asarray(scores - design @ model.scaler_.project_effects(score_directions(model), at >= 0))
+    full = np.tile(model.scaler_.offsets.astype(X.dtype), (X.shape[0], 1))
+    if design is not None and effects is not None:
+        full += (design @ effects).astype(X.dtype)
+    full[:, at >= 0] = X[:, at[at >= 0]]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        if design is None or model.covariate_coding_ is None:
+            return np.asarray(model.transform(full))
+        return np.asarray(model.transform(full, covariates=Design(design, model.covariate_coding_)))
+
+
+def _of_studies(
+    model: SparseGraphSVD, X: Matrix, at: Array, studies: Any, covariates: Any, names: Array | None
+) -> tuple[SparseGraphSVD, Matrix, Design, Array]:
+    """The model, samples and covariates as those of one study, and where the genes of the model are."""
+    scaling, coding = model.study_scaling_, model.covariate_coding_
+    if scaling is None or coding is None or is_dask(X):
+        raise InputError("scores of a Dask array on modules of several studies: give X.compute(), or parts of its rows")
+    numbers, design = study_of_new(model, studies, covariates, int(X.shape[0]), names)
+    there = np.flatnonzero(at >= 0)
+    new = np.full(at.size, -1)
+    new[there] = np.arange(there.size)
+    return without_studies(model), scaling.apply(X[:, at[there]], numbers, there), Design(design, coding), new
+
+
+def _as_floats(X: Matrix) -> Matrix:
+    """Integers as double precision; missing entries of a sparse matrix are an error."""
+    kept = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
+    X = np.asarray(X, dtype=kept) if isinstance(X, np.ndarray) else sp.csr_array(X, dtype=kept)
+    if is_sparse(X) and np.isnan(X.data).any():
+        raise InputError("X is sparse and contains NaN: drop those entries (missing values need a dense X)")
+    return X
+
+
+def _check_overlap(model: SparseGraphSVD, known: pd.Index[Any], wanted: pd.Index[Any], at: Array) -> None:
+    used = np.asarray(model.columns_.any(axis=0))
+    if not (used & (at >= 0)).any():
+        mine, theirs = (", ".join(map(shown, names[:5])) for names in (known, wanted[used]))
+        raise InputError(f"no gene of the modules is in these data (modules: {theirs}; data: {mine})")
+    if missing := int(np.count_nonzero(used & (at < 0))):
+        n_used = np.count_nonzero(used)
+        what = f"{missing:,} of {n_used:,} genes of the modules are missing: they are set to their mean in the fit"
+        warnings.warn(what, stacklevel=4)
+
+
+def _affine_scores(X: Matrix, scaler: Scaler, directions: Array, at: Array) -> Array:
+    """Scores are affine in X, so the contribution of missing genes is the same for all rows."""
+    there = np.flatnonzero(at >= 0)
+    places = sp.csr_array((np.ones(there.size, dtype=X.dtype), (at[there], there)), shape=(X.shape[1], at.size))
+    directions = directions.astype(X.dtype)
+    missing = np.where(at < 0, scaler.offsets, 0.0)[None, :]
+    added = (scaler.apply(missing) - scaler.apply(np.zeros_like(missing))) @ directions
+    return np.asarray(scaler.project(X @ places, directions) + added.astype(X.dtype))
+
+
+def scores_table(scores: Array, samples: Any) -> pd.DataFrame:
+    """Scores with a row per sample: columns `sample`, `module_0`, `module_1`, ..."""
+    table = pd.DataFrame(scores, columns=[f"module_{k}" for k in range(scores.shape[1])])
+    table.insert(0, "sample", np.asarray(samples))
+    return table

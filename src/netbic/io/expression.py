@@ -1,4 +1,4 @@
-"""Expression matrices from files: samples in rows, genes in columns, names on both sides."""
+"""Expression matrices from files: samples in rows, genes in columns, with names; in memory or as Dask arrays."""
 
 from __future__ import annotations
 
@@ -9,20 +9,26 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 
-from netbic.arrays import Array, Bools, Matrix, stored_values
-from netbic.errors import InputError, import_optional, one_line, shown, unusable
-from netbic.io.annotations import OldLayout
-from netbic.io.characters import check_characters
-from netbic.io.hdf5 import check_hdf5
-from netbic.io.matrices import NameArray, Step, as_matrix, as_names
-from netbic.io.options import ExpressionOptions
-from netbic.io.parquet import number_table, read_parquet
-from netbic.io.stores import BY_BLOCKS, describe, is_zarr, stored_whole
-from netbic.io.tables import NumberTable, read_numbers
-from netbic.io.tenx import TenX
-from netbic.operators import ColumnStatistics, column_statistics, is_dask, select_columns
+from netbic.arrays import Array, Bools, Indices, Matrix, stored_values
+from netbic.errors import InputError, shown, unusable
+from netbic.io.stores import BLOCK_BYTES, RowSource, TenX, as_matrix, is_zarr, open_store, read_store, readable
+from netbic.io.tables import (
+    Step,
+    float_type,
+    named_frame,
+    not_parquet,
+    number_table,
+    open_parquet,
+    read_numbers,
+    read_parquet,
+)
+from netbic.io.text import NameArray, as_names, check_characters, check_file
+from netbic.operators import ColumnStatistics, column_statistics, is_dask, map_rows, select_columns
 
+READING = ("samples_in_rows", "layer", "gene_names", "skip_columns")  # parameters of `read_expression`
+_LARGE_GROUP = 16 * BLOCK_BYTES
 _OUTLYING = 1000.0
 
 
@@ -93,11 +99,6 @@ class Expression:
         count, first = self.find(np.isnan)
         return f"{count:,} {'value is' if count == 1 else 'values are'} missing (the first: {first})" if count else ""
 
-    def holes(self) -> str:
-        """The earlier name of `missing_entries`."""
-        warnings.warn("Expression.holes is called Expression.missing_entries now", FutureWarning, stacklevel=2)
-        return self.missing_entries()
-
     def find(self, test: Callable[[Array], Bools]) -> tuple[int, str]:
         """How many stored values pass a test, and gene and sample of the first one."""
         found = test(stored_values(self.matrix))
@@ -127,7 +128,7 @@ def read_expression(
     samples_in_rows: bool = False,
     layer: str | None = None,
     gene_names: str | None = None,
-    skip_columns: Sequence[str] = (),
+    skip_columns: str | Sequence[str] = (),
 ) -> Expression:
     r"""Read an expression matrix.
 
@@ -136,8 +137,16 @@ def read_expression(
     path : path
         A text table (.tsv, .csv, .txt, gzip or not; the separator is guessed), .parquet, .h5ad, .zarr, .npy, or a
         folder in 10x format (matrix.mtx, barcodes.tsv and features.tsv or genes.tsv, each gzip or not).
-    samples_in_rows, layer, gene_names, skip_columns
-        See `ExpressionOptions`.
+    samples_in_rows : bool
+        Text and Parquet tables have genes in rows unless this is set. All other formats have samples in rows, apart
+        from 10x folders, whose layout is fixed.
+    layer : str, optional
+        Layer of an .h5ad file or .zarr store to read instead of X.
+    gene_names : str, optional
+        Column of `var` (.h5ad, .zarr) that holds the names of the genes (default: its index); for a 10x folder "id"
+        or "symbol" (the default).
+    skip_columns : str or sequence of str
+        Columns of a table to leave out.
 
     Examples
     --------
@@ -150,24 +159,81 @@ def read_expression(
     s1   1.5   0.0
     s2   2.0   3.0
     """
-    path, options = Path(path), ExpressionOptions(samples_in_rows, layer, gene_names, skip_columns)
-    kind = file_format(path)
-    options.check(path, kind)
+    path = Path(path)
+    kind = check_format(path, samples_in_rows, layer, gene_names, skip_columns)
     if kind == "10x":
         folder = TenX.open(path, gene_names)
         expression = Expression(folder.read(), folder.barcodes, folder.features[folder.kept], folder.steps)
     elif kind in ("zarr", ".npy", ".h5ad"):
-        expression = _from_store(path, options)
-    elif kind == "parquet":
-        table = number_table(path, read_parquet(path), options.skip_columns, not samples_in_rows)
-        expression = _from_table(table, samples_in_rows)
+        expression = Expression(*read_store(path, layer, gene_names))
     else:
-        expression = _from_table(read_numbers(path, options.skip_columns, not samples_in_rows), samples_in_rows)
+        table = read_numbers(path, list_of_names(skip_columns), not samples_in_rows)
+        numbers = table.numbers if samples_in_rows else np.ascontiguousarray(table.numbers.T)
+        names = (table.lines, table.columns) if samples_in_rows else (table.columns, table.lines)
+        expression = Expression(numbers, *names, table.steps)
     check_names(path, expression.samples, expression.genes)
     if (infinite := expression.find(np.isinf))[0]:
         raise unusable(path, f"holds infinite values ({infinite[1]})", "remove them, or give missing values as NA")
     _warn_about_outliers(path, expression)
     return expression
+
+
+def open_expression(
+    path: Path | str,
+    *,
+    samples_in_rows: bool = False,
+    layer: str | None = None,
+    gene_names: str | None = None,
+    skip_columns: str | Sequence[str] = (),
+    block_rows: int | None = None,
+) -> Expression:
+    """Open an expression matrix that stays in its file.
+
+    Parameters
+    ----------
+    path : path
+        A .zarr store (AnnData's layout, dense or CSR, as `netbic convert` writes it, or a bare array), an .h5ad file,
+        a Parquet table with samples in rows, or an .npy array. Bare arrays have samples in rows, which are called
+        sample_0, sample_1, ...; their genes are called 0, 1, ...
+    samples_in_rows, layer, gene_names, skip_columns
+        See `read_expression`.
+    block_rows : int, optional
+        Samples per block. Default: what the file stores together (chunks, row groups), joined to about 64 MB. Row
+        groups of a Parquet table are never cut.
+
+    Returns
+    -------
+    Expression
+        Its matrix is a Dask array of blocks of samples. Every task opens the file itself.
+
+    Examples
+    --------
+    >>> import tempfile, netbic.io, numpy as np
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(f"{folder}/counts.npy", np.arange(12.0).reshape(6, 2))
+    ...     expression = netbic.io.open_expression(f"{folder}/counts.npy", block_rows=4)
+    ...     expression.matrix.chunks, float(expression.matrix.sum().compute()), expression.samples[:2].tolist()
+    (((4, 2), (2,)), 66.0, ['sample_0', 'sample_1'])
+    """
+    if block_rows is not None and block_rows < 1:
+        raise InputError(f"`block_rows={block_rows}`: at least 1 is needed", ["block_rows"])
+    path = Path(path)
+    kind = check_format(path, samples_in_rows, layer, gene_names, skip_columns)
+    if kind in ("zarr", ".h5ad", ".npy"):
+        source = open_store(path, layer, gene_names)
+    elif kind == "parquet" and samples_in_rows:
+        source = _open_parquet_rows(check_file(path), list_of_names(skip_columns))
+    else:
+        if kind != "10x":
+            check_file(path)
+        what = {"10x": "is a 10x folder", "parquet": "has genes in rows"}.get(kind, "is a text table")
+        remedy = f"convert it first (netbic convert {path} {path.name.split('.')[0]}.zarr)"
+        if kind == "parquet":
+            remedy += ", or `samples_in_rows=True` if samples are in rows"
+        what += ", from which blocks of samples cannot be read"
+        raise unusable(path, what, remedy, parameters=["samples_in_rows"])
+    check_names(path, source.samples, source.genes)
+    return Expression(source.blocks(block_rows), source.samples, source.genes, source.steps)
 
 
 def file_format(path: Path) -> str:
@@ -178,44 +244,24 @@ def file_format(path: Path) -> str:
     return {".pq": "parquet", ".parquet": "parquet", ".zarr": "zarr"}.get(kind, kind)
 
 
-def _from_table(table: NumberTable, samples_in_rows: bool) -> Expression:
-    if samples_in_rows:
-        return Expression(table.numbers, table.lines, table.columns, table.steps)
-    return Expression(np.ascontiguousarray(table.numbers.T), table.columns, table.lines, table.steps)
+def check_format(path: Path, samples_in_rows: object, layer: object, gene_names: object, skip_columns: object) -> str:
+    """The format of a file; an error if a parameter does not apply to it."""
+    kind = file_format(path)
+    table = kind not in (".h5ad", "zarr", "10x", ".npy")
+    for name, given, meant, applies in (
+        ("layer", layer, ".h5ad files and .zarr stores", kind in (".h5ad", "zarr")),
+        ("gene_names", gene_names, ".h5ad files, .zarr stores and 10x folders", not table),
+        ("skip_columns", skip_columns, "tables", table),
+        ("samples_in_rows", samples_in_rows, "tables", table),
+    ):
+        if given and not applies:
+            raise unusable(path, f"`{name}` is for {meant} only", "leave it out", parameters=[name])
+    return kind
 
 
-def _from_store(path: Path, options: ExpressionOptions) -> Expression:
-    try:
-        stored = describe(path, options.layer, options.gene_names)
-        return Expression(as_matrix(stored_whole(stored)), stored.samples, stored.genes)
-    except OldLayout:
-        return _from_old_h5ad(path, options)
-    except MemoryError:
-        raise unusable(path, "does not fit into memory", BY_BLOCKS, parameters=["lazy"]) from None
-
-
-def _from_old_h5ad(path: Path, options: ExpressionOptions) -> Expression:
-    """A file written by AnnData before 0.7, read by AnnData."""
-    check_hdf5(path, whole=True)
-    anndata = import_optional("anndata", "anndata", "an .h5ad file")
-    try:
-        data = anndata.read_h5ad(path)
-    except Exception as problem:  # h5py and anndata raise many kinds of errors for damaged files
-        what = f"cannot be read as .h5ad ({one_line(str(problem), 120)})"
-        raise unusable(path, what, "check that it is one, or write it again") from None
-    layers = {None: data.X, **data.layers}
-    if layers.get(options.layer) is None:
-        what = "X" if options.layer is None else f"layer {shown(options.layer)}"
-        known = ", ".join(name for name in layers if name is not None) or "none"
-        raise unusable(path, f"has no {what}", f"its layers are {known}")
-    names = data.var_names if options.gene_names is None else data.var.get(options.gene_names)
-    if names is None:
-        known = ", ".join(map(str, data.var.columns)) or "none"
-        raise unusable(path, f"has no column {shown(str(options.gene_names))} in var", f"it has {known}")
-    try:
-        return Expression(as_matrix(layers[options.layer]), as_names(data.obs_names), as_names(names))
-    except ValueError as problem:
-        raise unusable(path, one_line(str(problem), 300), "write it again") from None
+def list_of_names(given: str | Sequence[str]) -> tuple[str, ...]:
+    """Names; a single one may be given instead of a list."""
+    return (given,) if isinstance(given, str) else tuple(given)
 
 
 def check_names(path: Path, samples: NameArray, genes: NameArray) -> None:
@@ -243,3 +289,60 @@ def _warn_about_outliers(path: Path, expression: Expression) -> None:
             "times as large as usual: if it is not a sample, leave it out (`skip_columns`)",
             stacklevel=3,
         )
+
+
+def as_floats(X: Matrix) -> Matrix:
+    """A Dask array of floats, in the precision `read_expression` would take."""
+    dtype = float_type(X.dtype)
+    return X if X.dtype == dtype else map_rows(X, as_matrix, dtype=dtype)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Blocks of samples of a Parquet table
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def _open_parquet_rows(path: Path, skip_columns: tuple[str, ...]) -> RowSource:
+    """A table with samples in rows; a row group is read whole."""
+    file = open_parquet(path)
+    try:
+        empty = file.schema_arrow.empty_table().to_pandas()
+        starts = _group_starts(file)
+    except Exception as problem:  # pyarrow raises many kinds of errors for damaged files
+        raise not_parquet(path, problem) from None
+    table = number_table(path, empty, skip_columns, False)
+    has_index = named_frame(path, empty) is empty
+    names = read_parquet(path, [] if has_index else [str(empty.columns[0])])
+    dtype = table.numbers.dtype
+    largest = int(np.diff(starts).max(initial=0)) * table.columns.size * dtype.itemsize
+    if largest > _LARGE_GROUP:
+        what = f"{path}: a row group holds {largest / 1e9:.1f} GB, which is read as a whole"
+        warnings.warn(f"{what}: netbic convert writes smaller blocks", stacklevel=3)
+    return RowSource(
+        read_parquet_rows,
+        (str(path.absolute()), skip_columns, dtype.str),
+        as_names(names.index if has_index else names.iloc[:, 0]),
+        table.columns,
+        dtype,
+        cuts=starts[:-1],
+        steps=table.steps,
+        divisible=False,
+    )
+
+
+def _group_starts(file: pq.ParquetFile) -> Indices:
+    """The first row of every row group, and the number of rows."""
+    heights = [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
+    return np.concatenate([[0], np.cumsum(heights)]).astype(np.intp)
+
+
+def read_parquet_rows(path: str, skip_columns: tuple[str, ...], dtype: str, first: int, last: int) -> Array:
+    """Rows of a Parquet table; the row groups that hold them are read."""
+    with readable(path, first, last):
+        file = pq.ParquetFile(path)
+        starts = _group_starts(file)
+        groups = np.flatnonzero((starts[1:] > first) & (starts[:-1] < last))
+        frame = file.read_row_groups(groups.tolist()).to_pandas()
+        numbers = number_table(Path(path), frame, skip_columns, False).numbers
+        start = first - int(starts[groups[0]])
+        return np.ascontiguousarray(numbers[start : start + last - first], dtype=dtype)

@@ -13,9 +13,10 @@ import pandas as pd
 from netbic.arrays import Bools
 from netbic.errors import InputError, one_line, shown
 from netbic.graph import Graph
-from netbic.io.matrices import NameArray, Step
 from netbic.io.names import ENSEMBL, without_version
 from netbic.io.networks import Network, NetworkSummary
+from netbic.io.tables import Step
+from netbic.io.text import NameArray
 
 _FEW = 0.05  # below this share of the smaller side, different kinds of names are more likely than a small overlap
 _HUB_SHARE = 0.05  # a hub has more than this share of the connected genes as neighbours
@@ -73,18 +74,15 @@ class Alignment:
         yield f"matched: {self.matched:,} of {self.genes:,} genes ({share}); the network has {self.nodes:,} genes"
         inhibit = f", of which {self.edges_inhibiting:,} inhibit" if self.edges_inhibiting else ""
         yield f"edges between matched genes: {self.edges_kept:,} of {self.edges_in_graph:,}{inhibit}"
-        yield f"genes without a neighbour: {self.isolated:,} ({_percent(self.isolated_share)}){self._why_isolated()}"
+        absent = self.genes - self.matched
+        known = self.isolated - absent
+        why = f": {absent:,} not in the network, {known:,} whose neighbours are not in the data" if known > 0 else ""
+        yield f"genes without a neighbour: {self.isolated:,} ({_percent(self.isolated_share)}){why}"
         if self.hubs:
             named = ", ".join(f"{name} ({degree:,})" for name, degree in list(self.hubs.items())[:5])
             more = f" and {len(self.hubs) - 5} more" if len(self.hubs) > 5 else ""
             rule = f", {_HUB_SHARE:.0%} of the genes with a neighbour" if self.hub_bound > _HUB_LEAST else ""
             yield f"hubs (more than {self.hub_bound:,} neighbours{rule}): {named}{more}"
-
-    def _why_isolated(self) -> str:
-        """How many of the genes without a neighbour are in the network."""
-        absent = self.genes - self.matched
-        known = self.isolated - absent
-        return f": {absent:,} not in the network, {known:,} whose neighbours are not in the data" if known > 0 else ""
 
 
 def _network_lines(summary: NetworkSummary) -> Iterator[str]:
@@ -104,21 +102,16 @@ def _network_lines(summary: NetworkSummary) -> Iterator[str]:
         parts.append(f"columns not used: {named}")
     yield f"network: {', '.join(parts)}{', weighted' if summary.weighted else ''}"
     if summary.signs_from:
-        yield _signs_line(summary)
+        read = [f"read from {summary.signs_from}: {summary.inhibiting:,} edges inhibit, the others activate"]
+        if summary.sign_unknown:
+            read.append(f"{summary.sign_unknown:,} edges of unknown sign dropped")
+        if summary.contradictory:
+            read.append(f"{summary.contradictory:,} pairs with edges of both signs dropped")
+        yield f"signs: {', '.join(read)} (`signs=False` ignores them)"
     if summary.not_renamed:
         yield f"proteins without a gene name: {summary.not_renamed:,}"
     if summary.not_genes:
         yield f"nodes that are not genes: {summary.not_genes:,} ({', '.join(summary.not_genes_named)}, ...)"
-
-
-def _signs_line(summary: NetworkSummary) -> str:
-    """Where signs of edges were read, how many edges inhibit, and what was dropped."""
-    parts = [f"read from {summary.signs_from}: {summary.inhibiting:,} edges inhibit, the others activate"]
-    if summary.sign_unknown:
-        parts.append(f"{summary.sign_unknown:,} edges of unknown sign dropped")
-    if summary.contradictory:
-        parts.append(f"{summary.contradictory:,} pairs with edges of both signs dropped")
-    return f"signs: {', '.join(parts)} (`signs=False` ignores them)"
 
 
 def _percent(share: float) -> str:
@@ -214,7 +207,12 @@ def check_overlap(genes: NameArray, graph: Graph, samples: Collection[str] = (),
     inside = pd.Index(genes).isin(np.asarray(graph.names))
     matched = int(np.count_nonzero(inside))
     if matched < 2 or matched < _FEW * min(len(genes), graph.n_nodes):
-        raise _mismatch(genes, graph, matched, samples, from_files)
+        nodes = np.asarray(graph.names)
+        own, other = (", ".join(shown(str(name)) for name in some[:5]) for some in (genes, nodes))
+        found = "no gene of the data is" if not matched else f"only {matched:,} of {len(genes):,} genes of the data are"
+        remedy, parameter = _remedy(genes, nodes, samples)
+        message = f"{found} in the network (data: {own}; network: {other}). {remedy}"
+        raise InputError(f"{message} (`{parameter}`)", [parameter]) if from_files else InputError(message)
     return np.asarray(inside)
 
 
@@ -232,20 +230,6 @@ def with_names(graph: Graph, genes: NameArray, *, from_files: bool = False) -> G
         source = " (from a file with one name per line: `graph_names`)" if from_files else ""
         raise InputError(f"{what}: name the nodes{source}", ["graph_names"])
     return graph.renamed(genes)
-
-
-# ----------------------------------------------------------------------------------------------------------------
-# Names that do not match
-# ----------------------------------------------------------------------------------------------------------------
-
-
-def _mismatch(genes: NameArray, graph: Graph, matched: int, samples: Collection[str], from_files: bool) -> InputError:
-    nodes = np.asarray(graph.names)
-    own, other = (", ".join(shown(str(name)) for name in some[:5]) for some in (genes, nodes))
-    found = "no gene of the data is" if not matched else f"only {matched:,} of {len(genes):,} genes of the data are"
-    remedy, parameter = _remedy(genes, nodes, samples)
-    message = f"{found} in the network (data: {own}; network: {other}). {remedy}"
-    return InputError(f"{message} (`{parameter}`)", [parameter]) if from_files else InputError(message)
 
 
 def _remedy(genes: NameArray, nodes: NameArray, samples: Collection[str]) -> tuple[str, str]:

@@ -3,32 +3,50 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from netbic.arrays import Array, Bools, Floats, Indices
-from netbic.errors import shown, unusable
-from netbic.graph import Graph, contradicted
-from netbic.io.characters import check_characters
-from netbic.io.edge_files import Edges, edges_of_frame, edges_of_graphml, edges_of_text, line_of_edge
-from netbic.io.edge_signs import EdgeSigns, signs_of_edges
-from netbic.io.matrices import NameArray
+from netbic.arrays import Array, Bools, Floats, Indices, sparse_problem
+from netbic.errors import InputError, one_line, shown, unusable
+from netbic.graph import Graph, contradicted, sign_of
 from netbic.io.names import without_version
-from netbic.io.options import NetworkOptions, with_changes
-from netbic.io.parquet import read_parquet
-from netbic.io.sparse_files import is_marked_signed, read_node_names, read_sparse
-from netbic.io.tables import column_key, read_columns
-from netbic.io.text import MISSING, checked_file, read_lines
+from netbic.io.tables import column_key, read_columns, read_parquet
+from netbic.io.text import MISSING, Layout, NameArray, check_characters, check_file, read_bytes, read_lines, text_lines
 
+# Usual names of the columns with the two ends of an edge, most likely ones first: "source", "gene_a", "gene1", ...
+_STEMS = """official_symbol_interactor gene_symbol genesymbol symbol gene node protein participant interactor partner
+name entrez entrez_gene_interactor"""
+_SOURCES = ["source", "from", "tf", "regulator", "source_name"]
+_SOURCES += [f"{stem}{end}" for stem in _STEMS.split() for end in ("_a", "a", "1", "_1")]
+_TARGETS = ["target", "to", *(f"{stem}{end}" for stem in _STEMS.split() for end in ("_b", "b", "2", "_2"))]
+_WEIGHTS = {"weight", "weights", "score", "combined_score", "combined", "confidence", "probability", "strength"}
+_SIGNS = {"sign", "signs", "edge_sign", "mor", "mode_of_regulation"}
+_POSSIBLE_SIGNS = {"effect", "direction", "action", "regulation", "stimulation", "mechanism", "interaction_effect"}
+_RELATIONS = {"relation", "relations", "interaction", "interaction_type", "type", "types", "edge_type", "mode"}
+_SIF_HEADERS = ("participant_a", "source", "node1", "gene1", "gene_a", "interactor_a")
 _NOT_A_GENE = re.compile(r"^(CHEBI|KEGG|PUBCHEM|HMDB|DRUGBANK|CAS|LIPIDMAPS|CHEMBL)[:_]", re.IGNORECASE)
+_LOOKED_AT = 30  # lines
+_NAMED = 5  # words in an error
+# Arrays of the formats of sparse matrices in .npz files
+_PARTS = {
+    "csr": ("data", "indices", "indptr"),
+    "csc": ("data", "indices", "indptr"),
+    "bsr": ("data", "indices", "indptr"),
+    "coo": ("data", "row", "col"),
+    "dia": ("data", "offsets"),
+}
+_SAVE = "write it with scipy.sparse.save_npz"
+_FEWEST_NODES, _MOST_EMPTY = 10_000_000, 1000  # nodes for any number of edges, and for each edge
 
 
 @dataclass(frozen=True)
@@ -63,14 +81,49 @@ class Network(NamedTuple):
     graph: Graph
     summary: NetworkSummary
 
-    @property
-    def account(self) -> NetworkSummary:
-        """The earlier name of `summary`."""
-        warnings.warn("Network.account is called Network.summary now", FutureWarning, stacklevel=2)
-        return self.summary
+
+class _Edges(NamedTuple):
+    """Edges as read: both ends as categories, with weights, relations and signs if there are any."""
+
+    source: Any
+    target: Any
+    weight: Floats | None = None
+    relation: Any = None
+    n_header: int | None = None  # header lines of a text file
+    columns: dict[str, str] = {}  # noqa: RUF012  # which column was read as what
+    unread: tuple[str, ...] = ()  # columns that were not
+    sign: Any = None  # words or numbers for activation and inhibition, as categories
+
+    def renamed(self, rename: Callable[[str], str]) -> _Edges:
+        """The same edges between renamed nodes."""
+        parts = []
+        for part in (self.source, self.target):
+            labels = np.array([rename(name) for name in part.categories], dtype=object)
+            parts.append(pd.Categorical(labels[part.codes]))
+        return self._replace(source=parts[0], target=parts[1])
+
+    def check_names(self, path: Path) -> _Edges:
+        """The same edges; an error if a name contains a control character."""
+        for part in ("source", "target", "relation", "sign"):
+            if (column := getattr(self, part)) is not None:
+                check_characters(path, f"the {part} of edge", column)
+        return self
 
 
-def read_network(path: Path | str, options: NetworkOptions | None = None, **changes: Any) -> Network:
+def read_network(
+    path: Path | str,
+    *,
+    relations: str | Sequence[str] = (),
+    min_score: float | None = None,
+    string_info: Path | str | None = None,
+    names: Path | str | Any = None,
+    header: bool | None = None,
+    source: str | None = None,
+    target: str | None = None,
+    weighted: bool | None = None,
+    strip_versions: bool = False,
+    signs: bool | None = None,
+) -> Network:
     r"""Read a network.
 
     Parameters
@@ -79,10 +132,27 @@ def read_network(path: Path | str, options: NetworkOptions | None = None, **chan
         .sif (A relation B), an edge table as text or Parquet (with a header, columns are recognised by their names;
         without, the third may hold weights or relations), STRING's protein.links, .graphml, or a sparse matrix (.npz;
         `write_network` and ``netbic graph`` store names in it). Text may be compressed with gzip.
-    options : NetworkOptions, optional
-    **changes
-        Options by name: `relations`, `min_score`, `string_info`, `names`, `header`, `source`, `target`, `weighted`,
-        `strip_versions`, `signs`; see `NetworkOptions`.
+    relations : str or sequence of str
+        Keep only edges with one of these relations.
+    min_score : float, optional
+        Keep only edges with at least this weight (STRING's scores range from 0 to 1000).
+    string_info : path, optional
+        STRING's protein.info file, which translates proteins into genes.
+    names : path or array, optional
+        Names of the nodes of an .npz matrix; in a file, one name per line. None: those in the .npz file, if any.
+    header : bool, optional
+        Whether an edge table has a header line. None: guessed.
+    source, target : str, optional
+        Columns of an edge table that hold the two ends of an edge. None: recognised by their names, otherwise the
+        first two.
+    weighted : bool, optional
+        Whether weights are used in the graph (otherwise only for `min_score`). None: yes, except for STRING's scores.
+    strip_versions : bool
+        Remove the versions of Ensembl ids.
+    signs : bool, optional
+        Whether edges activate or inhibit. None: if there is a column of signs (`sign`, or e.g. `effect` with nothing
+        but signs), or if every relation that is kept has a sign; negative weights are an error. True: negative weights
+        are those of edges that inhibit, and a file without signs is an error. False: signs are ignored.
 
     Returns
     -------
@@ -105,110 +175,58 @@ def read_network(path: Path | str, options: NetworkOptions | None = None, **chan
     >>> network.graph, network.summary.signs_from
     (Graph(3 nodes, 2 edges, 1 of them inhibits), 'relations')
     """
-    path, options = Path(path), with_changes(options or NetworkOptions(), "read_network", changes)
-    kind = _kind(path)
-    if kind == ".npz":
-        return _from_npz(checked_file(path), options)
-    if options.names is not None:
-        raise unusable(path, "holds names itself", "leave out the list of names, which is for .npz files")
-    if kind == ".graphml":
-        edges = edges_of_graphml(path)
-    elif kind == ".parquet":
-        edges = edges_of_frame(path, read_parquet(path), (options.source, options.target))
-    else:
-        edges = edges_of_text(path, kind == ".sif", options.header, (options.source, options.target))
-    use_weights = not edges.is_string if options.weighted is None else options.weighted
-    not_renamed = 0
-    if options.string_info is not None:
-        edges, not_renamed = _with_gene_names(path, edges, options.string_info)
-    if options.strip_versions:
-        edges = edges.renamed(without_version)
-    return _network(path, edges, options, use_weights, not_renamed)
-
-
-def _kind(path: Path) -> str:
+    path, relations = Path(path), (relations,) if isinstance(relations, str) else relations
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
-    last = suffixes[-1] if suffixes else ""
-    return {".pq": ".parquet", ".xml": ".graphml"}.get(last, last)
+    kind = suffixes[-1] if suffixes else ""
+    if kind == ".npz":
+        if relations or string_info is not None:
+            what, named = "is a matrix, which has neither relations nor proteins", ["relations", "string_info"]
+            raise unusable(path, what, "leave out `relations` and `string_info`", parameters=named)
+        return _read_npz(check_file(path), names, min_score, strip_versions, signs)
+    if names is not None:
+        raise unusable(path, "holds names itself", "leave out the list of names, which is for .npz files")
+    if kind in (".graphml", ".xml"):
+        edges = _read_graphml(path)
+    elif kind in (".parquet", ".pq"):
+        edges = _edges_of_frame(path, read_parquet(path), (source, target))
+    else:
+        edges = _read_text(path, kind == ".sif", header, (source, target))
+    if weighted is None:
+        weighted = not {"protein1", "protein2", "combined_score"} <= set(edges.columns.values())  # STRING's links
+    not_renamed = 0
+    if string_info is not None:
+        edges, not_renamed = _rename_proteins(path, edges, string_info)
+    if strip_versions:
+        edges = edges.renamed(without_version)
+    return _network(path, edges, relations, min_score, weighted, signs, not_renamed)
 
 
-def _from_npz(path: Path, options: NetworkOptions) -> Network:
-    if options.relations or options.string_info is not None:
-        what = "is a matrix, which has neither relations nor proteins"
-        raise unusable(path, what, "leave out `relations` and `string_info`", parameters=["relations", "string_info"])
-    weights = read_sparse(path)
-    if weights.shape[0] != weights.shape[1]:
-        raise unusable(path, f"holds a matrix of shape {weights.shape}", "a square one is needed")
-    labels = _node_names(path, weights.shape[0], options)
-    numbers = weights.data.astype(np.float64)
-    signed = is_marked_signed(path) if options.signs is None else options.signs
-    if not np.isfinite(numbers).all() or ((numbers < 0).any() and options.signs is None and not signed):
-        remedy = "weights must be at least 0, unless negative ones mean that an edge inhibits (`signs=True`)"
-        raise unusable(path, "holds weights that are negative or not finite", remedy, parameters=["signs"])
-    numbers = numbers if signed else np.abs(numbers)
-    enough = np.abs(numbers) >= (0.0 if options.min_score is None else options.min_score)
-    low, high = np.minimum(weights.row, weights.col)[enough], np.maximum(weights.row, weights.col)[enough]
-    kept, loops, _, both = _distinct(low, high, numbers[enough], weights.shape[0])
-    if not kept.size:
-        raise unusable(path, "has no edge of that score", "choose a smaller `min_score`", parameters=["min_score"])
-    graph = _graph(low[kept], high[kept], numbers[enough][kept], labels)
-    summary = NetworkSummary(
-        path.name,
-        int(kept.size + loops),
-        self_loops=loops,
-        weighted=_is_weighted(graph),
-        signs_from="negative weights" if graph.is_signed else "",
-        inhibiting=graph.n_inhibiting,
-        contradictory=both,
-    )
-    return Network(graph, summary)
-
-
-def _node_names(path: Path, size: int, options: NetworkOptions) -> Array:
-    """The names of the nodes (those that are given, otherwise those in the file), or their numbers."""
-    names = read_node_names(path) if options.names is None else options.names
-    if names is None:
-        return np.arange(size)
-    known = read_lines(names) if isinstance(names, (str, Path)) else names
-    known = known if isinstance(known, np.ndarray) and known.dtype == np.int64 else np.asarray(known, dtype=object)
-    check_characters(names if isinstance(names, (str, Path)) else path, "node", known)
-    if options.strip_versions and known.dtype == object:
-        known = np.array([without_version(str(name)) for name in known], dtype=object)
-    if len(known) != size:
-        raise unusable(path, f"has {size} nodes but {len(known)} names", "one name for each node is needed")
-    twice = pd.Index(known).duplicated()
-    if twice.any():
-        raise unusable(path, f"the name {shown(str(known[twice][0]))} is given twice", "make the names unique")
-    return known
-
-
-def _with_gene_names(path: Path, edges: Edges, info: Path | str) -> tuple[Edges, int]:
-    """Rename proteins by a table whose first column holds their ids and whose second their names."""
-    table = read_columns(info, header=None).frame
-    if table.shape[1] < 2 or column_key(str(table.columns[1])) == "alias":
-        raise unusable(info, "is not STRING's protein.info", "that has ids in its first column and names in its second")
-    check_characters(info, "protein", table.iloc[:, 1])
-    renamed = dict(zip(table.iloc[:, 0].astype(str), table.iloc[:, 1].astype(str), strict=True))
-    proteins = set(edges.source.categories).union(edges.target.categories)
-    unknown = proteins.difference(renamed)
-    if unknown == proteins:
-        known, here = next(iter(renamed)), edges.source.categories[0]
-        raise unusable(info, f"names no protein of {path.name}", f"it has {shown(known)}, the links have {shown(here)}")
-    return edges.renamed(lambda name: renamed.get(name, name)), len(unknown)
-
-
-def _network(path: Path, edges: Edges, options: NetworkOptions, use_weights: bool, not_renamed: int) -> Network:
+def _network(
+    path: Path,
+    edges: _Edges,
+    relations: Sequence[str],
+    min_score: float | None,
+    weighted: bool,
+    signs: bool | None,
+    not_renamed: int,
+) -> Network:
+    """Filter edges, drop loops, copies and contradictions, and make a graph of them."""
     n_edges = len(edges.source)
-    kept = _wanted(path, edges, options.relations, options.min_score)
-    signs = signs_of_edges(path, edges, kept, options.signs)
-    n_wanted, kept = int(kept.sum()), kept if signs is None else kept & (signs.values != 0)
+    kept = _wanted(path, edges, relations, min_score)
+    sign, signs_from = _signs_of_edges(path, edges, kept, signs)
+    n_wanted, kept = int(kept.sum()), kept if sign is None else kept & (sign != 0)
     labels = pd.Index(edges.source.categories.astype(object)).union(edges.target.categories.astype(object), sort=True)
     tails = labels.get_indexer(edges.source.categories)[edges.source.codes]
     heads = labels.get_indexer(edges.target.categories)[edges.target.codes]
-    _check_partners(path, edges, labels, tails, heads)
+    blank = labels.isin(MISSING)
+    if blank.any():
+        at = int(np.flatnonzero(blank[tails] | blank[heads])[0])
+        partner = edges.target[at] if blank[tails[at]] else edges.source[at]
+        what = f"edge {at + 1} ({shown(str(partner))}) has no partner"
+        raise unusable(path, what, "complete or remove it", line=_line_of_edge(path, at, edges.n_header))
     tails, heads = tails[kept], heads[kept]
-    weights = np.ones(tails.size) if edges.weight is None or not use_weights else np.abs(edges.weight[kept])
-    weights = weights if signs is None else weights * signs.values[kept]
+    weights = np.ones(tails.size) if edges.weight is None or not weighted else np.abs(edges.weight[kept])
+    weights = weights if sign is None else weights * sign[kept]
     chosen, loops, duplicates, both = _distinct(tails, heads, weights, len(labels))
     if not chosen.size:
         raise unusable(path, "has no edge left", "check the relations and the smallest score")
@@ -224,34 +242,27 @@ def _network(path: Path, edges: Edges, options: NetworkOptions, use_weights: boo
         not_genes=len(foreign),
         not_genes_named=tuple(foreign[:5]),
         not_renamed=not_renamed,
-        relations=_counted(edges.relation),
-        columns=edges.columns or {},
+        relations=_count_relations(edges.relation),
+        columns=edges.columns,
         columns_not_read=edges.unread,
         weighted=_is_weighted(graph),
-        **_about_signs(signs, graph),
+        signs_from=signs_from,
+        inhibiting=0 if sign is None else graph.n_inhibiting,
         sign_unknown=n_wanted - int(tails.size),
         contradictory=both,
     )
     return Network(graph, summary)
 
 
-def _about_signs(signs: EdgeSigns | None, graph: Graph) -> dict[str, Any]:
-    return {} if signs is None else {"signs_from": signs.source, "inhibiting": graph.n_inhibiting}
-
-
-def _is_weighted(graph: Graph) -> bool:
-    """Whether a magnitude of a weight differs from 1."""
-    return bool((np.abs(graph.weights.data) != 1).any())
-
-
-def _wanted(path: Path, edges: Edges, relations: Sequence[str], min_score: float | None) -> Bools:
+def _wanted(path: Path, edges: _Edges, relations: Sequence[str], min_score: float | None) -> Bools:
+    """Which edges have one of the relations and a high enough score."""
     kept = np.ones(len(edges.source), dtype=bool)
     if relations:
         if edges.relation is None:
             raise unusable(path, "has no column of relations", "leave out `relations`", parameters=["relations"])
         named = [bool(set(relations).intersection(str(level).split(";"))) for level in edges.relation.categories]
         if not any(named):
-            known = ", ".join(list(_counted(edges.relation))[:8])
+            known = ", ".join(list(_count_relations(edges.relation))[:8])
             raise unusable(path, f"has no relation {shown(', '.join(relations))}", f"it has {known}")
         kept &= np.array(named)[edges.relation.codes]
     if min_score is not None:
@@ -264,13 +275,13 @@ def _wanted(path: Path, edges: Edges, relations: Sequence[str], min_score: float
     return kept
 
 
-def _check_partners(path: Path, edges: Edges, labels: pd.Index[Any], tails: Array, heads: Array) -> None:
-    blank = labels.isin(MISSING)
-    if blank.any():
-        at = int(np.flatnonzero(blank[tails] | blank[heads])[0])
-        partner = edges.target[at] if blank[tails[at]] else edges.source[at]
-        what = f"edge {at + 1} ({shown(str(partner))}) has no partner"
-        raise unusable(path, what, "complete or remove it", line=line_of_edge(path, at, edges.n_header))
+def _count_relations(relation: Any) -> dict[str, int]:
+    """Edges per relation, most frequent first; an edge may have several, joined by semicolons."""
+    counts = Counter[str]()
+    for level, count in () if relation is None else relation.value_counts().items():
+        for name in str(level).split(";"):
+            counts[name] += int(count)
+    return dict(counts.most_common(50))
 
 
 def _distinct(tails: Array, heads: Array, weights: Floats, n_nodes: int) -> tuple[Indices, int, int, int]:
@@ -296,12 +307,372 @@ def _graph(tails: Array, heads: Array, weights: Floats, names: NameArray) -> Gra
     return Graph(matrix, names, signed=True)
 
 
-def _counted(relation: Any) -> dict[str, int]:
-    """Edges per relation, most frequent first; an edge may have several, joined by semicolons."""
+def _is_weighted(graph: Graph) -> bool:
+    """Whether a magnitude of a weight differs from 1."""
+    return bool((np.abs(graph.weights.data) != 1).any())
+
+
+def _rename_proteins(path: Path, edges: _Edges, info: Path | str) -> tuple[_Edges, int]:
+    """Rename proteins by a table whose first column holds their ids and whose second their names."""
+    table, _ = read_columns(info, header=None)
+    if table.shape[1] < 2 or column_key(str(table.columns[1])) == "alias":
+        raise unusable(info, "is not STRING's protein.info", "that has ids in its first column and names in its second")
+    check_characters(info, "protein", table.iloc[:, 1])
+    renamed = dict(zip(table.iloc[:, 0].astype(str), table.iloc[:, 1].astype(str), strict=True))
+    proteins = set(edges.source.categories).union(edges.target.categories)
+    unknown = proteins.difference(renamed)
+    if unknown == proteins:
+        known, here = next(iter(renamed)), edges.source.categories[0]
+        raise unusable(info, f"names no protein of {path.name}", f"it has {shown(known)}, the links have {shown(here)}")
+    return edges.renamed(lambda name: renamed.get(name, name)), len(unknown)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Edges of text files, tables and GraphML
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def _read_text(path: Path, sif: bool, header: bool | None, ends: tuple[str | None, str | None]) -> _Edges:
+    """Edges of a text file."""
+    data = read_bytes(path)
+    if sif:
+        return _read_sif(path, data).check_names(path)
+    lengths = [line.count("\t") + 1 for line in islice(text_lines(data), _LOOKED_AT) if line.strip()]
+    ragged = len(lengths) > 1 and min(lengths) > 2 and 2 * len(set(lengths)) > len(lengths)
+    if ragged or ".gmt" in (suffix.lower() for suffix in path.suffixes[-2:]):
+        what = "looks like a GMT file of gene sets, not a network"
+        raise unusable(path, what, "use it as `gene_sets`", parameters=["gene_sets"])
+    frame, n_header = read_columns(path, True if any(ends) else header, data)
+    return _edges_of_frame(path, frame, ends, n_header)
+
+
+def _read_sif(path: Path, data: bytes) -> _Edges:
+    """A relation B; a line may have several targets, or a single node, as Cytoscape writes them."""
+    layout = Layout.of(path, data)
+    layout.check_quotes(data)
+    has_header = column_key(layout.first[0]) in _SIF_HEADERS
+    if layout.n_fields == 3 or has_header:
+        try:
+            frame, n_header = read_columns(path, has_header, data)
+            source, relation, target = (_names_in(frame, at) for at in range(3))
+            return _Edges(source, target, None, relation, n_header)
+        except InputError:
+            pass  # lines of different lengths are allowed here
+    rows = list(layout.rows(data, skip=int(has_header)))
+    short = next((line for line, fields in rows if len(fields) == 2), None)
+    if short is not None:
+        what = "has two fields where A, relation and B are expected"
+        raise unusable(path, what, "add the relation, or name the file .tsv if it has none", line=short)
+    edges = [fields for _, fields in rows if len(fields) > 2]
+    if not edges:
+        raise unusable(path, "holds no edge", "a line is: A relation B")
+    last = 3 if has_header or _are_annotated(edges) else None
+    triples = [(row[0].strip(), row[1].strip(), target.strip()) for row in edges for target in row[2:last]]
+    sources, relations, targets = (pd.Categorical(list(part)) for part in zip(*triples, strict=True))
+    return _Edges(sources, targets, None, relations)
+
+
+def _are_annotated(edges: list[list[str]]) -> bool:
+    """Whether the fields after A, relation and B annotate the edge instead of naming more targets."""
+    if len({len(row) for row in edges}) > 1 or len(edges[0]) == 3:
+        return False
+    nodes = {field for row in edges for field in (row[0], row[2])}
+    return sum(row[3] in nodes for row in edges) < 0.1 * len(edges)
+
+
+def _edges_of_frame(
+    path: Path, frame: pd.DataFrame, ends: tuple[str | None, str | None], n_header: int | None = None
+) -> _Edges:
+    """Edges of a table, whose columns are given (`ends`), or recognised by their names or their content."""
+    if frame.shape[1] < 2:
+        raise unusable(path, f"has {frame.shape[1]} column", "an edge table needs two columns, one for each end")
+    check_characters(path, "column", frame.columns)
+    named = n_header != 0
+    keys = [column_key(str(name)) if named else "" for name in frame.columns]
+    source, target, relation = _end_columns(path, frame, keys, ends)
+    others = [at for at in range(len(keys)) if at not in (source, target, relation)]
+    weight = next((at for at in others if keys[at] in _WEIGHTS), None)
+    if weight is None and not named and len(keys) == 3 and others and _is_numeric(frame, others[0]):
+        weight = others[0]
     if relation is None:
-        return {}
-    counts = Counter[str]()
-    for level, count in relation.value_counts().items():
-        for name in str(level).split(";"):
-            counts[name] += int(count)
-    return dict(counts.most_common(50))
+        relation = next((at for at in others if keys[at] in _RELATIONS), None)
+    sign = next((at for at in others if keys[at] in _SIGNS), None)
+    if sign is None:
+        for at in others:  # nothing but signs, and both of them
+            found = (
+                {sign_of(level) for level in _names_in(frame, at).categories} if keys[at] in _POSSIBLE_SIGNS else set()
+            )
+            if at not in (weight, relation) and None not in found and {1.0, -1.0} <= found:
+                sign = at
+                break
+    roles = {"source": source, "target": target, "weight": weight, "relation": relation, "sign": sign}
+    return _Edges(
+        _names_in(frame, source),
+        _names_in(frame, target),
+        None if weight is None else _weights(path, frame, weight, n_header),
+        None if relation is None else _names_in(frame, relation),
+        n_header,
+        {role: str(frame.columns[at]) for role, at in roles.items() if at is not None and named},
+        tuple(str(frame.columns[at]) for at in range(len(keys)) if at not in roles.values() and named),
+        None if sign is None else _names_in(frame, sign),
+    ).check_names(path)
+
+
+def _end_columns(
+    path: Path, frame: pd.DataFrame, keys: Sequence[str], ends: tuple[str | None, str | None]
+) -> tuple[int, int, int | None]:
+    """Positions of both ends, and of the relation in a table of three columns."""
+    places, names = [], [str(column) for column in frame.columns]
+    for asked, usual in zip(ends, (_SOURCES, _TARGETS), strict=True):
+        if asked is not None and asked not in names:
+            known = ", ".join(map(shown, names[:12]))
+            raise unusable(path, f"has no column {shown(asked)}", f"its columns are {known}")
+        found = next((keys.index(name) for name in usual if name in keys), None)
+        places.append(found if asked is None else names.index(asked))
+    if places[0] is not None and places[1] is not None:
+        return places[0], places[1], None
+    first = 1 if keys[0] in ("", "unnamed_0", "index") and any(keys) and len(keys) > 2 else 0
+    if len(keys) - first == 3 and not _is_numeric(frame, first + 2):
+        # A relation B, or A B relation: the ends share names; otherwise the relation has fewer different values.
+        one, two, three = (set(_names_in(frame, first + k).categories) for k in range(3))
+        shared = len(one & two), len(one & three)
+        if shared[1] > shared[0] or (shared[1] == shared[0] and len(two) < len(three)):
+            return first, first + 2, first + 1
+        return first, first + 1, first + 2
+    return first, first + 1, None
+
+
+def _names_in(frame: pd.DataFrame, at: int) -> Any:
+    """A column of names as categories of text; missing ones are empty."""
+    column = frame.iloc[:, at]
+    if isinstance(column.dtype, pd.CategoricalDtype) and column.notna().all() and column.cat.categories.dtype == object:
+        return pd.Categorical(column).remove_unused_categories()
+    values = column.astype(object).where(column.notna(), "")
+    if pd.api.types.infer_dtype(values) == "string":  # most names occur many times: each is treated once
+        codes, names = pd.factorize(values)
+        return pd.Categorical(pd.Index(names).map(_as_name).to_numpy(object)[codes])
+    return pd.Categorical(values.map(_as_name))
+
+
+def _as_name(value: Any) -> str:
+    """A name as text; whole numbers, such as Entrez ids, without a decimal point."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return str(value).strip()
+
+
+def _is_numeric(frame: pd.DataFrame, at: int) -> bool:
+    column = frame.iloc[:, at]
+    if not isinstance(column.dtype, pd.CategoricalDtype):
+        return pd.api.types.is_numeric_dtype(column.dtype)
+    return bool(pd.to_numeric(pd.Series(column.cat.categories), errors="coerce").notna().mean() > 0.5)
+
+
+def _weights(path: Path, frame: pd.DataFrame, at: int, n_header: int | None = None) -> Floats:
+    column = frame.iloc[:, at]
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        levels = pd.to_numeric(pd.Series(column.cat.categories, dtype=object), errors="coerce").to_numpy(np.float64)
+        numbers = np.append(levels, np.nan)[column.cat.codes.to_numpy()]
+    else:
+        numbers = pd.to_numeric(column, errors="coerce").to_numpy(np.float64, na_value=np.nan)
+    bad = np.flatnonzero(~np.isfinite(numbers))
+    if bad.size:
+        what = f"edge {bad[0] + 1} has the weight {shown(str(column.iloc[bad[0]]))}"
+        line = _line_of_edge(path, int(bad[0]), n_header)
+        raise unusable(path, what, "weights must be numbers", line=line)
+    return np.asarray(numbers)
+
+
+def _line_of_edge(path: Path, number: int, n_header: int | None) -> int | None:
+    """The line number of an edge in a text file; blank lines count."""
+    if n_header is None:
+        return None
+    data = read_bytes(path)
+    return next(islice(Layout.of(path, data).rows(data, n_header), number, None), (None, []))[0]
+
+
+def _read_graphml(path: Path) -> _Edges:
+    """Nodes by their `name` (or `label`, or id), edges with their `weight` and `sign`."""
+    names: dict[str, str] = {}
+    keys: dict[str, str] = {}
+    edges: list[tuple[str, str, str, str]] = []
+    try:
+        root = ElementTree.fromstring(read_bytes(path))
+    except ElementTree.ParseError as problem:
+        raise unusable(path, f"is not valid XML ({one_line(str(problem), 80)})", "export it again") from None
+    for element in root.iter():
+        tag = element.tag.rpartition("}")[2]
+        if tag == "key":
+            keys[element.get("id", "")] = (element.get("attr.name") or "").lower()
+        elif tag in ("node", "edge"):
+            data = [child for child in element if child.tag.rpartition("}")[2] == "data"]
+            own = {keys.get(child.get("key", ""), child.get("key", "")): (child.text or "").strip() for child in data}
+            if tag == "node":
+                identity = element.get("id", "")
+                names[identity] = own.get("name") or own.get("label") or own.get("symbol") or identity
+            else:
+                ends = element.get("source", ""), element.get("target", "")
+                edges.append((*ends, own.get("weight", "1"), own.get("sign", "")))
+    if not edges:
+        raise unusable(path, "holds no edge", "check that it is GraphML")
+    rows = [(names.get(a, a), names.get(b, b), weight, sign) for a, b, weight, sign in edges]
+    table = pd.DataFrame(rows, columns=["source", "target", "weight", "sign"]).astype({"weight": "category"})
+    weight = _weights(path, table, 2)
+    sign = pd.Categorical(table["sign"]) if table["sign"].any() else None
+    return _Edges(_names_in(table, 0), _names_in(table, 1), weight, sign=sign).check_names(path)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Which edges activate and which inhibit
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def _signs_of_edges(path: Path, edges: _Edges, kept: Bools, wanted: bool | None) -> tuple[Floats | None, str]:
+    """The signs of all edges (1, -1, or 0 if not known), and where they were read from.
+
+    None if the file has no signs for the edges that are kept, or if they are not wanted. `wanted`: None reads a column
+    of signs, and relations if each of them has a sign; True reads negative weights as well, and raises an error if
+    there are no signs.
+    """
+    if wanted is False:
+        return None, ""
+    weight = np.zeros(0) if edges.weight is None else edges.weight
+    negative = bool((weight < 0).any())
+    if edges.sign is not None:
+        column = edges.columns.get("sign", "sign")
+        if negative:
+            what = f"has a column of signs ({column}) and negative weights"
+            raise unusable(path, what, "keep one of them", parameters=["signs"])
+        found = [sign_of(level) for level in edges.sign.categories]
+        odd = [str(level) for level, sign in zip(edges.sign.categories, found, strict=True) if sign is None]
+        if odd:
+            words = ", ".join(map(shown, odd[:_NAMED]))
+            words += f" and {len(odd) - _NAMED} more" if len(odd) > _NAMED else ""
+            remedy = "1 and -1, + and -, activation and inhibition and similar words are known (`signs=False` ignores"
+            what = f"its column of signs ({column}) contains {words}"
+            raise unusable(path, what, f"{remedy} them)", parameters=["signs"])
+        return np.array(found, dtype=np.float64)[edges.sign.codes], f"column {column}"
+    if negative and wanted is None:
+        at = int(np.argmax(weight < 0))
+        what = f"edge {at + 1} has the weight '{weight[at]:g}'"
+        remedy = (
+            "weights must be numbers of at least 0, unless negative ones mean that an edge inhibits (`signs=True`); "
+            "`signs=False` uses absolute values"
+        )
+        raise unusable(path, what, remedy, line=_line_of_edge(path, at, edges.n_header), parameters=["signs"])
+    if negative:
+        return np.sign(weight), "negative weights"
+    if edges.relation is not None:
+        by_relation = [_sign_of_relation(str(level)) for level in edges.relation.categories]
+        used = [by_relation[code] for code in np.unique(edges.relation.codes[kept])]
+        if None not in used and -1.0 in used:
+            levels = np.array([0.0 if sign is None else sign for sign in by_relation])
+            return np.asarray(levels[edges.relation.codes]), "relations"
+    if wanted:
+        remedy = "give a column `sign`, relations that all activate or inhibit (`relations` selects them), or negative "
+        raise unusable(path, "has no signs of edges", f"{remedy}weights", parameters=["signs", "relations"])
+    return None, ""
+
+
+def _sign_of_relation(level: str) -> float | None:
+    """The sign of an edge with one or several relations; 0 if they contradict each other, None without signs."""
+    signs = {sign_of(word) for word in level.split(";")}
+    if None in signs or signs == {0.0}:
+        return None
+    known = signs - {0.0}
+    return known.pop() if len(known) == 1 else 0.0
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Sparse matrices in .npz files, as SciPy writes them
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def _read_npz(path: Path, names: Any, min_score: float | None, strip_versions: bool, signs: bool | None) -> Network:
+    """A square matrix of weights, with the names of its rows if there are any."""
+    weights, stored_names, is_marked = _read_sparse(path)
+    n = weights.shape[0]
+    if n != weights.shape[1]:
+        raise unusable(path, f"holds a matrix of shape {weights.shape}", "a square one is needed")
+    labels = _node_names(path, n, stored_names if names is None else names, strip_versions)
+    numbers = weights.data.astype(np.float64)
+    signed = is_marked if signs is None else signs
+    if not np.isfinite(numbers).all() or ((numbers < 0).any() and signs is None and not signed):
+        remedy = "weights must be at least 0, unless negative ones mean that an edge inhibits (`signs=True`)"
+        raise unusable(path, "holds weights that are negative or not finite", remedy, parameters=["signs"])
+    numbers = numbers if signed else np.abs(numbers)
+    enough = np.abs(numbers) >= (0.0 if min_score is None else min_score)
+    low, high = np.minimum(weights.row, weights.col)[enough], np.maximum(weights.row, weights.col)[enough]
+    kept, loops, _, both = _distinct(low, high, numbers[enough], n)
+    if not kept.size:
+        raise unusable(path, "has no edge of that score", "choose a smaller `min_score`", parameters=["min_score"])
+    graph = _graph(low[kept], high[kept], numbers[enough][kept], labels)
+    summary = NetworkSummary(
+        path.name,
+        int(kept.size + loops),
+        self_loops=loops,
+        weighted=_is_weighted(graph),
+        signs_from="negative weights" if graph.is_signed else "",
+        inhibiting=graph.n_inhibiting,
+        contradictory=both,
+    )
+    return Network(graph, summary)
+
+
+def _read_sparse(path: Path) -> tuple[sp.coo_array, Array | None, bool]:
+    """The matrix, the names of its rows if there are any, and whether negative weights mark edges that inhibit.
+
+    The arrays are checked before a matrix is made of them: SciPy's own reader casts indices that are not integers, and
+    its compiled code trusts them. Nothing is unpickled.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            if "format" not in file:
+                raise unusable(path, "holds arrays, but no sparse matrix", _SAVE)
+            kind = file["format"].item()
+            kind = kind.decode("ascii", "replace") if isinstance(kind, bytes) else str(kind)
+            if kind not in _PARTS:
+                raise unusable(path, f"holds a matrix in format {kind!r}", f"choose one of {', '.join(_PARTS)}")
+            if kind == "coo" and "coords" in file:
+                raise unusable(path, "holds an array of more or fewer than 2 dimensions", "a matrix is needed")
+            shape = tuple(int(size) for size in np.atleast_1d(file["shape"]))
+            parts = {part: _native(file[part]) for part in _PARTS[kind]}
+            names, is_marked = _native(file["names"]) if "names" in file else None, "signed" in file
+        if problem := sparse_problem(SimpleNamespace(format=kind, shape=shape, **parts), "the matrix"):
+            raise unusable(path, problem, _SAVE)
+        data, *places = parts.values()
+        if max(shape) > max(_FEWEST_NODES, _MOST_EMPTY * data.size):  # the pointers would fill the memory
+            raise unusable(path, f"has shape {shape} but {data.size:,} entries", "leave out nodes without edges")
+        content: Any = (data, tuple(places)) if kind == "coo" else (data, *places)
+        return sp.coo_array(getattr(sp, f"{kind}_array")(content, shape=shape)), names, is_marked
+    except InputError:
+        raise
+    except Exception as found:  # zip, numpy and scipy raise many kinds of errors for damaged files
+        what = f"cannot be read as a sparse matrix ({one_line(str(found), 120)})"
+        raise unusable(path, what, _SAVE) from None
+
+
+def _native(values: Array) -> Array:
+    """An array in the byte order of this machine, which SciPy's compiled code needs."""
+    return values.astype(values.dtype.newbyteorder("="), copy=False)
+
+
+def _node_names(path: Path, size: int, names: Any, strip_versions: bool) -> Array:
+    """The names of the nodes: given, in a file, or in the .npz file; otherwise their numbers."""
+    if names is None:
+        return np.arange(size)
+    is_file = isinstance(names, (str, Path))
+    known = read_lines(names) if is_file else np.asarray(names)
+    if known.ndim != 1 or known.dtype.kind not in "OUiu":
+        what = f"its array `names` has {known.ndim} dimensions and type {known.dtype}"
+        raise unusable(path, what, "one name (text or integer) for each node is needed")
+    known = known.astype(np.int64 if known.dtype.kind in "iu" else object)
+    check_characters(names if is_file else path, "node", known)
+    if strip_versions and known.dtype == object:
+        known = np.array([without_version(str(name)) for name in known], dtype=object)
+    if len(known) != size:
+        raise unusable(path, f"has {size} nodes but {len(known)} names", "one name for each node is needed")
+    twice = pd.Index(known).duplicated()
+    if twice.any():
+        raise unusable(path, f"the name {shown(str(known[twice][0]))} is given twice", "make the names unique")
+    return known

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from netbic.arrays import Array, Bools, Floats, Indices, Matrix, check_choice, stored_values
 from netbic.errors import InputError, shown
 from netbic.io.expression import Expression
-from netbic.io.matrices import Step
+from netbic.io.tables import Step
 from netbic.io.text import MISSING
 from netbic.operators import map_rows
 
@@ -22,8 +22,7 @@ _FEWEST_GENES = 2
 DUPLICATES = ("highest", "mean", "error")
 
 
-@dataclass(frozen=True)
-class PreparedExpression:
+class PreparedExpression(NamedTuple):
     """A preprocessed matrix and the steps that were applied to it, in order."""
 
     expression: Expression
@@ -54,8 +53,15 @@ def prepare(
     expression : Expression
     rename : function, optional
         From the name of a gene in the data to the name to use.
-    duplicates, cpm, log1p, n_variable
-        See `PreprocessingOptions`.
+    duplicates : {"highest", "mean", "error"}
+        What to do with several genes of one name: keep the one with the highest mean (the first one if means are equal
+        up to rounding), average them, or refuse them.
+    cpm : bool
+        Scale every sample to counts per million.
+    log1p : bool
+        Take log(1 + x).
+    n_variable : int, optional
+        Keep this many genes, those with the largest variance.
     only : collection of names, optional
         Drop all other genes.
     keep_constant : bool
@@ -63,24 +69,49 @@ def prepare(
     """
     if n_variable is not None and n_variable < _FEWEST_GENES:
         raise InputError(f"`n_variable={n_variable}`: at least {_FEWEST_GENES} genes are needed", ["n_variable"])
+    check_choice("duplicates", duplicates, DUPLICATES, InputError)
     steps: Steps = list(expression.steps)
     expression = expression.scanned()
     if cpm or log1p:
-        _check_counts(expression, "counts per million" if cpm else "log1p")
+        lowest = stored_values(expression.matrix) if expression.scan is None else expression.scan.lowest
+        if (least := float(np.nanmin(lowest, initial=0.0))) < 0:
+            what = f"{'counts per million' if cpm else 'log1p'} needs values of at least 0, the smallest is {least:g}"
+            raise InputError(f"{what}: are these already logarithms?")
     if cpm:
-        expression = _cpm(expression, steps)
+        sums = row_sums(expression.matrix) if expression.scan is None else expression.scan.summary.row_sums
+        if not (sums > 0).all():
+            raise InputError(f"sample {shown(expression.samples[int(np.argmin(sums))])} has a sum of zero: remove it")
+        steps.append({"step": "counts per million"})
+        expression = replace(expression, matrix=map_rows(expression.matrix, per_million), scan=None)
     if log1p:
-        expression = _log1p(expression, steps)
+        steps.append({"step": "log1p"})
+        expression = replace(expression, matrix=map_rows(expression.matrix, log_of_one_more), scan=None)
     if rename is not None:
         named = np.array([rename(gene) for gene in expression.genes], dtype=object)
         steps.append({"step": "rename", "genes": int(np.count_nonzero(named != expression.genes))})
         expression = replace(expression, genes=named)
-    expression = _named(expression, steps)
-    expression = _distinct(expression, duplicates, steps)
+    known = np.array([gene not in MISSING for gene in expression.genes])
+    if not known.all():
+        steps.append({"step": "drop nameless", "genes": int(np.count_nonzero(~known))})
+        expression = expression.select_genes(np.flatnonzero(known))
+    if not pd.Index(expression.genes).is_unique:
+        expression = _distinct(expression, duplicates, steps)
     if only is not None:
-        expression = _restricted(expression, only, steps)
+        inside = pd.Index(expression.genes).isin(list(only))
+        outside = [str(gene) for gene in expression.genes[~inside]]
+        steps.append({"step": "only genes of the network", "dropped": len(outside), "named": outside})
+        if not inside.any():
+            raise InputError("no gene of the data is in the network: no gene would be left")
+        expression = expression.select_genes(np.flatnonzero(inside))
     if not keep_constant:
-        expression = _varying(expression, steps)
+        expression = expression.scanned()
+        constant = constant_columns(expression.matrix) if expression.scan is None else expression.scan.constant
+        if np.count_nonzero(~constant) < _FEWEST_GENES:
+            raise InputError("fewer than two genes vary: modules need genes that differ between samples")
+        if constant.any():
+            dropped = [str(gene) for gene in expression.genes[constant]]
+            steps.append({"step": "drop constant", "genes": len(dropped), "named": dropped})
+            expression = expression.select_genes(np.flatnonzero(~constant))
     if n_variable is not None and n_variable < expression.shape[1]:
         expression = expression.scanned()
         spread = variances(expression.matrix) if expression.scan is None else expression.scan.variances
@@ -90,21 +121,9 @@ def prepare(
     return PreparedExpression(expression, steps)
 
 
-def _named(expression: Expression, steps: Steps) -> Expression:
-    """Drop genes without a name."""
-    known = np.array([gene not in MISSING for gene in expression.genes])
-    if known.all():
-        return expression
-    steps.append({"step": "drop nameless", "genes": int(np.count_nonzero(~known))})
-    return expression.select_genes(np.flatnonzero(known))
-
-
 def _distinct(expression: Expression, how: str, steps: Steps) -> Expression:
     """One column per gene name."""
-    check_choice("duplicates", how, DUPLICATES, InputError)
     genes = pd.Index(expression.genes)
-    if genes.is_unique:
-        return expression
     repeated = [str(gene) for gene in dict.fromkeys(genes[genes.duplicated()])]
     if how == "error":
         raise InputError(
@@ -115,7 +134,10 @@ def _distinct(expression: Expression, how: str, steps: Steps) -> Expression:
     dropped = len(genes) - len(genes.unique())
     steps.append({"step": f"duplicates: {how}", "genes": len(repeated), "lines merged": dropped, "named": repeated})
     if how == "mean":
-        return _merged(expression)
+        codes, names = pd.factorize(expression.genes)
+        later = np.flatnonzero(genes.duplicated())
+        matrix = map_rows(expression.matrix, _average, later, codes[later], width=len(names))
+        return replace(expression, matrix=matrix, genes=np.asarray(names, dtype=object), scan=None)
     expression = expression.scanned()
     means = column_means(expression.matrix) if expression.scan is None else expression.scan.means
     order = _from_the_highest(np.nan_to_num(means, nan=-np.inf), expression.matrix.dtype)
@@ -133,40 +155,18 @@ def _from_the_highest(values: Array, dtype: Any) -> Indices:
     return np.argsort(-np.ldexp(np.rint(mantissas * grid) / grid, exponents), kind="stable")
 
 
-def _merged(expression: Expression) -> Expression:
-    """Genes of one name averaged."""
-    codes, names = pd.factorize(expression.genes)
-    later = np.flatnonzero(pd.Index(expression.genes).duplicated())
-    matrix = map_rows(expression.matrix, _averaged_again, later, codes[later], width=len(names))
-    return replace(expression, matrix=matrix, genes=np.asarray(names, dtype=object), scan=None)
-
-
-def _averaged_again(matrix: Matrix, later: Array, into: Array) -> Matrix:
-    """The same, given only the repeated columns and the columns they are merged into."""
+def _average(matrix: Matrix, later: Array, into: Array) -> Matrix:
+    """Means of the columns of each name, NaN ignored, given the repeated columns and those they are merged into."""
     first = np.ones(matrix.shape[1], dtype=bool)
     first[later] = False
     codes = np.cumsum(first) - 1
     codes[later] = into
-    return _averaged(matrix, codes)
-
-
-def _averaged(matrix: Matrix, codes: Array) -> Matrix:
-    """Means of the columns of each code, NaN ignored."""
     groups = sp.csr_array((np.ones(codes.size, dtype=matrix.dtype), (np.arange(codes.size), codes)))
     if not isinstance(matrix, np.ndarray):
         return matrix @ sp.csr_array(groups / groups.sum(axis=0)[None, :])
     seen = ~np.isnan(matrix)
     with np.errstate(invalid="ignore"):
         return np.asarray((np.where(seen, matrix, 0) @ groups) / (seen.astype(matrix.dtype) @ groups))
-
-
-def _cpm(expression: Expression, steps: Steps) -> Expression:
-    matrix, known = expression.matrix, expression.scan
-    sums = row_sums(matrix) if known is None else known.summary.row_sums
-    if not (sums > 0).all():
-        raise InputError(f"sample {shown(expression.samples[int(np.argmin(sums))])} has a sum of zero: remove it")
-    steps.append({"step": "counts per million"})
-    return _changed(expression, per_million)
 
 
 def row_sums(matrix: Matrix) -> Floats:
@@ -185,50 +185,9 @@ def per_million(matrix: Matrix) -> Matrix:
     return made
 
 
-def _log1p(expression: Expression, steps: Steps) -> Expression:
-    steps.append({"step": "log1p"})
-    return _changed(expression, log_of_one_more)
-
-
 def log_of_one_more(matrix: Matrix) -> Matrix:
     """log(1 + x)."""
     return np.log1p(matrix) if isinstance(matrix, np.ndarray) else matrix.log1p()
-
-
-def _changed(expression: Expression, function: Callable[[Matrix], Matrix]) -> Expression:
-    """Apply a function of rows; to a matrix that stays in its file, whenever a block is read."""
-    matrix = map_rows(expression.matrix, function)
-    return replace(expression, matrix=matrix, scan=None)
-
-
-def _check_counts(expression: Expression, step: str) -> None:
-    known = expression.scan
-    lowest = float(np.nanmin(stored_values(expression.matrix) if known is None else known.lowest, initial=0.0))
-    if lowest < 0:
-        raise InputError(
-            f"{step} needs values of at least 0, the smallest is {lowest:g}: are these already logarithms?"
-        )
-
-
-def _restricted(expression: Expression, only: Any, steps: Steps) -> Expression:
-    inside = pd.Index(expression.genes).isin(list(only))
-    named = [str(gene) for gene in expression.genes[~inside]]
-    steps.append({"step": "only genes of the network", "dropped": len(named), "named": named})
-    if not inside.any():
-        raise InputError("no gene of the data is in the network: no gene would be left")
-    return expression.select_genes(np.flatnonzero(inside))
-
-
-def _varying(expression: Expression, steps: Steps) -> Expression:
-    expression = expression.scanned()
-    varying = ~(constant_columns(expression.matrix) if expression.scan is None else expression.scan.constant)
-    if varying.all():
-        return expression
-    if np.count_nonzero(varying) < _FEWEST_GENES:
-        raise InputError("fewer than two genes vary: modules need genes that differ between samples")
-    named = [str(gene) for gene in expression.genes[~varying]]
-    steps.append({"step": "drop constant", "genes": len(named), "named": named})
-    return expression.select_genes(np.flatnonzero(varying))
 
 
 def constant_columns(matrix: Matrix) -> Bools:

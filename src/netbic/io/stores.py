@@ -1,62 +1,129 @@
-"""Matrices in .h5ad, .zarr and .npy files, read by rows: AnnData's layout, without AnnData.
+"""Matrices in AnnData's files (.h5ad, .zarr), bare arrays (.npy, .zarr) and 10x folders: whole, or some rows at a time.
 
-The file is opened for each read, so that a Dask task needs only a path, a key and its rows.
+For some rows the file is opened each time, so that a Dask task needs only a path, a key and its rows.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import stat
-from collections.abc import Iterator
+import uuid
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
 import scipy.sparse as sp
 
-from netbic.arrays import (
-    Array,
-    Matrix,
-    bounds_problem,
-    compressed_problem,
-    pointers_problem,
-    shape_problem,
-    values_problem,
-)
+from netbic.arrays import Array, Indices, Matrix, checked, is_sparse
 from netbic.errors import InputError, import_optional, one_line, shown, unusable
-from netbic.io.annotations import is_group, names_in
-from netbic.io.hdf5 import check_hdf5
-from netbic.io.matrices import NameArray, as_names, native
-from netbic.io.text import checked_file
-from netbic.io.zarr_arrays import check_zarr
+from netbic.io.tables import Step, float_type
+from netbic.io.text import (
+    NameArray,
+    Progress,
+    as_names,
+    check_file,
+    read_bytes,
+    read_lines,
+    single_spaced,
+    text_lines,
+    text_pieces,
+)
 from netbic.operators import free_memory
 
-Element = Any  # a group or array of h5py or zarr, or an array of NumPy
-WHOLE = "netbic-whole"  # marks a matrix of which every chunk was written: a missing one would be read as zeros
-BY_BLOCKS = "read it in blocks of samples (`lazy=True`)"
-_STORED = re.compile(r"zarr\.json|\.z(group|array|attrs|metadata)|c|\d+([./]\d+)*")  # files that Zarr writes
-_MARKS = ("zarr.json", ".zgroup", ".zarray")
-_REMEDY = "write it again"
-_PARTS = ("data", "indices", "indptr")
-_ENCODINGS = ("array", "csr_matrix", "csc_matrix")
+BLOCK_BYTES = 64_000_000
+_ZARR_FILES = ("zarr.json", ".zgroup", ".zarray")
+_DOWNLOAD = "download it again"
+
+
+def as_matrix(values: Matrix) -> Matrix:
+    """A dense array or CSR matrix of floats; masked entries of a masked array are missing (NaN).
+
+    The index arrays of a sparse matrix are checked first: the compiled code of SciPy trusts them.
+    """
+    values = checked(values)
+    matrix: Matrix = sp.csr_array(values) if is_sparse(values) else np.asarray(values)
+    return matrix.astype(float_type(matrix.dtype), copy=False)
 
 
 @dataclass(frozen=True)
-class StoredMatrix:
-    """A matrix in a file: its place, shape, type and names."""
+class RowSource:
+    """A matrix of which some rows can be read: load(*arguments, first row, row after the last)."""
 
-    path: str
-    key: str  # of the matrix in the file; empty where the file is the matrix
-    shape: tuple[int, int]
-    dtype: np.dtype[Any]
-    encoding: str  # "array", "csr_matrix" or "csc_matrix"
-    chunk_rows: int  # rows that are stored, and so read, together
-    row_bytes: float
+    load: Callable[..., Matrix]
+    arguments: tuple[object, ...]
     samples: NameArray
     genes: NameArray
+    dtype: np.dtype[Any]
+    is_sparse: bool = False
+    stored_row_bytes: float | None = None  # default: those of a dense row
+    cuts: Indices | None = None  # rows before which no row is read twice if it is cut there; default: all
+    steps: tuple[Step, ...] = ()
+    divisible: bool = True  # whether it may be cut elsewhere if the height of blocks is given
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Samples and genes."""
+        return int(self.samples.size), int(self.genes.size)
+
+    @property
+    def row_bytes(self) -> float:
+        """Bytes of a row in the file."""
+        dense = float(self.genes.size * self.dtype.itemsize)
+        return max(1.0, dense if self.stored_row_bytes is None else self.stored_row_bytes)
+
+    def rows(self, first: int, last: int) -> Matrix:
+        """Some rows, as floats."""
+        return self.load(*self.arguments, first, last)
+
+    def blocks(self, rows: int | None = None) -> Any:
+        """The matrix as a Dask array with blocks of this many rows, or of about 64 MB of the file."""
+        dask_array = import_optional("dask.array", "dask", "a matrix that stays in its file")
+        n, bounds = self.shape[0], [0]
+        wanted = max(1, int(BLOCK_BYTES / self.row_bytes)) if rows is None else rows
+        free = self.cuts is None or (rows is not None and self.divisible)
+        ends = np.append(np.arange(1, n) if free or self.cuts is None else self.cuts[1:], n)
+        while bounds[-1] < n:
+            following = np.searchsorted(ends, bounds[-1], side="right")
+            reached = np.searchsorted(ends, bounds[-1] + wanted, side="right") - 1
+            bounds.append(int(ends[max(following, reached)]))
+        name = f"netbic-rows-{uuid.uuid4().hex}"
+        tasks = {(name, at, 0): (self.load, *self.arguments, *own) for at, own in enumerate(pairwise(bounds))}
+        meta = sp.csr_array((0, 0), dtype=self.dtype) if self.is_sparse else np.empty((0, 0), dtype=self.dtype)
+        chunks = (tuple(np.diff(bounds).tolist()), (self.shape[1],))
+        return dask_array.Array(tasks, name, chunks, dtype=self.dtype, meta=meta)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# AnnData's files and bare arrays
+# ----------------------------------------------------------------------------------------------------------------
+
+
+class StoredMatrix(NamedTuple):
+    """A matrix in an open file and its names."""
+
+    key: str  # of the matrix in the file; empty where the file is the matrix
+    values: Any  # an array, or a sparse data set of AnnData's, of which some rows can be read
+    samples: NameArray
+    genes: NameArray
+
+    @property
+    def format(self) -> str:
+        """How entries are stored: "array", "csr" or "csc"."""
+        return str(getattr(self.values, "format", "array"))
+
+    @property
+    def row_bytes(self) -> float:
+        """Bytes of a row, of a sparse matrix with its indices."""
+        if self.format == "array":
+            return float(self.values.shape[1] * self.values.dtype.itemsize)
+        parts = [self.values.group[name] for name in ("data", "indices")]
+        return float(sum(part.shape[0] * part.dtype.itemsize for part in parts) / max(self.values.shape[0], 1))
 
 
 def is_zarr(path: Path) -> bool:
@@ -66,66 +133,48 @@ def is_zarr(path: Path) -> bool:
 
 def is_store(path: Path) -> bool:
     """Whether a folder holds the metadata of Zarr, whatever its name; only such a folder may be replaced."""
-    return any((path / mark).is_file() for mark in _MARKS)
+    return any((path / name).is_file() for name in _ZARR_FILES)
 
 
-def check_store(path: Path) -> None:
-    """Raise if a store holds something other than files and folders: reading a pipe would never end."""
-    for folder, _, names in os.walk(path):
-        for name in names:
-            kind = os.stat(os.path.join(folder, name)).st_mode
-            if not stat.S_ISREG(kind):
-                inside = Path(folder, name).relative_to(path)
-                raise unusable(path, f"{inside} is not a regular file", "copy or write the store again")
+def read_store(path: Path, layer: str | None = None, gene_names: str | None = None) -> tuple[Matrix, Any, Any]:
+    """The matrix of a file, its samples and its genes."""
+    with open_matrix(path, layer, gene_names) as stored:
+        needed, free = stored.row_bytes * stored.values.shape[0], free_memory()
+        if needed > free:
+            what = f"needs {needed / 1e9:,.1f} GB of memory, of which {free / 1e9:,.1f} GB are free"
+            raise unusable(path, what, "read it in blocks of samples (`lazy=True`)", parameters=["lazy"])
+        if stored.format == "array":
+            return as_matrix(np.array(stored.values[:])), stored.samples, stored.genes
+        read = import_optional("anndata.io", "anndata", "a sparse matrix").read_elem
+        return as_matrix(read(stored.values.group)), stored.samples, stored.genes
 
 
-def foreign_files(path: Path) -> list[str]:
-    """Files in a Zarr store that are neither metadata nor chunks, relative to it."""
-    found = []
-    for folder, _, names in os.walk(path):
-        inside = Path(folder).relative_to(path)
-        found += [str(inside / name) for name in names if not _STORED.fullmatch(name)]
-    return sorted(found)
+def open_store(path: Path, layer: str | None = None, gene_names: str | None = None) -> RowSource:
+    """The matrix of a file, of which blocks of samples are read."""
+    with open_matrix(path, layer, gene_names) as stored:
+        if stored.format == "csc":
+            what = f"{stored.key} is stored by columns (CSC), from which blocks of samples cannot be read"
+            raise unusable(path, what, f"convert it first (netbic convert {path} {path.stem}.zarr)")
+        chunks = getattr(stored.values, "chunks", None)
+        return RowSource(
+            read_rows,
+            (str(path.absolute()), stored.key),
+            stored.samples,
+            stored.genes,
+            float_type(stored.values.dtype),
+            is_sparse=stored.format != "array",
+            stored_row_bytes=stored.row_bytes,
+            cuts=np.arange(0, stored.values.shape[0], int(chunks[0])) if chunks else None,
+        )
 
 
-def describe(
-    path: Path, layer: str | None = None, gene_names: str | None = None, *, is_open: bool = False
-) -> StoredMatrix:
-    """Read and check the header of a file's matrix (X, or a layer), and its names.
-
-    `is_open` says that this process has the HDF5 file open already, so that it is not checked in another process.
-    """
-    if not is_zarr(path):
-        path = checked_file(path)
-        if path.suffix.lower() != ".npy" and not is_open:
-            import_optional("h5py", "anndata", "an .h5ad file")
-            check_hdf5(path, layer, gene_names)
-    try:
-        if path.is_dir():
-            check_store(path)
-        with opened(str(path)) as root:
-            return _described(path.absolute(), root, layer, gene_names)
-    except InputError:
-        raise
-    except Exception as problem:  # h5py, zarr and numpy raise many kinds of errors for damaged files
-        what = f"cannot be read as {path.suffix.lower() or '.zarr'} ({one_line(str(problem), 120)})"
-        raise unusable(path, what, "check that it is one, or write it again") from None
-
-
-def stored_rows(path: str, key: str, first: int, last: int) -> Matrix:
-    """The rows from `first` up to (not including) `last`, as an array or CSR."""
-    with readable(path, first, last), opened(path) as root:
+def read_rows(path: str, key: str, first: int, last: int) -> Matrix:
+    """The rows from `first` up to (not including) `last`, as an array or CSR of floats."""
+    with readable(path, first, last), _open_root(Path(path)) as root:
         element = root[key] if key else root
-        if WHOLE in _attributes(element):
-            _check_present(element, first, last)
-        if not is_group(element):
-            return np.array(element[first:last])
-        indptr = native(element["indptr"][first : last + 1])
-        own = slice(max(int(indptr[0]), 0), max(int(indptr[-1]), 0))
-        parts = [native(element["data"][own]), native(element["indices"][own]), indptr - indptr[0]]
-        shape = (last - first, _shape(path, element, key)[1])
-        _check_parts(path, key, parts, shape)
-        return sp.csr_array((parts[0], parts[1], parts[2]), shape=shape)
+        if is_group(element):
+            return as_matrix(_sparse_dataset(element)[first:last])
+        return as_matrix(np.array(element[first:last]))
 
 
 @contextmanager
@@ -139,164 +188,65 @@ def readable(path: str, first: int, last: int) -> Iterator[None]:
         raise
     except Exception as problem:  # each library raises its own errors for damaged files
         what = f"rows {first} to {last - 1} cannot be read ({one_line(str(problem), 120)})"
-        raise unusable(path, what, _REMEDY) from None
-
-
-def stored_whole(stored: StoredMatrix) -> Matrix:
-    """All rows; also of a matrix that is stored by columns."""
-    needed, free = stored.row_bytes * stored.shape[0], free_memory()
-    if needed > free:
-        what = f"needs {needed / 1e9:,.1f} GB of memory, of which {free / 1e9:,.1f} GB are free"
-        raise unusable(stored.path, what, BY_BLOCKS, parameters=["lazy"])
-    if stored.encoding != "csc_matrix":
-        return stored_rows(stored.path, stored.key, 0, stored.shape[0])
-    with readable(stored.path, 0, stored.shape[0]), opened(stored.path) as root:
-        parts = [native(array[:]) for array in _arrays(root[stored.key])]
-        _check_parts(stored.path, stored.key, parts, stored.shape, by_rows=False)
-        return sp.csc_array((parts[0], parts[1], parts[2]), shape=stored.shape).tocsr()
-
-
-def stored_columns(stored: StoredMatrix, entries: int) -> Iterator[tuple[Array, Array, Array]]:
-    """Columns, rows and values of a matrix stored by columns, about `entries` of them at a time."""
-    with readable(stored.path, 0, stored.shape[0]), opened(stored.path) as root:
-        group = root[stored.key]
-        indptr = np.asarray(group["indptr"][:])  # `describe` has checked it
-        first = 0
-        while first < stored.shape[1]:
-            last = max(first + 1, int(np.searchsorted(indptr, indptr[first] + entries, side="right")) - 1)
-            own = slice(int(indptr[first]), int(indptr[last]))
-            columns = np.repeat(np.arange(first, last), np.diff(indptr[first : last + 1]))
-            rows = np.asarray(group["indices"][own])
-            if problem := bounds_problem(rows, stored.shape[0], "rows", f"{stored.key}/"):
-                raise unusable(stored.path, problem, _REMEDY)
-            yield columns, rows, np.asarray(group["data"][own])
-            first = last
+        raise unusable(path, what, "write it again") from None
 
 
 @contextmanager
-def opened(path: str) -> Iterator[Element]:
-    """The root of a file: a group, or an array."""
-    if path.lower().endswith(".npy"):
-        yield np.load(path, mmap_mode="r", allow_pickle=False)
-    elif Path(path).is_dir():
-        yield import_optional("zarr", "dask", "a .zarr store").open(path, mode="r")
+def open_matrix(path: Path, layer: str | None = None, gene_names: str | None = None) -> Iterator[StoredMatrix]:
+    """The matrix of a file (X, or a layer) while it is open; errors of the libraries name the file in one line."""
+    if is_zarr(path):
+        _check_store(path)
     else:
+        check_file(path)
+    try:
+        with _open_root(path) as root:
+            key = _key(path, root, layer)
+            element = root[key] if key else root
+            values = _sparse_dataset(element) if is_group(element) else element
+            _check_header(path, key, values)
+            if key:
+                names = read_names(path, root, "obs"), read_names(path, root, "var", gene_names)
+            else:
+                names = as_names(f"sample_{row}" for row in range(values.shape[0])), as_names(range(values.shape[1]))
+            if tuple(values.shape) != (names[0].size, names[1].size):
+                what = f"the matrix has shape {tuple(values.shape)} but obs names {names[0].size:,} samples and var"
+                raise unusable(path, f"{what} {names[1].size:,} genes", "write it again")
+            yield StoredMatrix(key, values, *names)
+    except InputError:
+        raise
+    except MemoryError:
+        remedy = "read it in blocks of samples (`lazy=True`)"
+        raise unusable(path, "does not fit into memory", remedy, parameters=["lazy"]) from None
+    except Exception as problem:  # anndata, h5py, zarr and numpy raise many kinds of errors for damaged files
+        what = f"cannot be read as {path.suffix.lower() or '.zarr'} ({one_line(str(problem), 200)})"
+        raise unusable(path, what, "check that it is one, or write it again") from None
+
+
+@contextmanager
+def _open_root(path: Path) -> Iterator[Any]:
+    """The root of a file: a group, or an array."""
+    if path.suffix.lower() == ".npy":
+        yield np.load(path, mmap_mode="r", allow_pickle=False)
+    elif path.is_dir():
+        import_optional("anndata", "anndata", "a .zarr store")
+        yield import_optional("zarr", "dask", "a .zarr store").open(str(path), mode="r")
+    else:
+        import_optional("anndata", "anndata", "an .h5ad file")
         with import_optional("h5py", "anndata", "an .h5ad file").File(path, "r") as file:
             yield file
 
 
-def _check_present(element: Element, first: int, last: int) -> None:
-    """Raise if chunks with these rows have been removed since the matrix was opened."""
-    if not is_group(element):
-        _check_chunks(element, first, last)
-        return
-    _check_chunks(element["indptr"], first, last + 1)
-    start, stop = (int(element["indptr"][row]) for row in (first, last))
-    for name in ("data", "indices"):
-        _check_chunks(element[name], start, stop)
+def is_group(element: Any) -> bool:
+    """Whether an element of a file holds others."""
+    return hasattr(element, "keys")
 
 
-def _check_chunks(array: Element, first: int, last: int) -> None:
-    """Raise if a chunk with some of these rows, or entries, is missing."""
-    height = array.chunks[0]
-    for number in range(first // height, -(-last // height)):
-        name = array.metadata.encode_chunk_key((number, *(0,) * (array.ndim - 1)))
-        if not (array.store.root / array.path / name).exists():
-            raise FileNotFoundError(f"{array.path}/{name} is missing")
+def _sparse_dataset(group: Any) -> Any:
+    """AnnData's view of a sparse matrix in a file; only those pointers are read that are needed."""
+    return import_optional("anndata.io", "anndata", "a sparse matrix").sparse_dataset(group, should_cache_indptr=False)
 
 
-def _check_parts(path: Path | str, key: str, parts: list[Array], shape: tuple[int, int], by_rows: bool = True) -> None:
-    """Raise unless data, indices and pointers make a matrix."""
-    data, indices, indptr = parts
-    problem = values_problem(data, f"{key}/")
-    problem = problem or compressed_problem(data, indices, indptr, shape, f"{key}/", by_rows=by_rows)
-    if problem is not None:
-        raise unusable(path, problem, _REMEDY)
-
-
-# ----------------------------------------------------------------------------------------------------------------
-# The header: everything but the entries
-# ----------------------------------------------------------------------------------------------------------------
-
-
-def _described(path: Path, root: Element, layer: str | None, gene_names: str | None) -> StoredMatrix:
-    key = _key(path, root, layer)
-    named = key and (names_in(path, root["obs"], "obs"), names_in(path, root["var"], "var", gene_names))
-    element = root[key] if key else root
-    encoding = _encoding(path, key, element)
-    arrays = _arrays(element)
-    for array in arrays:
-        check_zarr(path, array)
-    shape = _shape(path, element, key)
-    samples, genes = named or _numbered(path, shape)
-    if shape != (samples.size, genes.size):
-        what = f"the matrix has shape {shape} but obs names {samples.size:,} samples and var {genes.size:,} genes"
-        raise unusable(path, what, _REMEDY)
-    dtype = np.dtype(arrays[0].dtype)
-    if dtype.kind not in "fiub":
-        what = "complex numbers" if dtype.kind == "c" else f"{dtype}, not numbers"
-        raise unusable(path, f"holds {what}", "real numbers are needed")
-    if encoding != "array":
-        _check_pointers(path, key, element, shape, encoding)
-    _check_complete(path, element)
-    return StoredMatrix(str(path), key, shape, dtype, encoding, *_heights(element, shape), samples, genes)
-
-
-def _arrays(element: Element) -> list[Element]:
-    """The arrays of a matrix: data, indices and pointers of a sparse one."""
-    return [element[name] for name in _PARTS] if is_group(element) else [element]
-
-
-def _encoding(path: Path, key: str, element: Element) -> str:
-    """How the matrix is stored; `h5sparse_format` is what AnnData before 0.7 wrote."""
-    attributes = _attributes(element)
-    if not is_group(element):
-        if attributes.get("encoding-type") == "null" or element.shape is None:
-            raise unusable(path, f"has no {key}", "name a layer", parameters=["layer"])
-        return "array"
-    encoding = str(attributes.get("encoding-type", f"{attributes.get('h5sparse_format', 'csr')}_matrix"))
-    if encoding not in _ENCODINGS:
-        raise unusable(path, f"{key} is stored as {encoding}", "an array, CSR or CSC is needed")
-    for name in _PARTS:
-        if name not in element:
-            raise unusable(path, f"{key}/{name} is missing", _REMEDY)
-    return encoding
-
-
-def _attributes(element: Element) -> dict[str, Any]:
-    return dict(getattr(element, "attrs", {}))  # an .npy array has none
-
-
-def _check_pointers(path: Path, key: str, element: Element, shape: tuple[int, int], encoding: str) -> None:
-    """Raise unless the pointers of a sparse matrix fit its shape and its other arrays, which stay in the file."""
-    size, lines = (shape[0], "rows") if encoding == "csr_matrix" else (shape[1], "columns")
-    data, indices = element["data"], element["indices"]
-    lengths = int(np.prod(indices.shape)), int(np.prod(data.shape))
-    problem = pointers_problem(native(element["indptr"][:]), size, lines, *lengths, f"{key}/")
-    if problem is None and np.dtype(indices.dtype).kind not in "iu":
-        problem = f"{key}/indices holds {indices.dtype}, not integers"
-    if problem is not None:
-        raise unusable(path, problem, _REMEDY)
-
-
-def _numbered(path: Path, shape: tuple[int, int]) -> tuple[NameArray, NameArray]:
-    """Names for a bare array."""
-    if 0 in shape:
-        raise unusable(path, f"has {shape[0]:,} samples and {shape[1]:,} genes", "at least two of each are needed")
-    return as_names(f"sample_{row}" for row in range(shape[0])), as_names(range(shape[1]))
-
-
-def _check_complete(path: Path, element: Element) -> None:
-    """Raise if chunks are missing that were written."""
-    if WHOLE not in _attributes(element):
-        return
-    for array in _arrays(element):
-        if array.nchunks_initialized < array.nchunks:
-            gone = array.nchunks - array.nchunks_initialized
-            raise unusable(path, f"lacks {gone:,} of its {array.nchunks:,} chunks", "copy or convert it again")
-
-
-def _key(path: Path, root: Element, layer: str | None) -> str:
+def _key(path: Path, root: Any, layer: str | None) -> str:
     """Where the matrix is; a bare array is the matrix itself."""
     if not is_group(root):
         if layer is not None:
@@ -304,28 +254,195 @@ def _key(path: Path, root: Element, layer: str | None) -> str:
         return ""
     if "obs" not in root or "var" not in root:
         raise unusable(path, "has no obs and var", "AnnData's layout is needed, or a bare array of samples by genes")
+    if not is_group(root["obs"]) or not is_group(root["var"]):
+        raise unusable(path, "was written by an old AnnData", "read it with anndata and write it again")
     layers = sorted(root["layers"].keys()) if "layers" in root else []
     if layer is not None and layer not in layers:
         raise unusable(path, f"has no layer {shown(layer)}", f"its layers are {', '.join(layers) or 'none'}")
-    if layer is None and "X" not in root:
-        raise unusable(path, "has no X", f"name a layer: {', '.join(layers) or 'there is none'}")
+    if layer is None and ("X" not in root or root["X"].attrs.get("encoding-type") == "null"):
+        remedy = f"name a layer: {', '.join(layers) or 'there is none'}"
+        raise unusable(path, "has no X", remedy, parameters=["layer"])
     return "X" if layer is None else f"layers/{layer}"
 
 
-def _shape(path: Path | str, element: Element, key: str) -> tuple[int, int]:
-    """Samples and genes; `h5sparse_shape` is what AnnData before 0.7 wrote."""
-    attributes = _attributes(element)
-    sizes = attributes.get("shape", attributes.get("h5sparse_shape", ())) if is_group(element) else element.shape
-    shape = tuple(int(size) for size in sizes)
-    if problem := shape_problem(shape, key or "the array"):
-        raise unusable(path, problem, "samples in rows and genes in columns are needed")
-    return shape[0], shape[1]
+def _check_header(path: Path, key: str, values: Any) -> None:
+    """Raise unless this is a matrix of real numbers; and if chunks are missing, which Zarr would fill up."""
+    if len(values.shape) != 2:
+        what = f"{key or 'the array'} has {len(values.shape)} dimensions where 2 are needed"
+        raise unusable(path, what, "samples in rows and genes in columns are needed")
+    if 0 in values.shape:
+        what = f"has {values.shape[0]:,} samples and {values.shape[1]:,} genes"
+        raise unusable(path, what, "at least two of each are needed")
+    if values.dtype.kind not in "fiub":
+        what = "complex numbers" if values.dtype.kind == "c" else f"{values.dtype}, not numbers"
+        raise unusable(path, f"holds {what}", "real numbers are needed")
+    arrays = [values]
+    if hasattr(values, "group"):  # entries are checked when they are read
+        arrays = [values.group[name] for name in ("data", "indices", "indptr")]
+        data, indices, indptr = arrays
+        expected = values.shape[values.format == "csc"] + 1, data.shape
+        if (
+            indices.dtype.kind not in "iu"
+            or (indptr.shape[0], indices.shape) != expected
+            or (int(indptr[0]) != 0 or int(indptr[-1]) != data.shape[0])
+        ):
+            what = f"the index and pointer arrays of {key} do not fit its shape and its entries"
+            raise unusable(path, what, "write it again")
+    for array in arrays:
+        filled = getattr(array, "fill_value", 0)
+        if (filled == -1 or filled != filled) and array.nchunks_initialized < array.nchunks:  # `convert` wrote it
+            gone = array.nchunks - array.nchunks_initialized
+            raise unusable(path, f"lacks {gone:,} of its {array.nchunks:,} chunks", "copy or convert it again")
 
 
-def _heights(element: Element, shape: tuple[int, int]) -> tuple[int, float]:
-    """Rows that are stored together, and bytes per row."""
-    if is_group(element):
-        per_entry = sum(np.dtype(element[name].dtype).itemsize for name in ("data", "indices"))
-        return 1, element["data"].shape[0] * per_entry / max(shape[0], 1)
-    chunks = getattr(element, "chunks", None)
-    return int(chunks[0]) if chunks else 1, float(shape[1] * np.dtype(element.dtype).itemsize)
+def _check_store(path: Path) -> None:
+    """Raise if a store holds something other than files and folders: reading a pipe would never end."""
+    for folder, _, names in os.walk(path):
+        for name in names:
+            if not stat.S_ISREG(os.stat(os.path.join(folder, name)).st_mode):
+                inside = Path(folder, name).relative_to(path)
+                raise unusable(path, f"{inside} is not a regular file", "copy or write the store again")
+
+
+def read_names(path: Path, root: Any, axis: str, column: str | None = None) -> NameArray:
+    """The index of obs or var, or one of its columns."""
+    frame, read = root[axis], import_optional("anndata.io", "anndata", "an AnnData file").read_elem
+    if column is None:
+        return as_names(read(frame[frame.attrs["_index"]]))
+    if column not in frame:
+        known = ", ".join(map(str, frame.attrs.get("column-order", []))) or "none"
+        raise unusable(path, f"has no column {shown(column)} in {axis}", f"it has {known}")
+    return as_names(read(frame)[column])
+
+
+def read_obs(path: Path) -> Any:
+    """The obs of an .h5ad file or .zarr store, as a DataFrame."""
+    if not is_zarr(path):
+        check_file(path)
+    try:
+        with _open_root(path) as root:
+            return import_optional("anndata.io", "anndata", "the obs of an AnnData file").read_elem(root["obs"])
+    except InputError:
+        raise
+    except Exception as problem:  # anndata, h5py and zarr raise many kinds of errors for damaged files
+        what = f"has an obs that cannot be read ({one_line(str(problem), 120)})"
+        raise unusable(path, what, "write it again") from None
+
+
+def stored_columns(stored: StoredMatrix, entries: int) -> Iterator[tuple[Array, Array, Array]]:
+    """Rows, columns and values of a matrix stored by columns, about `entries` of them at a time."""
+    indptr, first = np.asarray(stored.values.group["indptr"][:]), 0
+    while first < stored.values.shape[1]:
+        last = max(first + 1, int(np.searchsorted(indptr, indptr[first] + entries, side="right")) - 1)
+        part = checked(stored.values[:, first:last]).tocoo()
+        yield part.row, part.col + first, part.data
+        first = last
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Folders in 10x format
+# ----------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TenX:
+    """A folder with matrix.mtx, barcodes.tsv and features.tsv (or genes.tsv), each compressed with gzip or not."""
+
+    matrix_file: Path
+    barcodes: NameArray
+    features: NameArray
+    kept: Indices  # features that are genes
+
+    @classmethod
+    def open(cls, folder: Path, gene_names: str | None) -> TenX:
+        """Find the files and read the names; other features than genes are kept only if there are no genes."""
+        if gene_names not in (None, "id", "symbol"):
+            what = f"`gene_names={gene_names}` is not known for a 10x folder: choose 'id' or 'symbol'"
+            raise InputError(what, ["gene_names"])
+        matrix_file = _part(folder, "matrix.mtx")
+        barcodes = read_lines(_part(folder, "barcodes.tsv"))
+        lines = text_lines(read_bytes(_part(folder, "features.tsv", "genes.tsv")))
+        rows = [line.split("\t") for line in lines if line.strip()]  # id, symbol and kind, or ids alone
+        features = as_names(row[1] if len(row) > 1 and gene_names != "id" else row[0] for row in rows)
+        genes = np.array([len(row) < 3 or row[2].strip() == "Gene Expression" for row in rows])
+        return cls(matrix_file, barcodes, features, np.flatnonzero(genes if genes.any() else ~genes))
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """What is left out."""
+        others = np.delete(self.features, self.kept).tolist()
+        return ({"step": "features other than gene expression left out", "named": others},) if others else ()
+
+    def read(self) -> Matrix:
+        """The counts, cells in rows."""
+        parts = list(self.entries())
+        rows, columns, values = (np.concatenate([part[at] for part in parts] or [np.empty(0, int)]) for at in range(3))
+        return as_matrix(sp.coo_array((values, (rows, columns)), shape=(self.barcodes.size, self.kept.size)))
+
+    def entries(self, progress: Progress | None = None) -> Iterator[tuple[Array, Array, Array]]:
+        """Cells, genes and values of the entries, some lines of the file at a time."""
+        columns_of = np.full(self.features.size, -1)
+        columns_of[self.kept] = np.arange(self.kept.size)
+        n_fields = n_entries = n_read = 0
+        for _, data in text_pieces(self.matrix_file, progress=progress):
+            if not n_fields:
+                n_fields, n_entries, data = self._header(data)
+            if data.strip():
+                genes, cells, values = self._parse(data, n_fields)
+                n_read += genes.size
+                kept = columns_of[genes] >= 0
+                yield cells[kept], columns_of[genes][kept], values[kept]
+        if n_read != n_entries:
+            raise unusable(self.matrix_file, f"declares {n_entries:,} entries but has {n_read:,}", _DOWNLOAD)
+
+    def _header(self, data: bytes) -> tuple[int, int, bytes]:
+        """Fields per line, number of entries, and the text after the header; an error if the names do not fit."""
+        first, _, rest = data.partition(b"\n")
+        banner = first.decode(errors="replace").lower().split()
+        line = b"%"
+        while line.startswith(b"%") or (rest and not line.strip()):
+            line, _, rest = rest.partition(b"\n")
+        sizes = [int(size) if size.isdigit() else 0 for size in line.split()]
+        coordinates = len(banner) == 5 and banner[2] == "coordinate" and banner[3] in ("integer", "real", "pattern")
+        if not coordinates or len(sizes) != 3:
+            raise unusable(self.matrix_file, "is not a MatrixMarket file of coordinates", _DOWNLOAD)
+        if banner[4] != "general":
+            raise unusable(self.matrix_file, f"is {banner[4]}", "a general matrix of genes by cells is needed")
+        if (sizes[1], sizes[0]) != (self.barcodes.size, self.features.size):
+            what = f"has {sizes[0]:,} genes x {sizes[1]:,} cells, but there are {self.features.size:,} features"
+            remedy = "the files do not belong together"
+            raise unusable(self.matrix_file, f"{what} and {self.barcodes.size:,} barcodes", remedy)
+        return (2 if banner[3] == "pattern" else 3), sizes[2], rest
+
+    def _parse(self, data: bytes, n_fields: int) -> list[Array]:
+        """Genes, cells and values, counted from 0."""
+        if b"  " in data or b"\t" in data or b" \n" in data or b"\n " in data or data[:1] == b" ":
+            data = single_spaced(data)
+        types = {"f0": pa.int64(), "f1": pa.int64()} | ({"f2": pa.float64()} if n_fields == 3 else {})
+        try:
+            table = arrow_csv.read_csv(
+                pa.BufferReader(data),
+                arrow_csv.ReadOptions(autogenerate_column_names=True, block_size=1 << 24),
+                arrow_csv.ParseOptions(delimiter=" "),
+                arrow_csv.ConvertOptions(column_types=types),
+            )
+            if table.num_columns != n_fields:
+                raise pa.ArrowInvalid(f"{table.num_columns} columns where {n_fields} are expected")
+            places = [table.column(at).to_numpy() - 1 for at in (0, 1)]
+        except (pa.ArrowException, TypeError) as problem:
+            what = f"cannot be read as a MatrixMarket file ({one_line(str(problem), 120)})"
+            raise unusable(self.matrix_file, what, _DOWNLOAD) from None
+        for numbers, size in zip(places, (self.features.size, self.barcodes.size), strict=True):
+            if not (numbers.min() >= 0 and numbers.max() < size):
+                what = f"has an entry at {numbers.max() + 1:,} of {size:,}"
+                raise unusable(self.matrix_file, what, _DOWNLOAD)
+        return [*places, table.column(2).to_numpy() if n_fields == 3 else np.ones(places[0].size)]
+
+
+def _part(folder: Path, *names: str) -> Path:
+    for name in names:
+        for candidate in (folder / f"{name}.gz", folder / name):
+            if candidate.exists():
+                return candidate
+    needed = "matrix.mtx, barcodes.tsv and features.tsv (or genes.tsv), each with or without .gz"
+    raise unusable(folder, f"is a folder without {' or '.join(names)}", f"a 10x folder has {needed}")

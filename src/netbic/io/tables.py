@@ -1,4 +1,4 @@
-"""Text tables parsed in bulk: a matrix of numbers with names, or columns of text."""
+"""Tables in text and Parquet files: a matrix of numbers with names, or columns of text."""
 
 from __future__ import annotations
 
@@ -15,22 +15,55 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
+import pyarrow.parquet as pq
+from numpy.typing import DTypeLike
 
 from netbic.arrays import Array, Floats
-from netbic.errors import one_line, shown, unusable
-from netbic.io.characters import check_characters
-from netbic.io.matrices import NameArray, Step
+from netbic.errors import InputError, one_line, shown, unusable
 from netbic.io.text import (
     MISSING,
     Layout,
-    check_quotes,
-    first_problem,
+    NameArray,
+    as_names,
+    check_characters,
+    check_file,
     is_number,
-    not_an_expression_table,
     read_bytes,
     single_spaced,
-    trimmed,
 )
+
+Step = dict[str, Any]  # of the preprocessing: its name ("step"), counts and the genes concerned
+_WIDE = 1000  # columns
+_LOOKED_AT = 30  # lines
+_ANNOTATIONS = """entrez_gene_id entrezgene entrezid entrez_id entrez gene_id geneid gene_name genename gene_symbol
+description gene_description length gene_length effective_length chr chrom chromosome start end strand biotype
+gene_biotype gene_type hgnc_id ensembl_id ensembl_gene_id uniprot locus cytoband band"""
+_ANNOTATION_NAMES = frozenset(_ANNOTATIONS.split())
+_FIRST_NAMES = """gene genes symbol symbols id ids name names probe probes feature hugo_symbol gene_symbol
+gene_name gene_id ensembl sample samples cell cells x geneid id_ref probe_id unnamed_0 index barcode patient rownames
+row_names"""  # of the first column
+_ENDS = re.compile(
+    r"(source|target|from|to|tf|regulator|(official_symbol_|entrez_gene_)?(gene|node|protein|symbol|name|participant|"
+    r"interactor|partner|id|entrez|ensembl|alias|uniprot|hgnc)(_?(a|b|x|y|1|2|id|name|symbol))?|gene_symbol_?[ab12]|"
+    r"string_protein_id|preferred_name|ensembl_gene_id|old|new)(_name|_id)?"
+)
+
+
+def float_type(dtype: DTypeLike) -> np.dtype[Any]:
+    """Floats are kept (half precision becomes single); single precision holds small integers exactly."""
+    dtype = np.dtype(dtype)
+    small = dtype.kind in "iub" and dtype.itemsize <= 2
+    return np.dtype(np.float32 if small or dtype in (np.float16, np.float32) else np.float64)
+
+
+def column_key(name: str) -> str:
+    """The name of a column in lower case, with one underscore for all other characters than letters and digits."""
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Tables of numbers
+# ----------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -48,33 +81,35 @@ class NumberTable:
         return ({"step": "columns left out", "named": list(self.skipped)},) if self.skipped else ()
 
 
-def read_numbers(path: Path | str, skip_columns: Sequence[str] = (), annotated: bool = True) -> NumberTable:
+def read_numbers(path: Path, skip_columns: Sequence[str] = (), annotated: bool = True) -> NumberTable:
     """Read a table of numbers with names in its first line and first column.
 
     Parameters
     ----------
     path : path
-        Tabs, commas, semicolons or spaces; gzip or not. The first line may lack a name for the column of names (as R
-        writes it).
+        Parquet, or text: tabs, commas, semicolons or spaces; gzip or not. The first line may lack a name for the
+        column of names (as R writes it).
     skip_columns : sequence of str
         Columns (beyond the first) to leave out, such as descriptions.
     annotated : bool
         Also leave out columns whose names are those of usual annotations (Entrez_Gene_Id, Description, Length, ...).
     """
+    if path.suffix.lower() in (".pq", ".parquet"):
+        return number_table(path, read_parquet(path), skip_columns, annotated)
     return next(number_pieces(path, [(0, read_bytes(path))], skip_columns, annotated))
 
 
 def number_pieces(
     path: Path | str, pieces: Iterable[tuple[int, bytes]], skip_columns: Sequence[str] = (), annotated: bool = True
 ) -> Iterator[NumberTable]:
-    """The same piece by piece (`text_pieces`): some lines of the table at a time."""
+    """A text table piece by piece (`text_pieces`): some lines at a time."""
     pieces = iter(pieces)
     _, data = next(pieces)
     layout = Layout.of(path, data)
-    check_quotes(layout, data)
+    layout.check_quotes(data)
     header = _header(layout, data)
     check_characters(path, "column", header)
-    skipped = columns_to_skip(path, header[1:], skip_columns, annotated)
+    skipped = _columns_to_skip(path, header[1:], skip_columns, annotated)
     kept = [position for position, name in enumerate(header) if position and name not in skipped]
     if not kept:
         raise unusable(path, "has no column of numbers left", "skip fewer columns")
@@ -84,7 +119,7 @@ def number_pieces(
     for before, piece in pieces:
         if piece.strip():
             later = replace(layout, n_skipped=0, before=before)
-            check_quotes(later, piece)
+            later.check_quotes(piece)
             yield NumberTable(*_numbers(later, piece, types, header, False), columns, tuple(skipped))
 
 
@@ -97,7 +132,7 @@ def _numbers(
         found = _wide(layout, data, len(kept), skip_first)
         if found is not None:
             return found
-    table = _parsed(layout, data, types, header, skip_first)
+    table = _parse(layout, data, types, header, skip_first)
     values = np.empty((table.num_rows, len(kept)))
     for at, position in enumerate(kept):
         values[:, at] = table.column(position).to_numpy(zero_copy_only=False)
@@ -125,70 +160,72 @@ def _wide(layout: Layout, data: bytes, n_columns: int, skip_first: bool) -> tupl
     return values, np.array([name.decode().strip() for name in names], dtype=object)
 
 
-_WIDE = 1000  # columns
-_ANNOTATIONS = """entrez_gene_id entrezgene entrezid entrez_id entrez gene_id geneid gene_name genename gene_symbol
-description gene_description length gene_length effective_length chr chrom chromosome start end strand biotype
-gene_biotype gene_type hgnc_id ensembl_id ensembl_gene_id uniprot locus cytoband band"""
-_ANNOTATION_NAMES = frozenset(_ANNOTATIONS.split())
+def _header(layout: Layout, data: bytes) -> list[str]:
+    """A name for every column of a table of numbers."""
+    first, n_fields = [field.strip() for field in layout.first], layout.n_fields
+    line, usual = layout.n_skipped + 1, set(_FIRST_NAMES.split())
+    second = next(layout.rows(data, skip=1), (0, []))[1]
+    if len(first) == n_fields - 1 and column_key(first[0]) not in usual - {"x"} and second and second[-1].strip():
+        first = ["", *first]
+    if len(first) != n_fields:
+        if (few := _not_an_expression_table(layout, data)) is not None:
+            raise few
+        what = f"names {len(first)} columns but the lines below have {n_fields} fields (separator: {layout.spelled})"
+        remedy = "make them agree (is there a separator too many at the end, or is this not an expression table?)"
+        raise unusable(layout.path, what, remedy, line=line)
+    numbers = [field for field in first[1:] if is_number(field)]
+    whole = all(field.lstrip("+-").isdigit() for field in numbers)
+    if 2 * len(numbers) > n_fields - 1 and not (whole and column_key(first[0]) in {"", *usual}):
+        what = f"the first line holds numbers ({shown(numbers[0])}) where names of columns are expected"
+        remedy = "add a header line; if these are names, call the first column 'gene'"
+        raise unusable(layout.path, what, remedy, line=line)
+    if "" in first[1:]:
+        at = first.index("", 1)
+        raise unusable(layout.path, f"column {at + 1} has no name", "name it, or remove the column", line=line)
+    return first
 
 
-def columns_to_skip(path: Path | str, names: Sequence[str], asked: Sequence[str], annotated: bool) -> list[str]:
+def _columns_to_skip(path: Path | str, names: Sequence[str], asked: Sequence[str], annotated: bool) -> list[str]:
     """The columns to leave out: those asked for, and those with the name of an annotation."""
     unknown = [name for name in asked if name not in names]
     if unknown:
-        raise unusable(path, f"has no column {shown(unknown[0])} to skip", f"its columns are {_some(names)}")
+        some = ", ".join(map(shown, names[:5])) + (", ..." if len(names) > 5 else "")
+        raise unusable(path, f"has no column {shown(unknown[0])} to skip", f"its columns are {some}")
     annotations = [name for name in names if annotated and column_key(name) in _ANNOTATION_NAMES]
     return list(dict.fromkeys([*asked, *annotations]))
 
 
-def column_key(name: str) -> str:
-    """The name of a column in lower case, with one underscore for all other characters than letters and digits."""
-    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+# ----------------------------------------------------------------------------------------------------------------
+# Columns of text
+# ----------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class TextTable:
-    """Columns of text, and the number of header lines above them."""
-
-    frame: pd.DataFrame
-    n_header: int
-
-
-def read_columns(path: Path | str, header: bool | None, data: bytes | None = None) -> TextTable:
-    """Read a table of text columns, each as categories, named by a header line if there is one.
+def read_columns(path: Path | str, header: bool | None, data: bytes | None = None) -> tuple[pd.DataFrame, int]:
+    """Read a table of text columns, each as categories, and the number of header lines above them (0 or 1).
 
     `header` None: the first line is a header if it has text above numbers, or usual names of the ends of an edge.
     """
     data = read_bytes(path) if data is None else data
     layout = Layout.of(path, data)
-    check_quotes(layout, data)
-    has_header = looks_like_header(layout, data) if header is None else header
+    layout.check_quotes(data)
+    has_header = _looks_like_header(layout, data) if header is None else header
     n_fields = layout.n_fields
     if has_header and len(layout.first) != n_fields:
         what = f"names {len(layout.first)} columns but the lines below have {n_fields} fields"
         raise unusable(path, what, "make them agree", line=layout.n_skipped + 1)
     names = [field.lstrip("#").strip() for field in layout.first] if has_header else [str(k) for k in range(n_fields)]
-    table = _parsed(layout, data, dict.fromkeys(range(n_fields), pa.string()), names, skip_first=has_header)
-    if not table.num_rows:
-        raise unusable(path, "contains only a header", "write or download it again")
+    table = _parse(layout, data, dict.fromkeys(range(n_fields), pa.string()), names, skip_first=has_header)
     frame = pd.DataFrame({at: _categories(table.column(at)) for at in range(n_fields)})
-    return TextTable(frame.set_axis(pd.Index(names, dtype=object), axis=1), int(has_header))
+    return frame.set_axis(pd.Index(names, dtype=object), axis=1), int(has_header)
 
 
 def text_columns(layout: Layout, data: bytes, names: Sequence[str]) -> list[NameArray]:
     """All columns of a table below its header line, as text."""
-    table = _parsed(layout, data, dict.fromkeys(range(len(names)), pa.string()), names)
+    table = _parse(layout, data, dict.fromkeys(range(len(names)), pa.string()), names)
     return [_text(table.column(at)) for at in range(len(names))]
 
 
-_ENDS = re.compile(
-    r"(source|target|from|to|tf|regulator|(official_symbol_|entrez_gene_)?(gene|node|protein|symbol|name|participant|"
-    r"interactor|partner|id|entrez|ensembl|alias|uniprot|hgnc)(_?(a|b|x|y|1|2|id|name|symbol))?|gene_symbol_?[ab12]|"
-    r"string_protein_id|preferred_name|ensembl_gene_id|old|new)(_name|_id)?"
-)
-
-
-def looks_like_header(layout: Layout, data: bytes) -> bool:
+def _looks_like_header(layout: Layout, data: bytes) -> bool:
     """Whether the first line is a header: names of ends of edges that occur nowhere below, or text above numbers."""
     names = [field.lstrip("#").strip() for field in layout.first]
     if layout.first[0].startswith("#") or not names[0]:
@@ -201,42 +238,25 @@ def looks_like_header(layout: Layout, data: bytes) -> bool:
     return any(is_number(below) and not is_number(above) for above, below in zip(names[2:], second[2:], strict=False))
 
 
-_FIRST_NAMES = """gene genes symbol symbols id ids name names probe probes feature hugo_symbol gene_symbol
-gene_name gene_id ensembl sample samples cell cells x geneid id_ref probe_id unnamed_0 index barcode patient rownames
-row_names"""  # of the first column
+def _text(column: pa.ChunkedArray) -> NameArray:
+    """A column of text without blanks around it."""
+    return np.asarray(pc.utf8_trim_whitespace(column).to_numpy(zero_copy_only=False), dtype=object)
 
 
-def _header(layout: Layout, data: bytes) -> list[str]:
-    """A name for every column of a table of numbers."""
-    first, n_fields = [field.strip() for field in layout.first], layout.n_fields
-    line = layout.n_skipped + 1
-    second = next(layout.rows(data, skip=1), (0, []))[1]
-    if (
-        len(first) == n_fields - 1
-        and column_key(first[0]) not in (set(_FIRST_NAMES.split()) - {"x"})
-        and second
-        and second[-1].strip()
-    ):
-        first = ["", *first]
-    if len(first) != n_fields:
-        if (few := not_an_expression_table(layout, data)) is not None:
-            raise few
-        what = f"names {len(first)} columns but the lines below have {n_fields} fields (separator: {layout.spelled})"
-        remedy = "make them agree (is there a separator too many at the end, or is this not an expression table?)"
-        raise unusable(layout.path, what, remedy, line=line)
-    numbers = [field for field in first[1:] if is_number(field)]
-    whole = all(field.lstrip("+-").isdigit() for field in numbers)
-    if 2 * len(numbers) > n_fields - 1 and not (whole and column_key(first[0]) in {"", *_FIRST_NAMES.split()}):
-        what = f"the first line holds numbers ({shown(numbers[0])}) where names of columns are expected"
-        remedy = "add a header line; if these are names, call the first column 'gene'"
-        raise unusable(layout.path, what, remedy, line=line)
-    blank = next((at for at, field in enumerate(first) if at and not field), None)
-    if blank is not None:
-        raise unusable(layout.path, f"column {blank + 1} has no name", "name it, or remove the column", line=line)
-    return first
+def _categories(column: pa.ChunkedArray) -> pd.Categorical:
+    encoded = pc.utf8_trim_whitespace(column).dictionary_encode().combine_chunks()
+    if isinstance(encoded, pa.ChunkedArray):  # no rows
+        encoded = encoded.chunk(0)
+    labels = np.asarray(encoded.dictionary.to_numpy(zero_copy_only=False), dtype=object)
+    return pd.Categorical.from_codes(encoded.indices.to_numpy(zero_copy_only=False), categories=pd.Index(labels))
 
 
-def _parsed(
+# ----------------------------------------------------------------------------------------------------------------
+# Parsing, and what is wrong with a table that cannot be parsed
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def _parse(
     layout: Layout, data: bytes, types: dict[int, Any], names: Sequence[str], skip_first: bool = True
 ) -> pa.Table:
     """All lines, each column with its type; an error that describes the first problem."""
@@ -252,10 +272,9 @@ def _parsed(
         return table
     except pa.ArrowException as problem:
         numeric = [at for at, kind in types.items() if kind != pa.string()]
-        wrong = first_problem(layout, data, len(types), skip, numeric, names)
-        if wrong is not None:
+        if (wrong := _first_problem(layout, data, len(types), skip, numeric, names)) is not None:
             raise wrong from None
-        return _by_pandas(layout, trimmed(data, layout.separator), types, skip, one_line(str(problem), 200))
+        return _by_pandas(layout, data, types, skip, one_line(str(problem), 200))
 
 
 def _by_arrow(
@@ -276,6 +295,8 @@ def _by_arrow(
 
 def _by_pandas(layout: Layout, data: bytes, types: dict[int, Any], skip: int, problem: str) -> pa.Table:
     """The slow parser, which accepts blanks around numbers and stray quotes."""
+    mark = layout.separator.encode()
+    data = re.sub(rb"[ ]*" + re.escape(mark) + rb"[ ]*", mark, data)
     kinds: Any = {at: str if kind == pa.string() else np.float64 for at, kind in types.items()}
     missing: Any = {at: list(MISSING) for at, kind in types.items() if kind != pa.string()}
     wrong = unusable(layout.path, f"cannot be parsed ({problem})", "check its separators and quotes")
@@ -298,18 +319,99 @@ def _by_pandas(layout: Layout, data: bytes, types: dict[int, Any], skip: int, pr
     return table
 
 
-def _text(column: pa.ChunkedArray) -> NameArray:
-    """A column of text without blanks around it."""
-    return np.asarray(pc.utf8_trim_whitespace(column).to_numpy(zero_copy_only=False), dtype=object)
+def _first_problem(
+    layout: Layout, data: bytes, n_fields: int, skip: int, numeric: Sequence[int], names: Sequence[str]
+) -> InputError | None:
+    """The first line with too many or too few fields, or the first text where a number is expected."""
+    for line, fields in layout.rows(data, skip):
+        if len(fields) != n_fields:
+            what = f"has {len(fields)} fields where {n_fields} are expected (separator: {layout.spelled})"
+            return unusable(layout.path, what, "give all lines the same number of fields", line=line)
+        for position in numeric:
+            field = fields[position].strip()
+            if field in MISSING or is_number(field):
+                continue
+            if (few := _not_an_expression_table(layout, data, skip, numeric)) is not None:
+                return few
+            comma = layout.separator != "," and is_number(field.replace(",", "."))
+            remedy = "write decimals with a point" if comma else "correct it, or leave the column out (`skip_columns`)"
+            where = f"{position + 1} ({names[position]})" if names[position] else f"{position + 1}"
+            what, parameters = f"{shown(field)} is not a number", ["skip_columns"]
+            return unusable(layout.path, what, remedy, line=line, column=where, parameters=parameters)
+    return None
 
 
-def _categories(column: pa.ChunkedArray) -> pd.Categorical:
-    encoded = pc.utf8_trim_whitespace(column).dictionary_encode().combine_chunks()
-    if isinstance(encoded, pa.ChunkedArray):  # no rows
-        encoded = encoded.chunk(0)
-    labels = np.asarray(encoded.dictionary.to_numpy(zero_copy_only=False), dtype=object)
-    return pd.Categorical.from_codes(encoded.indices.to_numpy(zero_copy_only=False), categories=pd.Index(labels))
+def _not_an_expression_table(
+    layout: Layout, data: bytes, skip: int = 1, columns: Sequence[int] | None = None
+) -> InputError | None:
+    """The error for a table in which at most one of these columns (default: all but the first) holds numbers."""
+    rows = [fields for _, fields in islice(layout.rows(data, skip), _LOOKED_AT)]
+    columns = range(1, max(map(len, rows), default=0)) if columns is None else columns
+    n_numeric = 0
+    for at in columns:  # most fields that are not missing are numbers, with a decimal point or comma
+        given = [fields[at].strip() for fields in rows if at < len(fields) and fields[at].strip() not in MISSING]
+        n_numeric += 2 * sum(is_number(field.replace(",", ".")) for field in given) > len(given) or not given
+    if n_numeric > 1 or n_numeric == len(columns) or (n_numeric and len(rows) < 2):  # one line does not tell
+        return None
+    what = f"is not an expression table: {'only one' if n_numeric else 'no'} column holds numbers"
+    return unusable(layout.path, what, "is it a network (`graph`)?", parameters=["graph"])
 
 
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(map(shown, names[:5])) + (", ..." if len(names) > 5 else "")
+# ----------------------------------------------------------------------------------------------------------------
+# Parquet
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def read_parquet(path: Path, columns: list[str] | None = None) -> pd.DataFrame:
+    """A Parquet file, or some of its columns, as a DataFrame."""
+    try:
+        return pd.read_parquet(check_file(path), columns=columns)
+    except InputError:
+        raise
+    except Exception as problem:
+        raise not_parquet(path, problem) from None
+
+
+def open_parquet(path: Path) -> pq.ParquetFile:
+    """A Parquet file, to be read piece by piece."""
+    try:
+        return pq.ParquetFile(check_file(path))
+    except InputError:
+        raise
+    except Exception as problem:  # pyarrow raises many kinds of errors for damaged files
+        raise not_parquet(path, problem) from None
+
+
+def not_parquet(path: Path, problem: Exception) -> InputError:
+    """The error for a file that pyarrow cannot read."""
+    what = f"cannot be read as Parquet ({one_line(str(problem), 120)})"
+    return unusable(path, what, "check that it is one, or write it again")
+
+
+def named_frame(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
+    """A table with names in its index; they may be in its first column."""
+    if not isinstance(frame.index, pd.RangeIndex):
+        return frame
+    if not frame.shape[1] or pd.api.types.is_numeric_dtype(frame.dtypes.iloc[0]):
+        raise unusable(path, "has no names: neither an index nor a first column of text", "write it with its index")
+    return frame.set_index(frame.columns[0])
+
+
+def number_table(path: Path, frame: pd.DataFrame, skip_columns: Sequence[str], annotated: bool) -> NumberTable:
+    """The numbers of a Parquet table (or of some of its lines) and their names."""
+    frame = named_frame(path, frame).copy(deep=False)
+    frame.columns = pd.Index([str(name).strip() for name in frame.columns], dtype=object)
+    check_characters(path, "column", frame.columns)
+    skipped = _columns_to_skip(path, list(frame.columns), skip_columns, annotated)
+    frame = frame.drop(columns=skipped)
+    for name, kind in frame.dtypes.items():
+        if not pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind):
+            place = shown(str(name))
+            remedy = "leave it out (`skip_columns`), or give a table of expression values"
+            raise unusable(path, "holds text, not numbers", remedy, column=place, parameters=["skip_columns"])
+    if not frame.shape[1]:
+        raise unusable(path, "has no column of numbers", "write it again")
+    nullable = any(pd.api.types.is_extension_array_dtype(kind) for kind in frame.dtypes)
+    values = frame.to_numpy(dtype=np.float64, na_value=np.nan) if nullable else frame.to_numpy()
+    numbers = values.astype(float_type(values.dtype), copy=False)
+    return NumberTable(numbers, as_names(frame.index), frame.columns.to_numpy(dtype=object), tuple(skipped))

@@ -1,245 +1,84 @@
-"""Text files: unpacking, decoding, and guessing their layout."""
+"""Text files: unpacked, decoded, cut into lines and fields; names, and which fields are numbers."""
 
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import math
 import re
 import stat
+import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from netbic.errors import InputError, shown, unusable
-from netbic.io.matrices import NameArray
-from netbic.io.unpacking import Unpacked
 
 Progress = Callable[[float], object]
+NameArray = NDArray[np.object_]
 MISSING = ("", "NA", "NaN", "nan", "N/A", "n/a", "null", "NULL", "None", "#N/A")  # how tables write a missing value
 _SEPARATORS = {"\t": "tab", ",": "comma", ";": "semicolon", " ": "space"}
 _EXACT_DIGITS = 15  # of a whole number that every program keeps
 _LOOKED_AT = 30  # lines from which the layout is guessed
 _LARGE = 1 << 28  # bytes from which the layout is guessed if lines are very long
+_PIECE = 1 << 22  # bytes that are read at a time
 _BLANKS = re.compile(rb"[ \t]+")
 _EXCEL = {".xlsx", ".xlsm", ".xls"}
 _OLD_EXCEL = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _PACKED = {b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 # Byte-order marks; those of UTF-32 begin with those of UTF-16.
 _MARKS = {b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+# Control characters except tab and line feed, which quoted fields may contain; and lone surrogates.
+_FORBIDDEN = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
-def checked_file(path: Path | str) -> Path:
-    """The path of an existing file that is not empty."""
-    path = Path(path)
-    try:
-        if path.is_dir():
-            raise unusable(path, "is a folder", "name the file in it")
-        if not path.exists():
-            raise unusable(path, "does not exist", "check the spelling and the folder")
-        details = path.stat()
-        if not stat.S_ISREG(details.st_mode):  # a pipe or device might never end
-            raise unusable(path, "is not a regular file", "save its content to a regular file first")
-        if details.st_size == 0:
-            raise unusable(path, "is empty", "write or download it again")
-    except (OSError, ValueError) as problem:  # invalid names, folders without permission
-        if isinstance(problem, InputError):
-            raise
-        raise unusable(path, "cannot be opened", f"{problem}") from None
-    return path
+# ----------------------------------------------------------------------------------------------------------------
+# Names
+# ----------------------------------------------------------------------------------------------------------------
 
 
-def read_bytes(path: Path | str) -> bytes:
-    """The text of a file as UTF-8 bytes without a byte-order mark; gzip is unpacked whatever the file is called."""
-    text = io.BytesIO()
-    for _, piece in text_pieces(path, whole=True):
-        text.write(piece)
-    return text.getvalue()
+def as_names(names: Iterable[Any]) -> NameArray:
+    """Names as text without blanks around them."""
+    texts = (name.decode(errors="replace") if isinstance(name, bytes) else str(name) for name in names)
+    return np.array([text.strip() for text in texts], dtype=object)
 
 
-def read_lines(path: Path | str) -> NameArray:
-    """The lines of a text file as names; of several fields separated by tabs, the first."""
-    lines = [line.strip() for line in text_lines(read_bytes(path))]
-    return np.array([line.split("\t")[0] for line in lines if line], dtype=object)
-
-
-def text_pieces(
-    path: Path | str, size: int = -1, progress: Progress | None = None, *, whole: bool = False
-) -> Iterator[tuple[int, bytes]]:
-    """The text of a file in pieces of whole lines, each with the number of lines before it.
+def check_characters(path: Path | str, kind: str, names: Iterable[Any], line: int | None = None) -> None:
+    r"""Raise if a name holds a control character.
 
     Parameters
     ----------
     path : path
-    size : int
-        Bytes of a piece, about. Default: a few megabytes.
-    progress : function, optional
-        Called with the share of the file that has been read.
-    whole : bool
-        Whether all pieces are going to be in memory together.
+        The file that the names come from.
+    kind : str
+        What they name: "gene", "sample", "node", ...
+    names : iterable of str, or column of categories
+    line : int, optional
+        The line of the file that all of them are in.
+
+    Examples
+    --------
+    >>> check_characters("table.parquet", "gene", ["TP53", "MDM2"])
+    >>> check_characters("table.tsv", "gene", ["TP53", "MD\rM2"])
+    Traceback (most recent call last):
+    netbic.errors.InputError: table.tsv: the name of gene 2, 'MD\rM2', holds the control character '\r': rename it
     """
-    path = checked_file(path)
-    lines, rest, more = 0, b"", b""
-    with Unpacked(path, whole=whole) as stream:
-        while (more := stream.read(size)) or rest or not lines:
-            if not lines and not rest:
-                _check_beginning(path, more)
-            _check_binary(path, more, lines + rest.count(b"\n"))
-            rest += more
-            if more and rest.count(b"\n") < (1 if lines else _LOOKED_AT) and len(rest) < _LARGE:
-                continue
-            end = rest.rfind(b"\n") + 1 if more and b"\n" in rest else len(rest)
-            piece, rest = rest[:end], rest[end:]
-            if progress is not None:
-                progress(stream.share)
-            _check_encoding(path, piece, lines)
-            yield lines, piece if lines else _without_mark(path, piece)
-            lines += piece.count(b"\n") or 1
-
-
-def _without_mark(path: Path, data: bytes) -> bytes:
-    """The beginning of a text, without a byte-order mark."""
-    data = data.removeprefix(b"\xef\xbb\xbf")
-    if not data.strip():
-        raise unusable(path, "holds only blanks", "write or download it again")
-    return data
-
-
-def _check_beginning(path: Path, data: bytes) -> None:
-    """Raise if the first bytes are those of a spreadsheet, an archive or another encoding than UTF-8."""
-    packed = data.startswith(b"PK\x03\x04") and (path.suffix.lower() in _EXCEL or b"[Content_Types].xml" in data[:200])
-    if packed or data.startswith(_OLD_EXCEL):
-        raise unusable(path, "is an Excel file", "save it in Excel as tab-separated text (.txt or .tsv)")
-    for mark, kind in _PACKED.items():
-        if data.startswith(mark):
-            raise unusable(path, f"is compressed with {kind}", "unpack it, or compress it with gzip instead")
-    for mark, encoding in _MARKS.items():
-        if data.startswith(mark):
-            raise unusable(path, f"is encoded as {encoding}", "save it as UTF-8")
-
-
-def _check_binary(path: Path, data: bytes, before: int) -> None:
-    zero = data.find(b"\0")
-    if zero >= 0:
-        line = before + data.count(b"\n", 0, zero) + 1
-        raise unusable(path, "holds binary data", "a text file is needed here", line=line)
-
-
-def _check_encoding(path: Path, data: bytes, before: int) -> None:
-    if data.isascii():
+    codes = getattr(names, "codes", None)  # of categories, each of which is looked at once
+    texts = [str(name) for name in (names if codes is None else names.categories)]  # type: ignore[attr-defined]
+    if not _FORBIDDEN.search("\n".join(texts)):  # one search for all of them is many times faster
         return
-    try:
-        data.decode()
-    except UnicodeDecodeError as problem:
-        line = before + data.count(b"\n", 0, problem.start) + 1
-        what = f"byte {data[problem.start]:#04x} is not UTF-8"
-        raise unusable(path, what, "convert it, e.g. iconv -f latin1 -t utf-8", line=line) from None
-
-
-@dataclass(frozen=True)
-class Layout:
-    """How a text table is laid out: separator, comment lines before it, and fields per line."""
-
-    path: Path
-    separator: str
-    n_skipped: int
-    first: list[str]
-    n_fields: int  # of the lines after the first
-    before: int = 0  # lines of the file before those at hand
-
-    @classmethod
-    def of(cls, path: Path | str, data: bytes) -> Layout:
-        """Guess the layout from the first lines."""
-        lines = list(islice(text_lines(data), _LOOKED_AT))
-        separator = _separator([line for line in lines if not line.startswith("#")] or lines)
-        if separator is None:
-            raise unusable(path, "has one column only", "separate columns by tabs, commas, semicolons or spaces")
-        rows = [split(line, separator) for line in lines]
-        usual = Counter(len(row) for row, line in zip(rows, lines, strict=True) if line.strip() and line[0] != "#")
-        n_skipped = _comments(lines, rows, usual.most_common(1)[0][0] if usual else 0)
-        rest = [row for row, line in zip(rows[n_skipped + 1 :], lines[n_skipped + 1 :], strict=True) if line.strip()]
-        n_fields = Counter(map(len, rest)).most_common(1)[0][0] if rest else len(rows[n_skipped])
-        return cls(Path(path), separator, n_skipped, rows[n_skipped], n_fields)
-
-    @property
-    def spelled(self) -> str:
-        """The name of the separator."""
-        return _SEPARATORS[self.separator]
-
-    def rows(self, data: bytes, skip: int = 0) -> Iterator[tuple[int, list[str]]]:
-        """Line number and fields of every line after the comments (and `skip` more) that is not blank."""
-        for number, line in enumerate(text_lines(data), start=1):
-            if number > self.n_skipped + skip and line.strip():
-                yield self.before + number, split(line, self.separator)
-
-
-def _comments(lines: Sequence[str], rows: Sequence[list[str]], n_fields: int) -> int:
-    """The number of blank and comment lines at the top; a line with # and as many fields as others is a header."""
-    if lines[0].startswith("#1.") and len(lines) > 2:
-        return 2  # GCT: a version and the table's size
-    for number, line in enumerate(lines):
-        if line.strip() and (line[0] != "#" or len(rows[number]) == n_fields):
-            return number
-    return 0
-
-
-def _separator(lines: Sequence[str]) -> str | None:
-    """The first of tab, comma, semicolon and space that splits most lines into the same number of fields."""
-    rest = None
-    for separator in _SEPARATORS:
-        counts = [len(split(line, separator)) for line in lines if line.strip()]
-        usual, times = Counter(counts).most_common(1)[0] if counts else (1, 0)
-        if usual > 1 and 2 * times > len(counts) and counts[0] > 1:
-            return separator
-        if rest is None and usual > 1:
-            rest = separator
-    return rest
-
-
-def text_lines(data: bytes) -> Iterator[str]:
-    """Lines of text, ended by a line feed, a carriage return or both."""
-    for line in io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", errors="ignore", newline=None):
-        yield line.rstrip("\n")
-
-
-def single_spaced(data: bytes) -> bytes:
-    """Text with one space between fields instead of several blanks."""
-    return b"\n".join(_BLANKS.sub(b" ", line.strip(b" \t")) for line in data.splitlines())
-
-
-def trimmed(data: bytes, separator: str) -> bytes:
-    """Text without blanks around its separators."""
-    mark = re.escape(separator.encode())
-    return re.sub(rb"[ ]*" + mark + rb"[ ]*", separator.encode(), data)
-
-
-def split(line: str, separator: str) -> list[str]:
-    """The fields of one line without quotes; several spaces are one separator."""
-    if separator == " ":
-        line = single_spaced(line.encode()).decode()
-    if '"' not in line:
-        return line.split(separator)
-    try:
-        return next(csv.reader([line], delimiter=separator), [])
-    except csv.Error:
-        return line.split(separator)
-
-
-def check_quotes(layout: Layout, data: bytes) -> None:
-    """Raise if a quoted field does not end on its line, as with a line break in a name."""
-    if b'"' not in data:
-        return
-    mark = re.escape(layout.separator)
-    unclosed = re.compile(rf'(?:^|{mark})"(?:[^"]|"")*$')
-    for number, line in enumerate(text_lines(data), start=1):
-        if number > layout.n_skipped and line.count('"') % 2 and unclosed.search(line):
-            what = "a quoted field does not end on its line"
-            remedy = "remove line breaks from names, and quotes that are never closed"
-            raise unusable(layout.path, what, remedy, line=layout.before + number)
+    at, name = next((at, text) for at, text in enumerate(texts) if _FORBIDDEN.search(text))
+    number = at if codes is None else int((codes == at).argmax())
+    character = _FORBIDDEN.findall(name)[0]
+    what = f"{'control ' * (character < chr(0xD800))}character {character!r}"
+    raise unusable(path, f"the name of {kind} {number + 1}, {shown(name)}, holds the {what}", "rename it", line=line)
 
 
 def is_number(field: str) -> bool:
@@ -267,46 +106,219 @@ def is_plain_number(field: str) -> bool:
     return math.isfinite(float(field)) or not any(letter.isdigit() for letter in digits)
 
 
-def first_problem(
-    layout: Layout, data: bytes, n_fields: int, skip: int, numeric: Sequence[int], names: Sequence[str]
-) -> InputError | None:
-    """The first line with too many or too few fields, or the first text where a number is expected."""
-    for line, fields in layout.rows(data, skip):
-        if len(fields) != n_fields:
-            what = f"has {len(fields)} fields where {n_fields} are expected (separator: {layout.spelled})"
-            return unusable(layout.path, what, "give all lines the same number of fields", line=line)
-        for position in numeric:
-            field = fields[position].strip()
-            if field not in MISSING and not is_number(field):
-                few = not_an_expression_table(layout, data, skip, numeric)
-                return few or _not_a_number(layout, line, position, field, names[position])
-    return None
+# ----------------------------------------------------------------------------------------------------------------
+# Files
+# ----------------------------------------------------------------------------------------------------------------
 
 
-def not_an_expression_table(
-    layout: Layout, data: bytes, skip: int = 1, columns: Sequence[int] | None = None
-) -> InputError | None:
-    """The error for a table in which at most one of these columns (default: all but the first) holds numbers."""
-    rows = [fields for _, fields in islice(layout.rows(data, skip), _LOOKED_AT)]
-    columns = range(1, max(map(len, rows), default=0)) if columns is None else columns
-    held = [[fields[at].strip() for fields in rows if at < len(fields)] for at in columns]
-    n_numeric = sum(_is_numeric(fields) for fields in held)
-    if n_numeric > 1 or n_numeric == len(held) or (n_numeric and len(rows) < 2):  # one line does not tell
-        return None
-    what = f"is not an expression table: {'only one' if n_numeric else 'no'} column holds numbers"
-    return unusable(layout.path, what, "is it a network (`graph`)?", parameters=["graph"])
+def check_file(path: Path | str) -> Path:
+    """The path of an existing file that is not empty; an error otherwise."""
+    path = Path(path)
+    try:
+        if path.is_dir():
+            raise unusable(path, "is a folder", "name the file in it")
+        if not path.exists():
+            raise unusable(path, "does not exist", "check the spelling and the folder")
+        details = path.stat()
+        if not stat.S_ISREG(details.st_mode):  # a pipe or device might never end
+            raise unusable(path, "is not a regular file", "save its content to a regular file first")
+        if details.st_size == 0:
+            raise unusable(path, "is empty", "write or download it again")
+    except (OSError, ValueError) as problem:  # invalid names, folders without permission
+        if isinstance(problem, InputError):
+            raise
+        raise unusable(path, "cannot be opened", f"{problem}") from None
+    return path
 
 
-def _is_numeric(fields: Sequence[str]) -> bool:
-    """Whether most fields that are not missing are numbers, with a decimal point or comma."""
-    given = [field for field in fields if field not in MISSING]
-    return 2 * sum(is_number(field.replace(",", ".")) for field in given) > len(given) or not given
+def read_bytes(path: Path | str) -> bytes:
+    """The text of a file as UTF-8 bytes without a byte-order mark; gzip is unpacked whatever the file is called."""
+    text = io.BytesIO()
+    for _, piece in text_pieces(path):
+        text.write(piece)
+    return text.getvalue()
 
 
-def _not_a_number(layout: Layout, line: int, position: int, field: str, name: str) -> InputError:
-    comma = layout.separator != "," and is_number(field.replace(",", "."))
-    remedy = "write decimals with a point" if comma else "correct it, or leave the column out (`skip_columns`)"
-    where = f"{position + 1} ({name})" if name else f"{position + 1}"
-    return unusable(
-        layout.path, f"{shown(field)} is not a number", remedy, line=line, column=where, parameters=["skip_columns"]
-    )
+def read_lines(path: Path | str) -> NameArray:
+    """The lines of a text file as names; of several fields separated by tabs, the first."""
+    lines = [line.strip() for line in text_lines(read_bytes(path))]
+    return np.array([line.split("\t")[0] for line in lines if line], dtype=object)
+
+
+def text_pieces(path: Path | str, size: int = _PIECE, progress: Progress | None = None) -> Iterator[tuple[int, bytes]]:
+    """The text of a file in pieces of whole lines, each with the number of lines before it.
+
+    Parameters
+    ----------
+    path : path
+    size : int
+        Bytes of a piece, about.
+    progress : function, optional
+        Called with the share of the file that has been read.
+    """
+    path = check_file(path)
+    lines, rest = 0, b""
+    for more, share in _unpack(path, size):
+        if not lines and not rest:
+            _check_beginning(path, more)
+        if (zero := more.find(b"\0")) >= 0:
+            line = lines + rest.count(b"\n") + more.count(b"\n", 0, zero) + 1
+            raise unusable(path, "holds binary data", "a text file is needed here", line=line)
+        rest += more
+        if more and rest.count(b"\n") < (1 if lines else _LOOKED_AT) and len(rest) < _LARGE:
+            continue
+        end = rest.rfind(b"\n") + 1 if more and b"\n" in rest else len(rest)
+        piece, rest = rest[:end], rest[end:]
+        if lines and not piece:
+            continue
+        if progress is not None:
+            progress(share)
+        _check_encoding(path, piece, lines)
+        if not lines:
+            piece = piece.removeprefix(b"\xef\xbb\xbf")
+            if not piece.strip():
+                raise unusable(path, "holds only blanks", "write or download it again")
+        yield lines, piece
+        lines += piece.count(b"\n") or 1
+
+
+def _unpack(path: Path, size: int) -> Iterator[tuple[bytes, float]]:
+    """Pieces of a file and the share that has been read; an empty one at the end."""
+    try:
+        with path.open("rb") as file:
+            packed = file.read(2) == b"\x1f\x8b"
+            file.seek(0)
+            stream = gzip.GzipFile(fileobj=file) if packed else file
+            total, more = path.stat().st_size, b"."
+            while more:
+                try:
+                    more = stream.read(size)
+                except (EOFError, zlib.error, OSError):
+                    kind = "is a gzip file that is incomplete or damaged" if packed else "cannot be read"
+                    raise unusable(path, kind, "download or pack it again") from None
+                yield more, file.tell() / max(total, 1)
+    except OSError as problem:
+        raise unusable(path, f"cannot be read ({problem.strerror})", "check its permissions") from None
+
+
+def _check_beginning(path: Path, data: bytes) -> None:
+    """Raise if the first bytes are those of a spreadsheet, an archive or another encoding than UTF-8."""
+    packed = data.startswith(b"PK\x03\x04") and (path.suffix.lower() in _EXCEL or b"[Content_Types].xml" in data[:200])
+    if packed or data.startswith(_OLD_EXCEL):
+        raise unusable(path, "is an Excel file", "save it in Excel as tab-separated text (.txt or .tsv)")
+    for mark, kind in _PACKED.items():
+        if data.startswith(mark):
+            raise unusable(path, f"is compressed with {kind}", "unpack it, or compress it with gzip instead")
+    for mark, encoding in _MARKS.items():
+        if data.startswith(mark):
+            raise unusable(path, f"is encoded as {encoding}", "save it as UTF-8")
+
+
+def _check_encoding(path: Path, data: bytes, before: int) -> None:
+    if data.isascii():
+        return
+    try:
+        data.decode()
+    except UnicodeDecodeError as problem:
+        line = before + data.count(b"\n", 0, problem.start) + 1
+        what = f"byte {data[problem.start]:#04x} is not UTF-8"
+        raise unusable(path, what, "convert it, e.g. iconv -f latin1 -t utf-8", line=line) from None
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Lines and fields
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def text_lines(data: bytes) -> Iterator[str]:
+    """Lines of text, ended by a line feed, a carriage return or both."""
+    for line in io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", errors="ignore", newline=None):
+        yield line.rstrip("\n")
+
+
+def single_spaced(data: bytes) -> bytes:
+    """Text with one space between fields instead of several blanks."""
+    return b"\n".join(_BLANKS.sub(b" ", line.strip(b" \t")) for line in data.splitlines())
+
+
+def split(line: str, separator: str) -> list[str]:
+    """The fields of one line without quotes; several spaces are one separator."""
+    if separator == " ":
+        line = single_spaced(line.encode()).decode()
+    if '"' not in line:
+        return line.split(separator)
+    try:
+        return next(csv.reader([line], delimiter=separator), [])
+    except csv.Error:
+        return line.split(separator)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a text table is laid out: separator, comment lines before it, and fields per line."""
+
+    path: Path
+    separator: str
+    n_skipped: int
+    first: list[str]
+    n_fields: int  # of the lines after the first
+    before: int = 0  # lines of the file before those at hand
+
+    @classmethod
+    def of(cls, path: Path | str, data: bytes) -> Layout:
+        """Guess the layout from the first lines."""
+        lines = list(islice(text_lines(data), _LOOKED_AT))
+        separator = _separator([line for line in lines if not line.startswith("#")] or lines)
+        if separator is None:
+            raise unusable(path, "has one column only", "separate columns by tabs, commas, semicolons or spaces")
+        rows = [split(line, separator) for line in lines]
+        usual = Counter(len(row) for row, line in zip(rows, lines, strict=True) if line.strip() and line[0] != "#")
+        n_skipped = _n_comments(lines, rows, usual.most_common(1)[0][0] if usual else 0)
+        rest = [row for row, line in zip(rows[n_skipped + 1 :], lines[n_skipped + 1 :], strict=True) if line.strip()]
+        n_fields = Counter(map(len, rest)).most_common(1)[0][0] if rest else len(rows[n_skipped])
+        return cls(Path(path), separator, n_skipped, rows[n_skipped], n_fields)
+
+    @property
+    def spelled(self) -> str:
+        """The name of the separator."""
+        return _SEPARATORS[self.separator]
+
+    def rows(self, data: bytes, skip: int = 0) -> Iterator[tuple[int, list[str]]]:
+        """Line number and fields of every line after the comments (and `skip` more) that is not blank."""
+        for number, line in enumerate(text_lines(data), start=1):
+            if number > self.n_skipped + skip and line.strip():
+                yield self.before + number, split(line, self.separator)
+
+    def check_quotes(self, data: bytes) -> None:
+        """Raise if a quoted field does not end on its line, as with a line break in a name."""
+        if b'"' not in data:
+            return
+        unclosed = re.compile(rf'(?:^|{re.escape(self.separator)})"(?:[^"]|"")*$')
+        for number, line in enumerate(text_lines(data), start=1):
+            if number > self.n_skipped and line.count('"') % 2 and unclosed.search(line):
+                what = "a quoted field does not end on its line"
+                remedy = "remove line breaks from names, and quotes that are never closed"
+                raise unusable(self.path, what, remedy, line=self.before + number)
+
+
+def _n_comments(lines: Sequence[str], rows: Sequence[list[str]], n_fields: int) -> int:
+    """The number of blank and comment lines at the top; a line with # and as many fields as others is a header."""
+    if lines[0].startswith("#1.") and len(lines) > 2:
+        return 2  # GCT: a version and the table's size
+    for number, line in enumerate(lines):
+        if line.strip() and (line[0] != "#" or len(rows[number]) == n_fields):
+            return number
+    return 0
+
+
+def _separator(lines: Sequence[str]) -> str | None:
+    """The first of tab, comma, semicolon and space that splits most lines into the same number of fields."""
+    rest = None
+    for separator in _SEPARATORS:
+        counts = [len(split(line, separator)) for line in lines if line.strip()]
+        usual, times = Counter(counts).most_common(1)[0] if counts else (1, 0)
+        if usual > 1 and 2 * times > len(counts) and counts[0] > 1:
+            return separator
+        if rest is None and usual > 1:
+            rest = separator
+    return rest

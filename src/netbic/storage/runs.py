@@ -26,7 +26,7 @@ from netbic import __version__, files
 from netbic.errors import InputError, one_line, shown, unusable
 from netbic.estimators import SparseGraphSVD, names_of
 from netbic.files import FIT_PIECES, FolderInUse, JsonValue, Record
-from netbic.io import DatasetOptions, Expression, prepare, read_expression, renaming, with_changes
+from netbic.io import READING, Expression, check_keywords, prepare, read_expression, renaming
 from netbic.solver import Module
 from netbic.storage.models import PairModel, load_modules, module_arrays, module_from, npz_arrays, npz_bytes, save
 from netbic.storage.tables import modules_table, pair_scores_table, pairs_table, summary_table, weights_table
@@ -408,16 +408,17 @@ def read_like(folder: Path | str, expression: Path | str, **reading: Any) -> Exp
         if not isinstance(value, _RECORDED[name]):
             what = f"contains {name}={value!r}, which netbic did not write"
             raise unusable(folder / files.RUN_RECORD, what, "it was changed: fit again")
-    options = DatasetOptions().replace(**known)
-    data = read_expression(expression, **vars(with_changes(options.expression, "read_like", reading)))
+    check_keywords("read_like", reading, READING)
+    data = read_expression(expression, **{name: known[name] for name in READING if name in known} | reading)
     nodes = load_modules(folder).names_["columns"]
     genes = set() if nodes is None else {str(gene) for gene in nodes}
     if genes.isdisjoint(map(str, data.genes)) and not genes.isdisjoint(map(str, data.samples)):
         what = f"its samples have the names of genes of the modules ({', '.join(map(shown, data.samples[:2]))}, ...)"
         remedy = "exchange genes and samples (`samples_in_rows`)"
         raise unusable(expression, what, remedy, parameters=["samples_in_rows"])
-    rename = renaming(options.matching.strip_versions, options.matching.id_map, data.genes, nodes)
-    return prepare(data, rename=rename, keep_constant=True, **vars(options.preprocessing)).expression
+    rename = renaming(known.get("strip_versions", False), known.get("id_map"), data.genes, nodes)
+    steps = {name: known[name] for name in ("duplicates", "cpm", "log1p") if name in known}
+    return prepare(data, rename=rename, keep_constant=True, **steps).expression
 
 
 def read_again(folder: Path | str, expression: Path | str | None = None) -> Expression:

@@ -27,7 +27,7 @@ from netbic.estimators import (
     own_studies,
 )
 from netbic.graph import Graph
-from netbic.io import Alignment, align, as_floats, as_matrix, check_expression, describe, store_source, with_names
+from netbic.io import Alignment, align, as_floats, as_matrix, check_expression, open_store, with_names
 from netbic.operators import select_columns
 from netbic.storage import ModelState, model_from, state_of
 
@@ -88,10 +88,9 @@ def read_matrix(adata: AnnData, layer: str | None, kept: NDArray[np.intp]) -> Ma
 
 def _on_disk(adata: AnnData) -> Matrix:
     """The X of a backed object as a Dask array; None if it cannot be read in blocks of cells, or without Dask."""
-    if find_spec("dask") is None:
+    if find_spec("dask") is None or getattr(adata.X, "format", "") == "csc":
         return None
-    stored = describe(Path(adata.filename), is_open=True)
-    return None if stored.encoding == "csc_matrix" else store_source(stored).expression().matrix
+    return open_store(Path(adata.filename)).blocks()
 
 
 def chosen_genes(adata: AnnData, mask_var: str | NDArray[np.bool_] | None) -> NDArray[np.intp]:

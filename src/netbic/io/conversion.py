@@ -1,0 +1,362 @@
+"""Expression matrices of any form as Zarr stores of blocks of samples, in AnnData's layout, a block at a time.
+
+Matrices that are stored by genes are transposed first, in temporary files from which samples can be read.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import scipy.sparse as sp
+from numpy.typing import DTypeLike
+
+from netbic.arrays import Array, Matrix, stored_values
+from netbic.errors import InputError, import_optional, one_line, unusable
+from netbic.files import (
+    FolderInUse,
+    check_not_input,
+    locked,
+    remove_folder,
+    scratch_folder,
+    scratch_path,
+    write_errors,
+)
+from netbic.io.expression import Expression, check_format, check_names, list_of_names, open_expression
+from netbic.io.stores import BLOCK_BYTES, RowSource, TenX, is_store, open_matrix, open_store, stored_columns
+from netbic.io.tables import NumberTable, Step, float_type, not_parquet, number_pieces, number_table, open_parquet
+from netbic.io.text import NameArray, Progress, text_pieces
+
+Entries = tuple[Array, Array, Array]  # rows, columns, values
+_LARGEST = 2_000_000_000  # bytes of a chunk that compressors take
+_ENTRIES = 1 << 20  # of a sparse matrix, in a chunk
+_EVERY_CHUNK = {"write_empty_chunks": True}  # zeros too, so that a missing chunk is noticed
+_BATCH = 1 << 25  # bytes of a table, or entries' bytes, at a time
+_READING = 60  # per cent of the work, if a file has to be transposed first
+_STORED = re.compile(r"zarr\.json|\.z(group|array|attrs|metadata)|c|\d+([./]\d+)*")  # files that Zarr writes
+
+
+def convert(
+    source: Path | str,
+    target: Path | str,
+    *,
+    samples_in_rows: bool = False,
+    layer: str | None = None,
+    gene_names: str | None = None,
+    skip_columns: str | Sequence[str] = (),
+    block_rows: int | None = None,
+    dtype: str | None = None,
+    force: bool = False,
+    progress: Callable[[int], object] = lambda percent: None,
+) -> Expression:
+    r"""Write an expression matrix as a Zarr store of blocks of samples, which `open_expression` reads block by block.
+
+    The layout is AnnData's (`anndata.read_zarr` reads it). Memory holds a few blocks at a time, whatever the file's
+    size; a table with genes in rows, a 10x folder and a matrix stored by columns are transposed in temporary files
+    beside the target. The target is written completely or not at all.
+
+    Parameters
+    ----------
+    source : path
+        Anything `read_expression` reads.
+    target : path
+        A name that ends in .zarr.
+    samples_in_rows, layer, gene_names, skip_columns
+        How the source is read; see `read_expression`.
+    block_rows : int, optional
+        Samples per block. Default: about 64 MB.
+    dtype : {"float32", "float64"}, optional
+        Default: that of the file; text is read as float64.
+    force : bool
+        Replace a Zarr store of that name.
+    progress : function, optional
+        Called with the percentage done.
+
+    Returns
+    -------
+    Expression
+        The target, opened: its matrix is a Dask array.
+
+    Examples
+    --------
+    >>> import tempfile, netbic.io
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with open(f"{folder}/table.tsv", "w") as file:
+    ...         _ = file.write("gene\ts1\ts2\ts3\nTP53\t1.5\t2\t0\nMDM2\t0\t3\t1\n")
+    ...     made = netbic.io.convert(f"{folder}/table.tsv", f"{folder}/table.zarr")
+    ...     made.samples.tolist(), made.matrix.compute().tolist()
+    (['s1', 's2', 's3'], [[1.5, 0.0], [2.0, 3.0], [0.0, 1.0]])
+    """
+    source, target = Path(source), Path(target)
+    if target.parent.is_dir():
+        with locked(target.parent, target.name):
+            _put_back(target)
+            remove_folder(scratch_path(target.parent, target.name))
+    _check_target(source, target, force)
+    if dtype not in (None, "float32", "float64"):
+        raise InputError(f"dtype={dtype!r} is not known: choose 'float32' or 'float64'")
+    kind = check_format(source, samples_in_rows, layer, gene_names, skip_columns)
+    with (
+        locked(target.parent, target.name),
+        scratch_folder(target.parent, target.name) as scratch,
+        write_errors(target, full_only=True),
+    ):
+
+        def reading(share: float) -> None:
+            progress(int(_READING * share))
+
+        if kind in ("zarr", ".h5ad", ".npy"):
+            rows = _store_source(source, scratch, layer, gene_names, dtype, reading)
+        elif kind == "10x":
+            tenx = TenX.open(source, gene_names)
+            entries, names = tenx.entries(reading), (tenx.barcodes, tenx.features[tenx.kept])
+            rows = _transpose_entries(entries, scratch, *names, dtype or np.float64, tenx.steps)
+        else:
+            skip = list_of_names(skip_columns)
+            read = _parquet_pieces if kind == "parquet" else _text_pieces
+            rows = _table_source(read(source, skip, not samples_in_rows, reading), scratch, samples_in_rows, dtype)
+        check_names(source, rows.samples, rows.genes)
+        write_store(rows, scratch / "store", block_rows, np.dtype(dtype or rows.dtype), progress)
+        with write_errors(target):
+            _check_target(source, target, force)  # it may have been written meanwhile
+            try:
+                if os.path.lexists(target):
+                    os.replace(target, scratch / "replaced")
+                os.replace(scratch / "store", target)
+            finally:
+                _put_back(target)
+    return open_expression(target, block_rows=block_rows)
+
+
+def _put_back(target: Path) -> None:
+    """Move a store that was replaced back to its place, unless something else is there."""
+    replaced = scratch_path(target.parent, target.name) / "replaced"
+    if os.path.lexists(replaced) and not os.path.lexists(target):
+        os.replace(replaced, target)
+
+
+def _check_target(source: Path, target: Path, force: bool) -> None:
+    if target.suffix.lower() != ".zarr":
+        raise InputError(f"{target} does not end in .zarr: give the store a name that does")
+    if not target.parent.is_dir():
+        raise InputError(f"{target.parent} is not a folder: make it first, or write elsewhere")
+    check_not_input([target], {"the expression data": source})
+    if not os.path.lexists(target):
+        return
+    if not force:
+        raise FolderInUse(f"{target} exists: choose another name, or `force=True` to replace it", ["force"])
+    if not is_store(target):
+        raise FolderInUse(f"{target} is not a Zarr store: choose another name")
+    others = sorted(
+        str(Path(folder).relative_to(target) / name)
+        for folder, _, names in os.walk(target)
+        for name in names
+        if not _STORED.fullmatch(name)
+    )
+    if others:
+        some = one_line(", ".join(others[:5]) + (", ..." if len(others) > 5 else ""), 300)
+        raise FolderInUse(f"{target} holds files that Zarr did not write ({some}): move them away, or write elsewhere")
+
+
+def write_store(
+    rows: RowSource, path: Path, block_rows: int | None, dtype: np.dtype[Any], progress: Callable[[int], object]
+) -> None:
+    """Write a Zarr store in AnnData's layout, a block of rows at a time.
+
+    Missing chunks would be read as the fill values: NaN and -1, so that they are noticed.
+    """
+    zarr = import_optional("zarr", "dask", "a .zarr store")
+    write_elem = import_optional("anndata.io", "anndata", "a .zarr store").write_elem
+    root = zarr.open_group(str(path), mode="w", zarr_format=2)  # the format that every AnnData reads
+    root.attrs.update({"encoding-type": "anndata", "encoding-version": "0.1.0"})
+    for name, names in (("obs", rows.samples), ("var", rows.genes)):
+        group = root.create_group(name)
+        group.attrs.update({"_index": "_index", "column-order": []})
+        group.attrs.update({"encoding-type": "dataframe", "encoding-version": "0.2.0"})
+        write_elem(group, "_index", np.array([str(name) for name in names], dtype=object))
+    height, shape = _height(rows, block_rows, dtype), rows.shape
+    starts = [np.zeros(1, dtype=np.int64)]
+    layout: dict[str, Any] = {"fill_value": np.nan, "dtype": dtype, "config": _EVERY_CHUNK}
+    if rows.is_sparse:
+        X = root.create_group("X")
+        X.attrs.update({"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": list(shape)})
+        data = X.create_array("data", shape=(0,), chunks=(_ENTRIES,), **layout)
+        layout |= {"fill_value": -1, "dtype": np.int32}
+        indices = X.create_array("indices", shape=(0,), chunks=(_ENTRIES,), **layout)
+    else:
+        X = root.create_array("X", shape=shape, chunks=(height, shape[1]), **layout)
+        X.attrs.update({"encoding-type": "array", "encoding-version": "0.2.0"})
+    missing = 0
+    for first, last in pairwise([*range(0, shape[0], height), shape[0]]):
+        block = rows.rows(first, last).astype(dtype, copy=False)
+        missing += int(np.count_nonzero(np.isnan(stored_values(block))))
+        if rows.is_sparse:
+            data.append(block.data)
+            indices.append(block.indices.astype(np.int32, copy=False))
+            starts.append(np.diff(block.indptr))
+        else:
+            X[first:last] = block
+        progress(_READING + int((100 - _READING) * last / shape[0]))
+    if rows.is_sparse:
+        pointers = np.cumsum(np.concatenate(starts)).astype(np.int64)
+        layout |= {"dtype": np.int64}
+        X.create_array("indptr", shape=pointers.shape, **layout)[:] = pointers
+    zarr.consolidate_metadata(str(path))
+    if missing:
+        what = f"{missing:,} values are missing: fits that read data in blocks need complete data, fill them in first"
+        warnings.warn(what, stacklevel=3)
+
+
+def _height(rows: RowSource, asked: int | None, dtype: np.dtype[Any]) -> int:
+    """Samples per block: as asked for, or about 64 MB."""
+    row_bytes = rows.row_bytes if rows.is_sparse else float(rows.shape[1] * dtype.itemsize)
+    if asked is None:
+        return min(rows.shape[0], max(1, int(BLOCK_BYTES / max(row_bytes, 1.0))))
+    if asked < 1 or asked * row_bytes > _LARGEST:
+        most = max(1, int(_LARGEST / max(row_bytes, 1.0)))
+        what = f"`block_rows={asked}`: choose 1 to {most:,}, so that blocks stay below 2 GB"
+        raise InputError(what, ["block_rows"])
+    return min(asked, rows.shape[0])
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Tables
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def _table_source(
+    pieces: Iterable[NumberTable], scratch: Path, samples_in_rows: bool, dtype: DTypeLike | None
+) -> RowSource:
+    """A text or Parquet table with samples or genes in rows; its lines are written to a file one after the other."""
+    lines_file, lines = scratch / "lines", list[Any]()
+    with lines_file.open("wb") as file:
+        for piece in pieces:
+            dtype = piece.numbers.dtype if dtype is None else dtype
+            file.write(np.ascontiguousarray(piece.numbers, dtype=dtype).data)
+            lines.extend(piece.lines)
+    named, kind = np.array(lines, dtype=object), np.dtype(dtype)
+    samples, genes = (named, piece.columns) if samples_in_rows else (piece.columns, named)
+    arguments = (str(lines_file), kind.str, len(lines), piece.columns.size)
+    load = _read_lines if samples_in_rows else _read_columns
+    return RowSource(load, arguments, samples, genes, kind, steps=piece.steps)
+
+
+def _text_pieces(path: Path, skip: Sequence[str], annotated: bool, progress: Progress) -> Iterator[NumberTable]:
+    return number_pieces(path, text_pieces(path, progress=progress), skip, annotated)
+
+
+def _parquet_pieces(path: Path, skip: Sequence[str], annotated: bool, progress: Progress) -> Iterator[NumberTable]:
+    file = open_parquet(path)
+    try:
+        if not file.metadata.num_rows:
+            raise unusable(path, "contains only a header", "write or download it again")
+        height = max(1, _BATCH // (8 * max(1, len(file.schema_arrow.names))))
+        done = 0
+        for batch in file.iter_batches(height):
+            yield number_table(path, pa.Table.from_batches([batch]).to_pandas(), skip, annotated)
+            done += batch.num_rows
+            progress(done / file.metadata.num_rows)
+    except (pa.ArrowException, OSError) as problem:
+        raise not_parquet(path, problem) from None
+
+
+def _read_lines(path: str, dtype: str, n_lines: int, n_columns: int, first: int, last: int) -> Array:
+    """Some lines."""
+    start = first * n_columns * np.dtype(dtype).itemsize
+    return np.fromfile(path, dtype, (last - first) * n_columns, offset=start).reshape(last - first, n_columns)
+
+
+def _read_columns(path: str, dtype: str, n_lines: int, n_columns: int, first: int, last: int) -> Array:
+    """Some columns of all lines, as rows; read by hand, since pages of a memory map would count as memory in use."""
+    size = np.dtype(dtype).itemsize
+    values = np.empty((n_lines, last - first), dtype=dtype)
+    with open(path, "rb", buffering=0) as file:
+        for line in range(n_lines):
+            file.seek((line * n_columns + first) * size)
+            file.readinto(values[line].data)
+    return np.ascontiguousarray(values.T)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Entries of sparse matrices
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def _store_source(
+    path: Path, scratch: Path, layer: str | None, gene_names: str | None, dtype: DTypeLike | None, progress: Progress
+) -> RowSource:
+    """The matrix of a store; transposed if it is stored by columns."""
+    with open_matrix(path, layer, gene_names) as stored:
+        if stored.format == "csc":
+            kind = float_type(stored.values.dtype) if dtype is None else dtype
+
+            def pieces() -> Iterator[Entries]:
+                for rows, columns, values in stored_columns(stored, _BATCH // 8):
+                    yield rows, columns, values
+                    progress(columns[-1] / stored.values.shape[1] if columns.size else 0.0)
+
+            return _transpose_entries(pieces(), scratch, stored.samples, stored.genes, kind)
+    return open_store(path, layer, gene_names)
+
+
+def _transpose_entries(
+    pieces: Iterable[Entries],
+    scratch: Path,
+    samples: NameArray,
+    genes: NameArray,
+    dtype: DTypeLike,
+    steps: tuple[Step, ...] = (),
+) -> RowSource:
+    """Entries of a sparse matrix in any order, sorted by rows: counted first, then each written to its place."""
+    counts = np.zeros(samples.size, dtype=np.int64)
+    kinds, names = (np.dtype(np.int32), np.dtype(np.int32), np.dtype(dtype)), ("rows", "columns", "entries")
+    with ExitStack() as closing:
+        files = [closing.enter_context((scratch / name).open("wb")) for name in names]
+        for piece in pieces:
+            counts += np.bincount(piece[0], minlength=samples.size)
+            for part, kind, file in zip(piece, kinds, files, strict=True):
+                file.write(np.ascontiguousarray(part, dtype=kind).data)
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    np.save(scratch / "starts.npy", starts)
+    columns = _reserve(scratch / "columns.npy", np.int32, starts[-1])
+    values = _reserve(scratch / "values.npy", dtype, starts[-1])
+    free, step = starts[:-1].copy(), _BATCH // 8
+    for start in range(0, int(starts[-1]), step):
+        read = zip(names, kinds, strict=True)
+        rows, *parts = (np.fromfile(scratch / name, kind, step, offset=start * kind.itemsize) for name, kind in read)
+        order = np.argsort(rows, kind="stable")
+        rows = rows[order]
+        met, first, times = np.unique(rows, return_index=True, return_counts=True)
+        places = free[rows] + np.arange(rows.size) - np.repeat(first, times)
+        free[met] += times
+        columns[places], values[places] = (part[order] for part in parts)
+    row_bytes = float(starts[-1] * (kinds[2].itemsize + 4) / max(samples.size, 1))
+    arguments = (str(scratch), int(genes.size))
+    return RowSource(_read_entries, arguments, samples, genes, kinds[2], True, row_bytes, steps=steps)
+
+
+def _read_entries(folder: str, n_columns: int, first: int, last: int) -> Matrix:
+    """Some rows, as CSR; entries at the same place are added up."""
+    starts, columns, values = (np.load(f"{folder}/{n}.npy", mmap_mode="r") for n in ("starts", "columns", "values"))
+    bounds = np.array(starts[first : last + 1])
+    own = slice(bounds[0], bounds[-1])
+    rows = sp.csr_array((np.array(values[own]), np.array(columns[own]), bounds - bounds[0]), (last - first, n_columns))
+    rows.sum_duplicates()
+    return rows
+
+
+def _reserve(path: Path, dtype: DTypeLike, size: int) -> Array:
+    """An array in a file. Its space is reserved: a disk that fills up later would kill the process by a signal."""
+    array = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=(int(size),))
+    if reserve := getattr(os, "posix_fallocate", None):
+        with path.open("r+b") as file:
+            reserve(file.fileno(), 0, path.stat().st_size)
+    return array

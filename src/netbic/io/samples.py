@@ -1,0 +1,179 @@
+"""Tables that describe samples, and gene sets."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from netbic.errors import shown, unusable
+from netbic.io.expression import file_format
+from netbic.io.stores import read_obs
+from netbic.io.tables import read_parquet, text_columns
+from netbic.io.text import MISSING, Layout, check_characters, is_plain_number, read_bytes, text_lines
+
+NA_VALUES: Final = ("unknown", "not known", "not reported", "not available", "missing", "na", "?")
+_OF_NUMBERS = {"None"}  # missing in a column of numbers, but possibly a label ("no treatment") in others
+_UNKNOWN = {"<NA>", "[Not Available]", "[Not Applicable]", "[Not Evaluated]", "[Unknown]", "[Discrepancy]"}  # TCGA
+_NOT_KNOWN = (set(MISSING) - _OF_NUMBERS) | _UNKNOWN
+_NO_NAME = re.compile(r"$|na$|https?://", re.IGNORECASE)  # MSigDB has an address where others have a name
+
+
+def read_sample_info(path: Path | str, *, na_values: Iterable[str] | None = None) -> pd.DataFrame:
+    r"""Read a table that describes samples.
+
+    Parameters
+    ----------
+    path : path
+        A text table (.tsv, .csv, .txt, gzip or not; the separator is guessed) or .parquet with a row for each sample
+        and names of columns in the first line; or the obs of an .h5ad file or .zarr store.
+    na_values : list of str, optional
+        Values that mean that a value is missing, in small or capital letters, in addition to empty fields, NA, NaN and
+        the like. Default: unknown, not known, not reported, not available, missing, na, ?.
+
+    Returns
+    -------
+    DataFrame
+        The index contains the first column, the names of the samples. Columns in which all values are numbers are
+        numbers, except codes and identifiers (001, whole numbers of more than 15 digits); missing values (empty, NA,
+        NaN, ...) are NaN. `attrs["taken_as_missing"]` says which of the `na_values` were found in which columns, and
+        how often: `{column: {value: number}}`.
+
+    Examples
+    --------
+    >>> import tempfile, netbic.io
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".tsv") as file:
+    ...     _ = file.write("sample\tage\tsubtype\np1\t61\tBasal\np2\tNA\tLumA\n")
+    ...     file.flush()
+    ...     netbic.io.read_sample_info(file.name)
+             age subtype
+    sample
+    p1      61.0   Basal
+    p2       NaN    LumA
+    """
+    path, words = Path(path), {value.strip().lower() for value in (NA_VALUES if na_values is None else na_values)}
+    kind = file_format(path)
+    if kind in ("zarr", ".h5ad"):
+        table: pd.DataFrame = read_obs(path)
+    elif kind == "parquet":
+        table = read_parquet(path)
+        table = table.set_index(table.columns[0]) if isinstance(table.index, pd.RangeIndex) else table
+    else:
+        table = _read_text(path)
+    if not table.shape[1]:
+        raise unusable(path, "has names of samples only", "add columns that describe the samples")
+    twice = table.columns[table.columns.duplicated()]
+    if len(twice):
+        raise unusable(path, f"has several columns {shown(str(twice[0]))}", "rename or remove them")
+    is_text = kind not in ("zarr", ".h5ad", "parquet")
+    found, columns = dict[str, dict[str, int]](), dict[Any, "pd.Series[Any]"]()
+    for name, column in table.items():
+        if column.dtype.kind in "OSU" or isinstance(column.dtype, pd.CategoricalDtype | pd.StringDtype):
+            kept, counts = _without_words(column, words)
+            columns |= {name: _as_numbers(kept) if is_text else kept} if is_text or counts else {}
+            found |= {str(name): counts} if counts else {}
+    table = table.assign(**columns)
+    table.attrs["taken_as_missing"] = found
+    return table
+
+
+def _without_words(column: pd.Series[Any], words: set[str]) -> tuple[pd.Series[Any], dict[str, int]]:
+    """The column with missing values instead of words for them, and how often each of these occurs."""
+    given = [value for value in column.dropna().unique() if isinstance(value, str) and value.strip().lower() in words]
+    if not given:
+        return column, {}
+    counts = {str(value): int((column == value).sum()) for value in given}
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return column.cat.remove_categories(given), counts
+    return column.where(~column.isin(given)), counts
+
+
+def _as_numbers(column: pd.Series[Any]) -> pd.Series[Any]:
+    """A column of text as numbers if all of its values are numbers."""
+    numbers = column.where(~column.isin(_NOT_KNOWN | _OF_NUMBERS))
+    if numbers.notna().any() and all(is_plain_number(value) for value in numbers.dropna().unique()):
+        return pd.to_numeric(numbers)
+    return column.where(~column.isin(_NOT_KNOWN))
+
+
+def _read_text(path: Path) -> pd.DataFrame:
+    """All columns as text, with the names of the samples in the index."""
+    data = read_bytes(path)
+    layout = Layout.of(path, data)
+    layout.check_quotes(data)
+    line = layout.n_skipped + 1
+    names = [name.lstrip("#").strip() for name in layout.first]
+    names = ["", *names] if len(names) == layout.n_fields - 1 else names  # as R writes row names
+    if len(names) != layout.n_fields:
+        what = f"names {len(names)} columns but the lines below have {layout.n_fields} fields"
+        raise unusable(path, what, "make them agree", line=line)
+    check_characters(path, "column", names)
+    if "" in names[1:]:
+        what = f"column {names.index('', 1) + 1} has no name"
+        raise unusable(path, what, "name it, or remove the column", line=line)
+    name, times = Counter(names[1:]).most_common(1)[0] if names[1:] else ("", 1)
+    if times > 1:
+        raise unusable(path, f"has {times} columns {shown(name)}", "rename or remove them", line=line)
+    columns = text_columns(layout, data, names)
+    check_characters(path, "sample", columns[0])
+    table = pd.DataFrame(
+        {name: np.asarray(own, dtype=object) for name, own in zip(names[1:], columns[1:], strict=True)}
+    )
+    return table.set_axis(pd.Index(columns[0], name=names[0] or "sample", dtype=object))
+
+
+class GeneSets(dict[str, tuple[str, ...]]):
+    """Terms and their genes, in the order of the file; `names` holds the description of each term.
+
+    Parameters
+    ----------
+    members : mapping of term to genes
+    names : mapping of term to description, optional
+    """
+
+    def __init__(self, members: Mapping[str, tuple[str, ...]], names: Mapping[str, str] | None = None) -> None:
+        super().__init__(members)
+        self.names = {term: (names or {}).get(term, term) for term in self}
+
+    def __repr__(self) -> str:
+        return f"GeneSets({len(self):,} terms)"
+
+
+def read_gene_sets(path: Path | str) -> GeneSets:
+    r"""Read a GMT file: a line per set with its term, a description and its genes, separated by tabs (gzip or not).
+
+    Examples
+    --------
+    >>> import tempfile, netbic.io
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".gmt") as file:
+    ...     _ = file.write("GO:1\tDNA repair\tBRCA1\tBRCA2\tATM\n")
+    ...     file.flush()
+    ...     sets = netbic.io.read_gene_sets(file.name)
+    >>> sets, sets["GO:1"], sets.names["GO:1"]
+    (GeneSets(1 terms), ('BRCA1', 'BRCA2', 'ATM'), 'DNA repair')
+    """
+    members: dict[str, tuple[str, ...]] = {}
+    names: dict[str, str] = {}
+    for number, line in enumerate(text_lines(read_bytes(path)), start=1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        fields = [field.strip() for field in line.split("\t")]
+        term = fields[0]
+        if not term:
+            raise unusable(path, "the set has no name", "name it in the first field", line=number)
+        if len(fields) < 3 or not any(fields[2:]):
+            remedy = "a line is: term, description, genes, separated by tabs"
+            raise unusable(path, f"the set {shown(term)} has no genes", remedy, line=number)
+        check_characters(path, "field", fields, line=number)
+        if term in members:
+            raise unusable(path, f"the set {shown(term)} occurs again", "rename or remove one of them", line=number)
+        members[term] = tuple(dict.fromkeys(gene for gene in fields[2:] if gene))
+        names[term] = term if _NO_NAME.match(fields[1]) else fields[1]
+    if not members:
+        raise unusable(path, "holds no gene set", "a line is: term, description, genes, separated by tabs")
+    return GeneSets(members, names)
