@@ -28,21 +28,8 @@ def path_graph(size):
     return sp.diags_array([np.ones(size - 1), np.ones(size - 1)], offsets=[-1, 1], shape=(size, size))
 
 
-class OnAPath(SparseGraphSVD):
-    """Builds graphs of the right size in fit, so that scikit-learn's checks run with graphs too."""
-
-    def fit(self, X, y=None):
-        n, p = np.asarray(X).shape if np.asarray(X).ndim == 2 else (1, 1)
-        self.row_graph = path_graph(n) if n > 1 else None
-        self.column_graph = path_graph(p) if p > 1 else None
-        try:
-            return super().fit(X, y)
-        finally:
-            self.row_graph = self.column_graph = None
-
-
 @pytest.mark.filterwarnings("ignore:found . of . modules", "ignore:the graph makes up")
-@parametrize_with_checks([SparseGraphSVD(), OnAPath(), SparseGraphSVD(n_columns=1, n_init=2)])
+@parametrize_with_checks([SparseGraphSVD(n_columns=1, n_init=2)])
 def test_scikit_learn_compatibility(estimator, check):
     check(estimator)
 

@@ -36,7 +36,7 @@ def quiet_fit(X, **keywords):
         return SparseGraphSVD(**keywords).fit(X)
 
 
-@settings(max_examples=60)
+@settings(max_examples=50)
 @given(st.integers(0, 2**32 - 1), st.booleans())
 def test_spectrum_of_the_modularity(seed, weighted):
     generator = np.random.default_rng(seed)
@@ -50,7 +50,7 @@ def test_spectrum_of_the_modularity(seed, weighted):
     assert term.scale == pytest.approx(max(values[-1], 0.3), abs=1e-8)
 
 
-@settings(max_examples=60)
+@settings(max_examples=50)
 @given(st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from(["modularity", "normalized", "adjacency"]))
 def test_no_set_of_genes_is_amplified_beyond_the_bound(seed, weighted, term):
     """|w_C| <= (|z_C| / |c|) / (1 - rho) for every set C of members without edges to other members."""

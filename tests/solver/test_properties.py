@@ -43,20 +43,20 @@ def objective_never_falls(problem, term, sign, solver):
         assert (falls <= 1e-12 * np.abs(trace[1:]).clip(np.linalg.norm(X, 2))).all()
 
 
-@settings(max_examples=150)
+@settings(max_examples=50)
 @given(matrices(), terms, signs, st.sampled_from(["auto", "monotone"]))
 def test_objective_never_falls(problem, term, sign, solver):
     objective_never_falls(problem, term, sign, solver)
 
 
 @pytest.mark.nightly
-@settings(max_examples=1000)
+@settings(max_examples=50)
 @given(matrices(), terms, signs, st.sampled_from(["auto", "monotone"]))
 def test_objective_never_falls_in_more_problems(problem, term, sign, solver):
     objective_never_falls(problem, term, sign, solver)
 
 
-@settings(max_examples=200)
+@settings(max_examples=50)
 @given(matrices(), terms, signs, st.sampled_from(["auto", "monotone", "aisp"]))
 def test_a_module_has_the_stated_properties(problem, term, sign, solver):
     X, generator = problem
@@ -78,7 +78,7 @@ def test_a_module_has_the_stated_properties(problem, term, sign, solver):
             assert np.abs(x).sum() <= penalty.bound * (1 + 1e-9)
 
 
-@settings(max_examples=150)
+@settings(max_examples=50)
 @given(matrices(), terms, signs)
 def test_final_objective_is_the_formula(problem, term, sign):
     """The objective F, calculated from its definition."""
@@ -99,7 +99,7 @@ def test_final_objective_is_the_formula(problem, term, sign):
     assert model.objectives_[0][-1] == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(matrices(n=st.integers(6, 25), p=st.integers(6, 25)), st.integers(1, 6), st.integers(1, 6), terms)
 def test_exactly_k_entries_or_all_with_a_positive_score_are_kept(problem, k_rows, k_columns, term):
     X, generator = problem
@@ -122,7 +122,7 @@ def test_monotone_refuses_penalties_without_an_objective(penalty, axis):
         SparseGraphSVD(solver="monotone", **{f"{axis}_penalty": penalty}).fit(X)
 
 
-@settings(max_examples=60)
+@settings(max_examples=50)
 @given(matrices(), terms, signs, st.floats(1e-6, 1e6))
 def test_scaling_x_scales_d_and_nothing_else(problem, term, sign, factor):
     X, generator = problem
@@ -144,7 +144,7 @@ def test_scaling_x_scales_d_and_nothing_else(problem, term, sign, factor):
     np.testing.assert_allclose(other.left_vectors_, one.left_vectors_, atol=1e-7)
 
 
-@settings(max_examples=60)
+@settings(max_examples=50)
 @given(st.integers(0, 2**32 - 1), terms, signs)
 def test_permuting_rows_and_columns_permutes_the_result(seed, term, sign):
     generator = np.random.default_rng(seed)
@@ -164,7 +164,7 @@ def test_permuting_rows_and_columns_permutes_the_result(seed, term, sign):
     np.testing.assert_allclose(np.abs(other.left_vectors_[:, 0]), np.abs(one.left_vectors_[rows, 0]), atol=1e-6)
 
 
-@settings(max_examples=60)
+@settings(max_examples=50)
 @given(st.integers(0, 2**32 - 1), terms)
 def test_flipping_a_row_flips_its_entry(seed, term):
     generator = np.random.default_rng(seed)

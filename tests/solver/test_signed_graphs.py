@@ -88,7 +88,7 @@ def test_bounds_of_the_spectrum_hold(shape, term):
             assert side.graph_gain(side.smooth(Vector.of(v))) == pytest.approx(graph_part(graph, term, v, trust))
 
 
-@settings(max_examples=200)
+@settings(max_examples=50)
 @given(matrices(), terms)
 def test_the_full_shift_never_lowers_the_objective_by_itself(problem, term):
     """The proof's step, without the guard that would hide a wrong bound."""
@@ -110,7 +110,7 @@ def test_the_full_shift_never_lowers_the_objective_by_itself(problem, term):
         old = new
 
 
-@settings(max_examples=150)
+@settings(max_examples=50)
 @given(matrices(), terms, st.sampled_from(["auto", "monotone"]), st.sampled_from(["module", "relative", "absolute"]))
 def test_the_objective_is_the_formula_and_never_falls(problem, term, solver, scale):
     X, generator = problem
@@ -133,7 +133,7 @@ def test_the_objective_is_the_formula_and_never_falls(problem, term, solver, sca
     assert model.objectives_[0][-1] == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
-@settings(max_examples=60)
+@settings(max_examples=50)
 @given(st.integers(0, 2**32 - 1), terms, st.sampled_from(["module", "relative", "absolute"]))
 def test_flipping_a_gene_and_its_edges_flips_its_sign_only(seed, term, scale):
     generator = np.random.default_rng(seed)

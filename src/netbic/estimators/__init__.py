@@ -52,8 +52,6 @@ from netbic.estimators.studies import (
 from netbic.estimators.studies import coherence as coherence
 from netbic.estimators.svd import SearchInput, SparseGraphSVD, StableModules, fitted_model, is_model, unwrapped
 
-TwoTables = TwoTableModel
-
 __all__ = [
     "AXES",
     "DIAGNOSTIC_NUMBERS",
@@ -68,7 +66,6 @@ __all__ = [
     "StudyNumbers",
     "StudyScaling",
     "TwoTableModel",
-    "TwoTables",
     "as_one_study",
     "as_table",
     "axis_names",

@@ -23,7 +23,7 @@ import pandas as pd
 
 from netbic.arrays import Array, Floats, Indices, RandomState
 from netbic.enrichment import is_decided, sequential_p_values
-from netbic.estimators import TwoTables, axis_names, check_count, iteration_settings, paired_correlations
+from netbic.estimators import TwoTableModel, axis_names, check_count, iteration_settings, paired_correlations
 from netbic.operators import Corrected, DenseOperator, Table
 from netbic.selection.fits import Fits, Jobs, Progress, quiet
 from netbic.selection.resampling import PairTables, complement, draw_seed, folds, match_scores, seeded, two_table_model
@@ -50,7 +50,7 @@ class PairTests:
     """
 
     table: pd.DataFrame
-    reference: TwoTables
+    reference: TwoTableModel
 
     @property
     def verdict(self) -> str:
@@ -92,7 +92,7 @@ def _sentence(row: dict[Any, Any]) -> str:
 
 
 def pair_tests(
-    model: TwoTables,
+    model: TwoTableModel,
     X: Any,
     Y: Any,
     *,
@@ -203,7 +203,7 @@ def pair_tests(
     return PairTests(table, fitted)
 
 
-def _correlations_in_fold(data: tuple[PairTables, TwoTables], held_out: Indices) -> Floats:
+def _correlations_in_fold(data: tuple[PairTables, TwoTableModel], held_out: Indices) -> Floats:
     """The correlations of the scores of every pair in a fold; 0 where a pair is not found.
 
     The model is fitted without the fold, and its pairs are matched to the given ones in the samples that were fitted.
@@ -240,7 +240,7 @@ class Strengths:
 
     @classmethod
     def after(
-        cls, n_pairs: int, x: Floats, y: Floats, tables: PairTables, fitted: TwoTables, strata: Indices | None
+        cls, n_pairs: int, x: Floats, y: Floats, tables: PairTables, fitted: TwoTableModel, strata: Indices | None
     ) -> Self:
         """The tables x and y, as prepared by a model, after the scores of its first pairs were removed."""
         model = tables.model

@@ -16,7 +16,7 @@ from netbic.arrays import Array, Bools, Floats, Indices, Matrix, RandomState, ch
 from netbic.estimators import (
     AXES,
     SparseGraphSVD,
-    TwoTables,
+    TwoTableModel,
     axis_names,
     has_missing,
     in_order_of,
@@ -31,7 +31,7 @@ from netbic.penalties import Penalty
 
 SIDES = ("x", "y")  # the features of the first and of the second of two tables
 Parameters = dict[str, Any]  # of an estimator, by name
-Model = TypeVar("Model", bound=SparseGraphSVD | TwoTables)
+Model = TypeVar("Model", bound=SparseGraphSVD | TwoTableModel)
 Names = tuple[Array | None, ...]  # of each axis, such as rows and columns
 
 
@@ -205,10 +205,10 @@ def check_varies(squares: float, X: Matrix, what: str = "held-out") -> float:
 # Two tables
 
 
-def two_table_model(model: object) -> TwoTables:
+def two_table_model(model: object) -> TwoTableModel:
     """The model itself, or the best one of a search (`Tuning`, or one of scikit-learn)."""
     found = getattr(model, "best_estimator_", model)
-    if isinstance(found, TwoTables):
+    if isinstance(found, TwoTableModel):
         return found
     raise TypeError(
         f"model={type(model).__name__}: a model of two tables is needed, SparseGraphPLS or SparseGraphCCA, or a fitted "
@@ -220,14 +220,14 @@ def two_table_model(model: object) -> TwoTables:
 class PairTables:
     """A model, whose graphs match the features by position, and the values of two tables with samples in one order."""
 
-    model: TwoTables
+    model: TwoTableModel
     X: Matrix
     Y: Matrix
 
     @classmethod
-    def of(cls, model: TwoTables, X: Any, Y: Any) -> Self:
+    def of(cls, model: TwoTableModel, X: Any, Y: Any) -> Self:
         """For tables that are validated as by `fit`."""
-        made: TwoTables = clone(model).set_params(n_jobs=None, verbose=0)
+        made: TwoTableModel = clone(model).set_params(n_jobs=None, verbose=0)
         names = axis_names(X)[1], axis_names(Y)[1]
         if Y is not None:
             Y = in_order_of(X, Y)
@@ -240,9 +240,9 @@ class PairTables:
         """Number of samples."""
         return int(self.X.shape[0])
 
-    def fitted_to(self, samples: Indices, **parameters: Any) -> TwoTables:
+    def fitted_to(self, samples: Indices, **parameters: Any) -> TwoTableModel:
         """A clone of the model, with other parameters, fitted to some of the samples."""
-        model: TwoTables = clone(self.model).set_params(**parameters)
+        model: TwoTableModel = clone(self.model).set_params(**parameters)
         return model.fit(self.X[samples], self.Y[samples])
 
 

@@ -18,7 +18,7 @@ from netbic.arrays import Bools, Floats, Indices, Matrix, RandomState
 from netbic.estimators import (
     SparseGraphSVD,
     StableModules,
-    TwoTables,
+    TwoTableModel,
     check_count,
     check_part,
     check_same_data,
@@ -162,7 +162,7 @@ class Stability:
 
     @property
     def _unit(self) -> str:
-        return "pair" if isinstance(self.reference, TwoTables) else "module"
+        return "pair" if isinstance(self.reference, TwoTableModel) else "module"
 
     @property
     def verdict(self) -> str:
@@ -259,7 +259,7 @@ class _Limit(NamedTuple):
 
 
 def stability(
-    model: SparseGraphSVD | TwoTables,
+    model: SparseGraphSVD | TwoTableModel,
     X: Matrix,
     Y: Any = None,
     *,
@@ -353,7 +353,7 @@ def stability(
     model = _check_model(model, Y, covariates, n_rewired)
     seed, fits = draw_seed(random_state), Fits(X, n_jobs, progress)
     parts: dict[str, AxisStability] = {}
-    if isinstance(model, TwoTables):
+    if isinstance(model, TwoTableModel):
         if not (sides := [side for side in SIDES if _selects(model, side, f"n_{side}")]):
             raise ValueError("the model keeps all features, so nothing is selected: give n_x or n_y")
         reference: Any = seeded(model, seed).fit(X, Y)  # warnings of the fit are shown
@@ -386,12 +386,12 @@ def stability(
     return Stability(reference, parts)
 
 
-def _check_model(model: Any, Y: Any, covariates: Any, n_rewired: int) -> SparseGraphSVD | TwoTables:
+def _check_model(model: Any, Y: Any, covariates: Any, n_rewired: int) -> SparseGraphSVD | TwoTableModel:
     """The model of one or of two tables, with the options that it allows."""
     if n_rewired:
         check_count("n_rewired", n_rewired)
     found = getattr(model, "best_estimator_", model)
-    if not isinstance(found, TwoTables):
+    if not isinstance(found, TwoTableModel):
         if Y is not None:
             raise TypeError(
                 f"Y is given, but {type(found).__name__} takes one table: use SparseGraphPLS or SparseGraphCCA"
@@ -404,7 +404,7 @@ def _check_model(model: Any, Y: Any, covariates: Any, n_rewired: int) -> SparseG
     return found
 
 
-def _selects(model: SparseGraphSVD | TwoTables, axis: str, size: str) -> bool:
+def _selects(model: SparseGraphSVD | TwoTableModel, axis: str, size: str) -> bool:
     """Whether the model selects part of this axis."""
     return getattr(model, size) is not None or getattr(model, f"{axis}_penalty") is not None
 
@@ -535,10 +535,10 @@ class _Tables:
     """Two tables, and the model fitted to all of their samples."""
 
     tables: PairTables
-    reference: TwoTables
+    reference: TwoTableModel
 
     @classmethod
-    def of(cls, fitted: TwoTables, X: Any, Y: Any) -> _Tables:
+    def of(cls, fitted: TwoTableModel, X: Any, Y: Any) -> _Tables:
         """For the pairs of a model fitted to X and Y."""
         made = cls(PairTables.of(fitted, X, Y), fitted)
         if made.size < _FEWEST_OF_PAIRS:

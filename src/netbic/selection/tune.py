@@ -22,7 +22,7 @@ from netbic.estimators import (
     AXES,
     SearchInput,
     SparseGraphSVD,
-    TwoTables,
+    TwoTableModel,
     axis_names,
     check_count,
     covariates_of,
@@ -113,7 +113,7 @@ class Tuning:
 
 
 def tune(
-    model: SparseGraphSVD | TwoTables,
+    model: SparseGraphSVD | TwoTableModel,
     X: Matrix,
     grid: Grid | None = None,
     *,
@@ -186,14 +186,14 @@ def tune(
     >>> netbic.selection.tune(pairs, X, {"n_x": [2, 8, 40]}, Y=Y, random_state=0).best_params_
     {'n_x': 8}
     """
-    if not isinstance(model, (SparseGraphSVD, TwoTables)):
+    if not isinstance(model, (SparseGraphSVD, TwoTableModel)):
         raise TypeError(
             f"model={model!r}: a SparseGraphSVD is needed, or SparseGraphPLS or SparseGraphCCA for two tables "
             "(GridSearchCV takes pipelines)"
         )
     check_choice("rule", rule, RULES)
     check_count("n_folds", n_folds)
-    two = isinstance(model, TwoTables)
+    two = isinstance(model, TwoTableModel)
     if Y is not None and not two:
         raise TypeError(f"Y is given, but {type(model).__name__} takes one table: use SparseGraphPLS or SparseGraphCCA")
     if two and Y is None:
@@ -204,7 +204,7 @@ def tune(
     with quiet():  # warnings of the final fit are shown
         header = read_task(checkpoint, "tuning") if random_state is None and checkpoint is not None else None
         seed = draw_seed(random_state) if header is None else int(header["data"]["seed"])
-        if isinstance(model, TwoTables):
+        if isinstance(model, TwoTableModel):
             search: _Search = _PairSearch(model, X, Y, grid, n_folds, seed)
         else:
             search = _BlockSearch(model, X, grid, n_folds, seed, training_design(model, X, covariates))
@@ -230,7 +230,7 @@ def tune(
 # The grid
 
 
-def default_grid(model: SparseGraphSVD | TwoTables, shape: tuple[int, int]) -> Parameters:
+def default_grid(model: SparseGraphSVD | TwoTableModel, shape: tuple[int, int]) -> Parameters:
     """Sizes up to the whole axis where no penalty is set, and smoothness where there is a graph.
 
     Numbers of samples are tried only if the model has one: otherwise it keeps all of them. For a model of two tables,
@@ -248,8 +248,8 @@ def default_grid(model: SparseGraphSVD | TwoTables, shape: tuple[int, int]) -> P
     return grid | ({"ridge": _RIDGES} if covariance == "ridge" else {})
 
 
-def _axes(model: SparseGraphSVD | TwoTables) -> tuple[str, ...]:
-    return SIDES if isinstance(model, TwoTables) else AXES
+def _axes(model: SparseGraphSVD | TwoTableModel) -> tuple[str, ...]:
+    return SIDES if isinstance(model, TwoTableModel) else AXES
 
 
 def _size_name(axis: str) -> str:
@@ -257,7 +257,7 @@ def _size_name(axis: str) -> str:
     return f"n_{axis}s" if axis in AXES else f"n_{axis}"
 
 
-def _points_of(model: SparseGraphSVD | TwoTables, grid: Grid | None, shape: tuple[int, int]) -> list[Parameters]:
+def _points_of(model: SparseGraphSVD | TwoTableModel, grid: Grid | None, shape: tuple[int, int]) -> list[Parameters]:
     """Every point of a grid (the default one depends on the shape of X), with known parameter names."""
     grid = default_grid(model, shape) if grid is None else grid
     if isinstance(grid, Mapping):
@@ -318,7 +318,7 @@ class _Search(ABC):
     """
 
     points: list[Parameters]
-    models: Sequence[SparseGraphSVD | TwoTables]
+    models: Sequence[SparseGraphSVD | TwoTableModel]
     held_out: Sequence[Any]
     data: dict[str, Matrix]
     sizes: dict[str, tuple[int, str]]
@@ -334,7 +334,7 @@ class _Search(ABC):
 
     def _make_models(
         self,
-        model: SparseGraphSVD | TwoTables,
+        model: SparseGraphSVD | TwoTableModel,
         shape: tuple[int, int],
         names: Names,
         seed: int,
@@ -516,7 +516,7 @@ class _PairSearch(_Search):
 
     columns = ("pairs", "x_share", "y_share")
 
-    def __init__(self, model: TwoTables, X: Any, Y: Any, grid: Grid | None, n_folds: int, seed: int) -> None:
+    def __init__(self, model: TwoTableModel, X: Any, Y: Any, grid: Grid | None, n_folds: int, seed: int) -> None:
         self.tables = PairTables.of(model, X, Y)
         self.data = {"X": self.tables.X, "Y": self.tables.Y}
         self.held_out = folds(self.tables.n_samples, n_folds, [seed, 0], fewest=_FEWEST_OF_PAIRS)
@@ -544,7 +544,7 @@ class _PairSearch(_Search):
 # The choice
 
 
-def choose_point(results: Results, models: Sequence[SparseGraphSVD | TwoTables], rule: str) -> int:
+def choose_point(results: Results, models: Sequence[SparseGraphSVD | TwoTableModel], rule: str) -> int:
     """The index of the best point or, for "one_se", of the simplest one within one standard error of it.
 
     Simplest means fewest members of all modules, as shares of both axes, then least smoothness. The standard error is
