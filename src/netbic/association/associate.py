@@ -527,7 +527,7 @@ def two_groups(scores: Floats, groups: Array) -> TwoGroups:
 
 
 class SurvivalCurves(NamedTuple):
-    """Two groups of samples ("up" and "down", a side and "others", or "high" and "low"), their curves, and the tests."""
+    """Two groups of samples (up and down, a side and others, or high and low), their curves, and the tests."""
 
     names: tuple[str, str]
     times: tuple[Floats, Floats]

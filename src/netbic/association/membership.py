@@ -82,7 +82,10 @@ def _correlations(model: SparseGraphSVD, data: Any, scores: Floats, design: Floa
     # What is left of a constant column, or of one that the covariates explain, is rounding error.
     varies = left > (100 * data.epsilon) ** 2 * (centred + n * means**2)
     norms = np.sqrt(np.where(varies, left, np.nan))
-    return _ratio(products[:, : own.shape[1]], norms, np.linalg.norm(own, axis=0))
+    lengths = np.linalg.norm(own, axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = products[:, : own.shape[1]] / (norms[:, None] * lengths)
+    return np.asarray(np.clip(np.where(lengths > 0, found, np.nan), -1, 1))
 
 
 def _of_observed(values: Floats, scores: Floats) -> Floats:
@@ -99,9 +102,3 @@ def _of_observed(values: Floats, scores: Floats) -> Floats:
         defined = (norms[0] > 0) & (norms[1] > 0)
         found[defined, module] = (part * scores_of_seen).sum(axis=0)[defined] / (norms[0] * norms[1])[defined]
     return np.asarray(np.clip(found, -1, 1))
-
-
-def _ratio(products: Floats, genes: Floats, modules: Floats) -> Floats:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found = products / (genes[:, None] * modules)
-    return np.asarray(np.clip(np.where(modules > 0, found, np.nan), -1, 1))
