@@ -2,9 +2,7 @@
 
 import json
 
-import anndata
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -59,6 +57,7 @@ def weak_factors(seed, n_samples):
     return generator.standard_normal((n_samples, 5)) @ factors + generator.standard_normal((n_samples, 100))
 
 
+@pytest.mark.nightly
 def test_a_coexpression_prior_smooths_the_data_if_that_is_better():
     prior = netbic.graph.coexpression(weak_factors(1, 300), k=6)
     sizes = {"n_columns": 20, "row_penalty": netbic.Dense()}
@@ -76,47 +75,6 @@ def test_a_coexpression_prior_smooths_the_data_if_that_is_better():
         chosen = choose_settings(model, X, **QUICK)
         assert chosen.settings["column_smoothness"] == 0.0
         assert not clone(model).set_params(**chosen.settings).fit(X).diffusion_
-
-
-def test_modules_of_many_neighbours_are_named_from_one(monkeypatch):
-    """As the command line, the report and the pictures count them; the tables count from 0."""
-
-    def helpful(model, *_, **__):
-        table = pd.DataFrame({"graph": ["true", "none", "rewired"], "share": [0.5, 0.3, 0.3], "overlap": 0.9})
-        degree = pd.DataFrame({"module": [0, 1, 2], "correlation": [0.5, 0.0, 0.6], "tracks": [True, False, True]})
-        return netbic.selection.GraphValue(True, 0.01, 0.01, table, degree)
-
-    monkeypatch.setattr("netbic.selection.auto.graph_value", helpful)
-    model = SparseGraphSVD(column_graph=study.network, n_columns=60)
-    chosen = choose_settings(model, study.expression, **QUICK)
-    assert chosen.reasons[2].startswith("Graph: used")
-    assert "In module 1 and module 3, membership is correlated with the number of neighbours" in chosen.reasons[2]
-
-
-def test_modules_no_stronger_than_noise_are_left_out():
-    """The test of the number of modules is more powerful than the diagnostic of a single module."""
-    prior, X = netbic.graph.coexpression(weak_factors(1, 300), k=6), weak_factors(10, 30)
-    chosen = choose_settings(SparseGraphSVD(column_graph=prior), X, **QUICK)
-    assert "at least 4 modules stand out" in chosen.reasons[1]
-    assert chosen.reasons[1].endswith("The last one is left out, being no stronger than noise.")
-    assert chosen.settings["n_components"] == 3
-    assert "(21 to 22 features per module" in chosen.reasons[0]  # of those that are kept: 20 were planted
-    model = SparseGraphSVD(column_graph=prior, **chosen.settings).set_params(n_components=4).fit(X)
-    assert model.choices_["diagnostic"].tolist() == ["", "", "", "weak"]
-
-
-def test_sizes_are_fixed_if_the_data_are_smoothed():
-    prior, X = netbic.graph.coexpression(weak_factors(1, 300), k=6), weak_factors(12, 30)
-    chosen = choose_settings(SparseGraphSVD(column_graph=prior), X, **QUICK)
-    assert "identified in 2 of 3 modules" in chosen.reasons[0]
-    assert chosen.settings["diffusion"] > 0
-    assert chosen.settings["column_penalty"] == netbic.L0(20)
-    assert chosen.reasons[2].endswith("Smoothed data do not identify sizes: all modules contain 20 features.")
-    assert not chosen.identified
-    SparseGraphSVD(column_graph=prior, **chosen.settings).fit(X)  # without a warning
-    given = choose_settings(SparseGraphSVD(column_graph=prior, diffusion=0.7), X, **QUICK)
-    assert given.settings["n_columns"] == 20
-    assert "diffusion makes the noise of neighbours similar" in given.reasons[0]
 
 
 def test_sizes_are_chosen_module_by_module():
@@ -163,42 +121,6 @@ def test_features_that_differ_in_noise_are_scaled():
     assert (auto.best_estimator_.columns_[0] == (toy.v != 0)).mean() > 0.9
 
 
-@pytest.mark.parametrize("smoothness", [0.0, 0.5])
-def test_chosen_parameters_can_be_fitted(smoothness):
-    toy = paper(0.03, random_state=0)
-    model = SparseGraphSVD(center=None, column_graph=toy.column_graph, column_smoothness=smoothness)
-    auto = AutoSVD(model, most=2, random_state=0).fit(toy.X)
-    used = (auto.best_estimator_.choices_.query("axis == 'columns'")["sigma"] > 0).tolist()
-    assert used == [smoothness > 0] * len(used)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "why"),
-    [({"graph_term": "laplacian"}, "graph_term='laplacian'"), ({"solver": "monotone"}, "solver='monotone'")],
-)
-def test_models_without_adaptive_sizes_get_default_sizes(parameters, why):
-    toy = paper(0.02, random_state=0)
-    model = SparseGraphSVD(column_graph=toy.column_graph, **parameters)
-    chosen = choose_settings(model, toy.X, **QUICK | {"most": 1})
-    assert not chosen.identified
-    assert why in chosen.reasons[0]
-
-
-def test_few_samples():
-    X = np.random.default_rng(0).standard_normal((6, 40))
-    graph = np.diag(np.ones(39), 1) + np.diag(np.ones(39), -1)
-    chosen = choose_settings(SparseGraphSVD(column_graph=graph), X, **QUICK)
-    assert chosen.settings["column_smoothness"] == 0.0
-
-
-def test_the_number_of_threads_does_not_matter():
-    graph = cohort(80, 300, n_modules=1, random_state=0).network.weights
-    model = SparseGraphSVD(column_graph=graph)
-    options = QUICK | {"most": 2, "n_permutations": 19}
-    one, two = (choose_settings(model, low_rank(), **options | {"n_jobs": jobs}) for jobs in (1, 2))
-    assert one == two
-
-
 def test_sparse_matrices():
     X = sp.csr_array(paper(0.02, random_state=0).X)
     chosen = choose_settings(SparseGraphSVD(center=None), X, **QUICK)
@@ -206,15 +128,6 @@ def test_sparse_matrices():
     huge = sp.csr_array((20_000, 20_000))
     with pytest.raises(ValueError, match="20,000 x 20,000 are too many entries"):
         choose_settings(SparseGraphSVD(), huge, **QUICK)
-
-
-def test_missing_values_follow_the_model():
-    X = paper(0.02, random_state=0).X
-    X[3, 4] = np.nan
-    chosen = choose_settings(SparseGraphSVD(center=None, missing="ignore"), X, **QUICK)
-    assert chosen.settings["n_components"] == 1
-    with pytest.raises(ValueError, match="NaN"):
-        choose_settings(SparseGraphSVD(), X, **QUICK)
 
 
 def test_scikit_learn_interface():
@@ -228,49 +141,6 @@ def test_scikit_learn_interface():
     assert fitted.score(X) == fitted.best_estimator_.score(X)
     assert fitted.get_feature_names_out().tolist() == ["autosvd0"]
     assert len(fitted.reasons_) == 2
-
-
-@pytest.mark.filterwarnings("ignore:most nodes of module")
-def test_a_fitted_search_can_be_used_like_its_model(tmp_path):
-    toy = paper(0.02, random_state=0)
-    X = pd.DataFrame(toy.X, index=[f"s{i}" for i in range(100)], columns=[f"g{i}" for i in range(100)])
-    graph = toy.column_graph
-    auto = AutoSVD(SparseGraphSVD(center=None, column_graph=graph), random_state=0, most=1, n_rewired=3)
-    with pytest.raises(TypeError, match=r"model=AutoSVD: .*best_estimator_"):
-        netbic.save(auto, tmp_path)
-    auto.fit(X)
-    assert auto.feature_names_in_.tolist() == X.columns.tolist()
-    assert auto.n_features_in_ == 100
-    model = auto.best_estimator_
-    for name, path in ((auto, tmp_path / "auto"), (model, tmp_path / "model")):
-        netbic.save(name, path)
-        netbic.report.write_heatmaps(path, name, X)
-        assert list(netbic.enrichment.write_enrichment(name, path, random_state=0))
-    for file in (tmp_path / "model").iterdir():
-        if file.suffix != ".npz":  # zip archives hold the time
-            content = file.read_bytes().replace(b"/model/", b"/auto/")
-            assert file.name == "model.json" or content == (tmp_path / "auto" / file.name).read_bytes()
-    np.testing.assert_array_equal(netbic.load(tmp_path / "auto").components_, model.components_)
-    sets = {"some": X.columns[:50], "others": X.columns[50:]}
-    for answer in (
-        netbic.storage.modules_table,
-        netbic.storage.summary_table,
-        lambda model: netbic.enrichment.edges(model, toy.column_graph),
-        lambda model: netbic.enrichment.gene_sets(model, sets),
-        lambda model: netbic.enrichment.coexpression(model, X, random_state=0),
-        lambda model: netbic.enrichment.held_out_edges(model, X, random_state=0),
-        lambda model: netbic.selection.stability(model, X, n_pairs=2, random_state=0).columns.frequency,
-        lambda model: netbic.selection.n_modules(model, X, most=1, random_state=0).table,
-        lambda model: pd.DataFrame(netbic.io.scores_by_name(model, toy.X, X.columns)),
-        lambda model: pd.DataFrame(netbic.tl.to_anndata(model, X).obsm["X_netbic"]),
-    ):
-        pd.testing.assert_frame_equal(answer(auto), answer(model))
-    cells = anndata.AnnData(X)
-    netbic.tl.score(cells, auto)
-    np.testing.assert_allclose(cells.obsm["X_netbic"], model.transform(X), atol=1e-9)
-    page = netbic.report.write_report(tmp_path / "auto", model=auto).read_text()
-    assert page == netbic.report.write_report(tmp_path / "auto").read_text()
-    assert not hasattr(auto.fit(toy.X), "feature_names_in_")
 
 
 @pytest.fixture(scope="module")
@@ -309,9 +179,3 @@ def test_the_command_prints_the_choice_and_resumes_with_it(files, tmp_path, monk
     for name in names:
         if name.name != "run.json":  # it holds the path of the folder's inputs, the same here, and no more
             assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "cut" / name).read_bytes(), name
-
-
-def test_contradictory_options(files, tmp_path):
-    done = automatic(files, tmp_path / "out", "--smoothness", "0.1")
-    assert done.exit_code == 2
-    assert "--auto chooses the smoothness" in done.output

@@ -81,6 +81,7 @@ def test_no_r_concave_distribution_has_a_heavier_tail(mean, at_least, highest, p
     assert 0.5 * bound < best <= bound * (1 + 1e-9)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("shared", [0.0, 0.9])
 def test_random_selections_respect_the_bounds(shared):
     """Halves that select at random; `shared`: how similar the selections of different pairs (of the same data) are."""
@@ -97,16 +98,13 @@ def test_random_selections_respect_the_bounds(shared):
     assert np.mean(kept[0.6]) > (1.0 if shared else -1.0)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
+def test_bad_input():
+    for call, message in (
         (lambda: expected_false(0.5, 1, 10, 5), "threshold=0.5: a share of the halves above 0.5"),
         (lambda: expected_false(1.1, 1, 10, 5), "threshold=1.1"),
         (lambda: expected_false(0.8, 11, 10, 5), "q=11 of p=10"),
         (lambda: expected_false(0.8, 1, 10, 5, "bell"), "assumption='bell' is not known"),
         (lambda: pcer_threshold(0.0, 1, 10), "pcer=0.0"),
-    ],
-)
-def test_bad_input(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()

@@ -1,8 +1,6 @@
 """Groups of samples: calibration, power, invariances, and the same result for every kind of matrix."""
 
-import re
 import warnings
-from pathlib import Path
 
 import dask.array
 import numpy as np
@@ -11,7 +9,6 @@ import pytest
 import scipy.sparse as sp
 from scipy import stats
 from sklearn.metrics import adjusted_rand_score
-from threadpoolctl import threadpool_info, threadpool_limits
 
 import netbic
 from netbic import AdaptiveSupport, Dense, SparseGraphSVD
@@ -59,7 +56,7 @@ def two_groups(generator, n=200, share=0.3, gap=4.0, deviation=1.0):
     return generator.standard_normal(n) * np.where(upper, deviation, 1.0) + gap * upper, upper
 
 
-@pytest.mark.parametrize("name", ONE_GROUP)
+@pytest.mark.parametrize("name", [pytest.param(k, marks=[pytest.mark.nightly] * (k != "uniform")) for k in ONE_GROUP])
 def test_one_group_is_a_gradient(name):
     """False groups in at most 3 of 100 vectors; lengths from 30 to 500."""
     generator = np.random.default_rng(100)
@@ -69,14 +66,15 @@ def test_one_group_is_a_gradient(name):
     assert all((one.labels == 0).all() for one in found if one.is_gradient)
 
 
-@pytest.mark.parametrize(("share", "gap", "least"), [(0.1, 5, 0.9), (0.3, 4, 0.9), (0.5, 4, 0.9), (0.05, 6, 0.9)])
-def test_groups_are_found(share, gap, least):
+@pytest.mark.nightly
+@pytest.mark.parametrize(("share", "gap"), [(0.1, 5), (0.3, 4), (0.5, 4), (0.05, 6)])
+def test_groups_are_found(share, gap):
     generator = np.random.default_rng(7)
     agreements = []
     for _ in range(10):
         scores, upper = two_groups(generator, 200, share, gap)
         agreements.append(adjusted_rand_score(upper, score_groups(scores).labels))
-    assert np.mean(np.array(agreements) > 0.5) >= least
+    assert np.mean(np.array(agreements) > 0.5) >= 0.9
     assert np.mean(agreements) > 0.8
 
 
@@ -195,9 +193,7 @@ def test_the_mixture_is_a_maximum_of_the_likelihood():
             assert likelihood(*moved) < likelihood(*best) + 1e-2
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # Models
-# ----------------------------------------------------------------------------------------------------------------
 
 
 def subtypes(shift, seed, n=150, p=600, size=40):
@@ -231,17 +227,17 @@ def test_subtypes_of_patients_are_found(shift, least):
     assert np.mean(agreements) >= least
 
 
-@pytest.mark.parametrize("name", TIED)
+@pytest.mark.parametrize("name", [pytest.param(k, marks=[pytest.mark.nightly] * (k != "counts")) for k in TIED])
 def test_tied_scores_of_one_distribution_are_a_gradient(name):
     """Without spreading, rounded scores and counts have as many groups as values."""
     found = [score_groups(TIED[name](np.random.default_rng(seed), (60, 200)[seed % 2])) for seed in range(30)]
     assert sum(not each.is_gradient for each in found) <= 1
 
 
-@pytest.mark.parametrize("n_members", [20, 40, 80])
+@pytest.mark.parametrize("n_members", [20, 80])
 def test_groups_are_found_if_all_others_are_tied(n_members):
     """A heavy-tailed distribution with a narrow peak at the tied scores would explain all of them."""
-    for seed in range(5):
+    for seed in range(2):
         members = np.random.default_rng(seed).normal(5, 1, n_members)
         scores = np.append(np.zeros(200 - n_members), members)
         for factor in (1.0, -1e-6):
@@ -385,13 +381,6 @@ def test_searches_and_bad_input(fitted):
         sample_groups(model, X.mask(X > 2))
 
 
-def test_the_page_runs(capsys):
-    page = (Path(__file__).parents[2] / "docs" / "sample-groups.md").read_text()
-    code, output = (re.search(rf"```{kind}\n(.*?)```", page, re.DOTALL).group(1) for kind in ("python", "text"))
-    exec(code, {})
-    assert capsys.readouterr().out == output
-
-
 def test_a_model_without_modules_has_empty_tables():
     X = np.random.default_rng(0).standard_normal((20, 8))
     with pytest.warns(UserWarning, match="keeps no column"):
@@ -401,19 +390,3 @@ def test_a_model_without_modules_has_empty_tables():
     assert found.summary.empty
     assert list(found.table.columns) == ["module", "sample", "score", "group"]
     assert "result" in found.summary
-
-
-def test_groups_are_found_with_one_blas_thread(monkeypatch):
-    seen = []
-
-    def observed(scores):
-        threads = {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
-        seen.append((scores.size, threads))
-        return score_groups(scores)
-
-    monkeypatch.setattr("netbic.selection.groups.score_groups", observed)
-    X = np.random.default_rng(0).standard_normal((40, 20))
-    model = SparseGraphSVD(1).fit(X)
-    with threadpool_limits(2, user_api="blas"):
-        sample_groups(model, X)
-    assert seen[0] == (40, {1})

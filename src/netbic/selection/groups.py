@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, Self
 import numpy as np
 import pandas as pd
 
-from netbic.arrays import Array, Bools, Floats
+from netbic.arrays import Array, Bools
 from netbic.estimators import SparseGraphSVD, axis_names, fitted_model, module_scores, one_blas_thread
 from netbic.files import add_files, table_bytes
 from netbic.penalties import ScoreGroups, score_groups
@@ -51,7 +51,10 @@ class SampleGroups:
         samples, scores = _sample_names(X, names), module_scores(model, X, covariates)
         with one_blas_thread():
             groups = [score_groups(column) for column in scores.T]
-        tables = [_table(module, samples, scores[:, module], found) for module, found in enumerate(groups)]
+        tables = []
+        for module, (own, found) in enumerate(zip(scores.T, groups, strict=True)):
+            labels = [GROUP_NAMES[label] for label in found.labels.tolist()]
+            tables.append(pd.DataFrame({"module": module, "sample": samples, "score": own, "group": labels}))
         selected = selected_samples(model) & (len(samples) == len(model.left_vectors_))
         summaries = [
             _summary(module, len(samples), chosen, found)
@@ -155,11 +158,6 @@ def _sample_names(X: Any, names: Sequence[Any] | None) -> Array:
     return np.asarray(pd.Index(names).to_numpy())
 
 
-def _table(module: int, samples: Array, scores: Floats, found: ScoreGroups) -> pd.DataFrame:
-    groups = [GROUP_NAMES[label] for label in found.labels.tolist()]
-    return pd.DataFrame({"module": module, "sample": samples, "score": scores, "group": groups}, columns=_COLUMNS)
-
-
 def selected_samples(model: SparseGraphSVD) -> Bools:
     """Whether each module has kept samples for their extreme scores (and not for groups among all samples)."""
     if model.n_rows is None and model.row_penalty is None:
@@ -171,30 +169,19 @@ def selected_samples(model: SparseGraphSVD) -> Bools:
 
 def _summary(module: int, n_samples: int, selected: bool, found: ScoreGroups) -> dict[str, Any]:
     up, down = int((found.labels == 1).sum()), int((found.labels == -1).sum())
-    return {
-        "module": module,
-        "kind": "gradient" if found.is_gradient else "groups",
-        "up": up,
-        "down": down,
-        "samples": n_samples,
-        "n_groups": found.means.size,
-        "up_above": found.up_above,
-        "down_below": found.down_below,
-        "bic_gain": found.gain,
-        "bic_margin": found.margin,
-        "selected": selected,
-        "result": _in_words(up, down, n_samples, selected, found),
-    }
-
-
-def _in_words(up: int, down: int, n_samples: int, selected: bool, found: ScoreGroups) -> str:
     if np.isnan(found.gain):
-        return "too few different scores to find groups: use the scores"
-    if found.is_gradient:
-        return "gradient: use the scores"
-    parts = [f"{name} in {count}" for name, count in (("up", up), ("down", down)) if count]
-    caution = " (the fit selected samples: no evidence of groups)" if selected else ""
-    return f"{' and '.join(parts)} of {n_samples} samples{caution}"
+        result = "too few different scores to find groups: use the scores"
+    elif found.is_gradient:
+        result = "gradient: use the scores"
+    else:
+        parts = [f"{name} in {count}" for name, count in (("up", up), ("down", down)) if count]
+        caution = " (the fit selected samples: no evidence of groups)" if selected else ""
+        result = f"{' and '.join(parts)} of {n_samples} samples{caution}"
+    kind = "gradient" if found.is_gradient else "groups"
+    counts = {"up": up, "down": down, "samples": n_samples, "n_groups": found.means.size}
+    limits = {"up_above": found.up_above, "down_below": found.down_below}
+    gains = {"bic_gain": found.gain, "bic_margin": found.margin}
+    return {"module": module, "kind": kind, **counts, **limits, **gains, "selected": selected, "result": result}
 
 
 class Judgement(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -275,54 +275,6 @@ def _leading_singular_pair(X: Array) -> _Triplet:
 # Samples of similar noise, and random signs; the precision of X is kept
 
 
-class SampleNoise(NamedTuple):
-    """Sums over columns, an entry per sample, from which the noise of samples is estimated.
-
-    Columns are winsorised and standardised first, each on its own: if only some columns change, only their part of the
-    sums does (`replaced`).
-
-    Attributes
-    ----------
-    squares, fourth : array
-        Sums of the second and fourth powers.
-    n_columns : int
-    """
-
-    squares: Floats
-    fourth: Floats
-    n_columns: int
-
-    @classmethod
-    def of(cls, X: Array, n_threads: int = 1) -> Self:
-        """Those of all columns."""
-        squares, fourth = np.sum(_by_blocks(_powers, X, n_threads), axis=0)
-        return cls(squares, fourth, X.shape[1])
-
-    def replaced(self, before: Array, after: Array) -> Self:
-        """Those after some columns have changed."""
-        change = _powers(after) - _powers(before)
-        return self._replace(squares=self.squares + change[0], fourth=self.fourth + change[1])
-
-    @property
-    def relative(self) -> Floats:
-        """The noise of every sample, relative to the others; 1 if samples differ by no more than chance.
-
-        It is the root mean square of its winsorised, standardised entries, shrunk towards the mean of all samples by
-        the share of its variation that is expected by chance: if samples do not differ, they are not scaled, because
-        that would only scale down the samples of modules.
-        """
-        noise = self.squares / self.n_columns
-        known = noise > 0
-        if not known.any():
-            return np.ones(len(noise))
-        variances = np.maximum(self.fourth / self.n_columns - noise**2, 0.0)
-        logs = np.log(np.where(known, noise, 1.0)) / 2
-        by_chance = float((variances[known] / noise[known] ** 2).mean()) / (4 * self.n_columns)
-        kept = max(0.0, 1 - by_chance / max(float(logs[known].var()), np.finfo(float).tiny))
-        logs = np.where(known, np.clip(kept * (logs - logs[known].mean()), -_MOST_SCALING, _MOST_SCALING), 0.0)
-        return np.asarray(np.exp(logs))
-
-
 def _powers(X: Array) -> Floats:
     """Sums over columns of the second and fourth powers of winsorised, standardised entries."""
     values = winsorised(X)
@@ -376,11 +328,32 @@ class Evening:
         n = len(X)
         self._centred, self._basis, self._n_threads = centred, basis, n_threads
         self._constant = np.full((n, 1), 1 / np.sqrt(n))
-        self._noise = SampleNoise.of(self._errors(X), n_threads)
+        self._n_columns = X.shape[1]
+        # Columns are winsorised and standardised, each on its own: if some change, only their part of the sums does.
+        self._sums = np.sum(_by_blocks(_powers, self._errors(X), n_threads), axis=0)
 
     def replace(self, before: Array, after: Array) -> None:
         """Take into account that some columns of X have changed."""
-        self._noise = self._noise.replaced(self._errors(before), self._errors(after))
+        self._sums = self._sums + (_powers(self._errors(after)) - _powers(self._errors(before)))
+
+    @property
+    def _noise(self) -> Floats:
+        """The noise of every sample, relative to the others; 1 if samples differ by no more than chance.
+
+        It is the root mean square of its winsorised, standardised entries, shrunk towards the mean of all samples by
+        the share of its variation that is expected by chance: if samples do not differ, they are not scaled, because
+        that would only scale down the samples of modules.
+        """
+        noise, fourth = self._sums / self._n_columns
+        known = noise > 0
+        if not known.any():
+            return np.ones(len(noise))
+        variances = np.maximum(fourth - noise**2, 0.0)
+        logs = np.log(np.where(known, noise, 1.0)) / 2
+        by_chance = float((variances[known] / noise[known] ** 2).mean()) / (4 * self._n_columns)
+        kept = max(0.0, 1 - by_chance / max(float(logs[known].var()), np.finfo(float).tiny))
+        logs = np.where(known, np.clip(kept * (logs - logs[known].mean()), -_MOST_SCALING, _MOST_SCALING), 0.0)
+        return np.asarray(np.exp(logs))
 
     def _errors(self, X: Array) -> Array:
         """X, in which the residuals of a regression on covariates have the variance of the errors."""
@@ -399,7 +372,7 @@ class Evening:
         centred are removed again by regressing out 1 / s_i, the shape of the means: their errors would look like a
         module of the samples with little noise. The same holds for covariates.
         """
-        weights = 1 / self._noise.relative
+        weights = 1 / self._noise
         weights *= np.sqrt(len(X)) / np.linalg.norm(weights)
         removed, means = self._shapes(weights)
 

@@ -248,24 +248,12 @@ def _is_decided(found: list[HalfMeasures], relations: _Relations, n_pairs: int) 
 
 
 class HalfMeasures(NamedTuple):
-    """The modules of a model, judged in one half of the samples by a fit to the other half; an entry per module.
+    """The modules of a model, judged in one half of the samples by a fit to the other half; an entry per module."""
 
-    Attributes
-    ----------
-    score : array
-        |correlation| of the module's scores with those of the module matched to it in the other half.
-    ratio : array
-        Coherence of the matched module relative to random genes, after regressing earlier scores out.
-    ratio_alone : array
-        The same without regressing anything out.
-    genes : array
-        Share of the module's genes in the matched one.
-    """
-
-    score: Floats
-    ratio: Floats
-    ratio_alone: Floats
-    genes: Floats
+    score: Floats  # |correlation| of the module's scores with those of the module matched to it in the other half
+    ratio: Floats  # coherence of the matched module relative to random genes, after regressing earlier scores out
+    ratio_alone: Floats  # the same without regressing anything out
+    genes: Floats  # share of the module's genes in the matched one
 
 
 @dataclass(frozen=True)
@@ -304,18 +292,42 @@ class Halves:
         """Fit a random half of the samples and judge the modules in the other half."""
         generator = np.random.default_rng(seed)
         inside = np.isin(self.groups, draw_half_of_groups(generator, self.groups, self.studies))
-        fitted, other = np.flatnonzero(inside), np.flatnonzero(~inside)
-        found = self._refitted(fitted, int(generator.integers(2**31 - 1)))
+        found = self._refit(np.flatnonzero(inside), int(generator.integers(2**31 - 1)))
         if not len(found):
             return HalfMeasures(*np.zeros((4, len(self.components))))
-        comparison = _Comparison.of(self, found, self.half(fitted), self.half(other))
-        return comparison.measures(self.components, generator)
+        halves = self.half(np.flatnonzero(inside)), self.half(np.flatnonzero(~inside))
+        scores = halves[0].scores(found), halves[1].scores(found)
+        partner, score = match_rows(np.abs(correlation(halves[1].scores(self.components), scores[1])))
+        fixed = len(set(np.count_nonzero(found, axis=1))) == 1  # all modules found have the same size
+        rows = []
+        for k, at in enumerate(partner):
+            if at < 0:
+                rows.append((0.0, 0.0, 0.0))
+                continue
+            own, genes = judged_genes(self.components[k]), judged_genes(found[at])
+            if fixed:
+                own = own[: genes.size]
+                genes = genes[: own.size]
+            again = np.intersect1d(own, genes).size / max(own.size, genes.size)
+            # Random genes are others than its own, of which a module of many genes would leave few out.
+            others = np.setdiff1d(np.arange(found.shape[1]), genes)
+            size = min(genes.size, others.size)
+            sets = [generator.choice(others, size, replace=False) for _ in range(_RANDOM_SETS)] if size else []
+            # The scores of earlier modules are regressed out; the most correlated ones if samples are few.
+            earlier = partner[:k][partner[:k] >= 0]
+            alike = np.abs(correlation(scores[1][earlier], scores[1][[at]])).ravel()
+            earlier = earlier[np.argsort(-alike, kind="stable")[: scores[1].shape[1] // _SAMPLES_PER_SCORE]]
+            alone = _ratio(found[at], genes, sets, halves, (scores[0][:0], scores[1][:0]))
+            given = scores[0][earlier], scores[1][earlier]
+            ratio = _ratio(found[at], genes, sets, halves, given) if earlier.size else alone
+            rows.append((ratio, alone, again))
+        return HalfMeasures(score, *np.array(rows).T)
 
     def half(self, kept: Indices | slice) -> Half:
         """Some samples, after centring and scaling."""
         return Half(self.X[kept], self.model, None if self.covariates is None else self.covariates[kept])
 
-    def _refitted(self, kept: Indices, random_state: int) -> Floats:
+    def _refit(self, kept: Indices, random_state: int) -> Floats:
         """Weights of the modules of some samples, a row each."""
         model = restrict(self.model, "row", kept, self.X.shape[0])
         # Modules of similar strength are found in another order in a half, and the last ones later.
@@ -326,66 +338,17 @@ class Halves:
         return np.array([module.v.full() for module in modules]).reshape(len(modules), self.X.shape[1])
 
 
-@dataclass(frozen=True)
-class _Comparison:
-    """Modules `found` in the `fitted` half and matched (`partner`, -1: none) to given ones by scores in the `other`."""
+def _ratio(
+    weights: Floats, genes: Indices, sets: list[Indices], halves: tuple[Half, Half], given: tuple[Floats, Floats]
+) -> float:
+    """Coherence of a module in the second half, relative to `sets` of random genes, whose weights the first half gives.
 
-    found: Floats
-    partner: Indices
-    score: Floats
-    fitted: Half
-    other: Half
-    scores: tuple[Floats, Floats]  # of the modules found, in both halves
-    fixed: bool  # whether all modules found have the same size
-
-    @classmethod
-    def of(cls, given: Halves, found: Floats, fitted: Half, other: Half) -> Self:
-        scores = fitted.scores(found), other.scores(found)
-        correlations = np.abs(correlation(other.scores(given.components), scores[1]))
-        partner, score = match_rows(correlations)
-        fixed = len(set(np.count_nonzero(found, axis=1))) == 1
-        return cls(found, partner, score, fitted, other, scores, fixed)
-
-    def measures(self, components: Array, generator: np.random.Generator) -> HalfMeasures:
-        """All measures of all modules."""
-        rows = [self._of_one(components, k, generator) for k in range(len(components))]
-        return HalfMeasures(self.score, *np.array(rows).T)
-
-    def _of_one(self, components: Array, k: int, generator: np.random.Generator) -> tuple[float, float, float]:
-        """Both ratios, and the share of genes found again."""
-        if self.partner[k] < 0:
-            return 0.0, 0.0, 0.0
-        own, genes = judged_genes(components[k]), judged_genes(self.found[self.partner[k]])
-        if self.fixed:
-            own = own[: genes.size]
-            genes = genes[: own.size]
-        again = np.intersect1d(own, genes).size / max(own.size, genes.size)
-        # Others than its own, of which a module of many genes would leave few out.
-        others = np.setdiff1d(np.arange(components.shape[1]), genes)
-        size = min(genes.size, others.size)
-        sets = [generator.choice(others, size, replace=False) for _ in range(_RANDOM_SETS)] if size else []
-        nothing, earlier = np.empty(0, dtype=np.intp), self._earlier(k)
-        alone = self._ratio(k, genes, sets, nothing)
-        return self._ratio(k, genes, sets, earlier) if earlier.size else alone, alone, again
-
-    def _earlier(self, k: int) -> Indices:
-        """Modules found that are matched to earlier ones; the most correlated with this one if samples are few."""
-        earlier = self.partner[:k][self.partner[:k] >= 0]
-        scores = self.scores[1]
-        most = scores.shape[1] // _SAMPLES_PER_SCORE
-        alike = np.abs(correlation(scores[earlier], scores[[self.partner[k]]])).ravel()
-        return earlier[np.argsort(-alike, kind="stable")[:most]]
-
-    def _ratio(self, k: int, genes: Indices, sets: list[Indices], earlier: Indices) -> float:
-        """Coherence in the other half, relative to random genes; scores of `earlier` modules are regressed out."""
-        in_fitted, in_other = self.scores[0][earlier], self.scores[1][earlier]
-        own = coherence(self.other.columns(genes, in_other), self.found[self.partner[k]][genes])
-        random = [
-            coherence(self.other.columns(at, in_other), leading_weights(self.fitted.columns(at, in_fitted)))
-            for at in sets
-        ]
-        expected = float(np.mean(random)) if random else 0.0
-        return own / expected if expected > 0 else 0.0
+    Scores in both halves (`given`) are regressed out.
+    """
+    fitted, other = halves
+    random = [coherence(other.columns(at, given[1]), leading_weights(fitted.columns(at, given[0]))) for at in sets]
+    expected = float(np.mean(random)) if random else 0.0
+    return coherence(other.columns(genes, given[1]), weights[genes]) / expected if expected > 0 else 0.0
 
 
 class Half:
@@ -563,18 +526,27 @@ def _judged(evidence: _Evidence, redundant: Indices, known: list[str]) -> tuple[
 def _reason(verdict: str, evidence: _Evidence, relation: _Relation) -> str:
     """The verdict as a sentence."""
     ratio = evidence.ratio_to_judge(abs(relation.correlation) >= REPEATED)
-    if verdict == "doubtful":
-        return f"Doubtful: {_doubt(evidence, ratio)}."
     if verdict.startswith("repeats"):
         return _repetition(relation)
+    if verdict == "doubtful" and evidence.score < _SCORE:
+        limits = f"correlation of scores {evidence.score:.2f}, at least {_SCORE:g} is needed"
+        return f"Doubtful: a search in only half of the samples does not find it again ({limits})."
+    if verdict == "doubtful" and ratio < _RATIO:
+        beyond = "once the signals of earlier modules are removed, " if evidence.ratio_alone >= _RATIO else ""
+        ratio = math.floor(10 * ratio) / 10  # 1.98 is written as 1.9: "2.0 times" would seem to be enough
+        limits = f"{_times(ratio)} as much as random genes ({_RATIO:g} times are needed)"
+        return f"Doubtful: {beyond}its genes move together only {limits} in samples not used to find it."
+    if verdict == "doubtful":
+        again = f"only {evidence.genes_found_again:.0%} of its genes are found again"
+        return f"Doubtful: {again}, and {evidence.by_graph}.".replace("%", " %")
     beyond = "" if evidence.ratio_alone >= _RATIO else ", once the signals of earlier modules are removed"
     together = (
         f"in samples not used to find it, its genes move together {_times(ratio)} as much as random genes{beyond}"
     )
-    again = evidence.genes_found_again
+    share = evidence.genes_found_again
     if verdict == "strong":
-        return f"Strong: {together}; {again:.0%} of them are found again.".replace("%", " %")
-    weak = f"only {again:.0%} of them are found again" if again < _SHARE else evidence.by_graph
+        return f"Strong: {together}; {share:.0%} of them are found again.".replace("%", " %")
+    weak = f"only {share:.0%} of them are found again" if share < _SHARE else evidence.by_graph
     return f"Moderate: {together}, but {weak}.".replace("%", " %")
 
 
@@ -590,19 +562,6 @@ def _close(verdict: str, of_pairs: list[str]) -> str:
     if not others or others[0][1] < _OTHERWISE * len(of_pairs):
         return ""
     return f" Close to the limit: {others[0][1]} of {len(of_pairs)} pairs of halves say {others[0][0]}."
-
-
-def _doubt(evidence: _Evidence, ratio: float) -> str:
-    if evidence.score < _SCORE:
-        limits = f"correlation of scores {evidence.score:.2f}, at least {_SCORE:g} is needed"
-        return f"a search in only half of the samples does not find it again ({limits})"
-    if ratio < _RATIO:
-        beyond = "once the signals of earlier modules are removed, " if evidence.ratio_alone >= _RATIO else ""
-        ratio = math.floor(10 * ratio) / 10  # 1.98 is written as 1.9: "2.0 times" would seem to be enough
-        limits = f"{_times(ratio)} as much as random genes ({_RATIO:g} times are needed)"
-        return f"{beyond}its genes move together only {limits} in samples not used to find it"
-    text = f"only {evidence.genes_found_again:.0%} of its genes are found again, and {evidence.by_graph}"
-    return text.replace("%", " %")
 
 
 def _repetition(relation: _Relation) -> str:
