@@ -46,3 +46,13 @@ def terms(study, model):
     sets = {f"planted {k}": genes[mask].tolist() for k, mask in enumerate(study.genes)}
     sets |= {f"random {k}": genes[k::14].tolist() for k in range(14)}
     return netbic.enrichment.gene_sets(model, sets, by_sign=False)
+
+
+@pytest.fixture(scope="session")
+def clear():
+    return netbic.simulate.cohort(200, 500, n_modules=1, strength=2, random_state=0)
+
+
+@pytest.fixture(scope="session")
+def clear_model(clear):
+    return netbic.SparseGraphSVD(2, n_columns=60).fit(clear.expression)

@@ -4,6 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
@@ -223,3 +226,19 @@ def test_rows_are_centred_as_the_model_did_it(study, center):
     expected = model.scaler_.apply(X.to_numpy())[np.ix_(rows, columns)]
     np.testing.assert_allclose(image(pl.heatmap(model, X)), np.nan_to_num(expected, nan=0.0), atol=1e-9)
     np.testing.assert_allclose(image(pl.heatmap(model, wider)), np.nan_to_num(expected, nan=0.0), atol=1e-9)
+
+
+@given(arrays(float, (3, 12), elements=st.sampled_from([-0.7, -0.5, -0.1, 0.0, 0.0, 0.2, 0.3, 0.9])))
+@settings(max_examples=50)
+def test_every_member_is_drawn_once_in_its_heaviest_module(weights):
+    order = module_order(weights)
+    assert sorted(order.members) == np.flatnonzero(weights.any(axis=0)).tolist()
+    for k in range(3):
+        own = order.members[order.bounds[k] : order.bounds[k + 1]]
+        assert (np.abs(weights[k, own]) == np.abs(weights[:, own]).max(axis=0)).all()
+        assert (np.diff(weights[k, own]) <= 0).all()
+    more = module_order(weights, n_others=2)
+    np.testing.assert_array_equal(more.belongs, weights[:, more.members] != 0)
+    np.testing.assert_array_equal(more.weight, np.abs(weights).max(axis=0)[more.members])
+    assert not weights[:, more.members[more.bounds[-1] :]].any()
+    assert more.members.size == min(order.members.size + 2, 12)

@@ -1,4 +1,4 @@
-"""Histograms of scores by group."""
+"""Histograms of scores by group, scores in two tables, and loadings."""
 
 import anndata
 import numpy as np
@@ -9,16 +9,7 @@ from matplotlib.colors import same_color
 import netbic
 from netbic import pl
 from netbic.pl.base import GREY, NEGATIVE, POSITIVE
-
-
-@pytest.fixture(scope="module")
-def clear():
-    return netbic.simulate.cohort(200, 500, n_modules=1, strength=2, random_state=0)
-
-
-@pytest.fixture(scope="module")
-def clear_model(clear):
-    return netbic.SparseGraphSVD(2, n_columns=60).fit(clear.expression)
+from support.pair_folders import model_of
 
 
 def counts(ax):
@@ -77,3 +68,63 @@ def test_bad_input_is_named(clear, clear_model):
         pl.scores(clear_model)
     with pytest.raises(ValueError, match="n_bins=0: at least 1"):
         pl.scores(clear_model, clear.expression, n_bins=0)
+
+
+def test_points_are_the_scores_and_the_title_has_the_correlation():
+    model = model_of()[0]
+    ax = pl.pairs(model, 1)
+    drawn = ax.collections[0].get_offsets()
+    np.testing.assert_array_equal(drawn, np.column_stack([model.x_scores_[:, 1], model.y_scores_[:, 1]]))
+    assert ax.get_title(loc="left") == f"Pair 2: correlation {model.correlations_[1]:.2f}"
+    assert ax.get_legend() is None
+
+
+def test_labels_give_a_colour_and_an_entry_of_the_legend_each():
+    model = model_of()[0]
+    labels = np.array(["wild type"] * 15 + ["PPAR"] * 20 + [None] * 5, dtype=object)
+    ax = pl.pairs(model, labels=labels)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["missing", "PPAR", "wild type"]
+    assert [len(points.get_offsets()) for points in ax.collections] == [5, 20, 15]
+    assert len({tuple(points.get_facecolor()[0]) for points in ax.collections}) == 3
+
+
+def test_unusable_arguments_are_explained():
+    model = model_of()[0]
+    with pytest.raises(ValueError, match="pair=2 does not exist: pairs are numbered from 0"):
+        pl.pairs(model, 2)
+    with pytest.raises(ValueError, match="there are 3 labels but 40 samples"):
+        pl.pairs(model, labels=["a", "b", "c"])
+    with pytest.raises(TypeError, match="a SparseGraphPLS or SparseGraphCCA is needed"):
+        pl.pairs(netbic.SparseGraphSVD())
+
+
+@pytest.mark.parametrize("axis", ["columns", "rows"])
+def test_loadings_are_the_heaviest_members_by_name(study, model, axis):
+    ax = pl.loadings(model, 1, axis=axis, n=8)
+    weights = model.components_[1] if axis == "columns" else model.left_vectors_[:, 1]
+    top = np.argsort(-np.abs(weights), kind="stable")[:8]
+    names = study.expression.columns if axis == "columns" else study.expression.index
+    assert [label.get_text() for label in ax.get_yticklabels()] == names[top].tolist()
+    dots = np.asarray(ax.collections[1].get_offsets())
+    np.testing.assert_allclose(dots, np.column_stack([weights[top], np.arange(8)]))
+    lines = ax.collections[0].get_segments()
+    np.testing.assert_allclose([line[:, 0] for line in lines], np.column_stack([np.zeros(8), weights[top]]))
+    expected = [POSITIVE if weight > 0 else NEGATIVE for weight in weights[top]]
+    assert all(same_color(*pair) for pair in zip(ax.collections[1].get_facecolors(), expected, strict=True))
+    low, high = ax.get_ylim()
+    assert low > 7 > 0 > high  # heaviest on top
+    size, noun = (50, "genes") if axis == "columns" else (30, "samples")
+    assert ax.get_title(loc="left") == f"Module 2: 8 of {size} {noun}"
+
+
+def test_loadings_of_a_small_module_and_of_unnamed_data():
+    toy = netbic.simulate.paper(0.02, random_state=0)
+    model = netbic.SparseGraphSVD(1, n_rows=5, n_columns=3).fit(toy.X)
+    ax = pl.loadings(model)
+    top = np.argsort(-np.abs(model.components_[0]), kind="stable")[:3]
+    assert [label.get_text() for label in ax.get_yticklabels()] == [str(k) for k in top]
+    assert ax.get_title(loc="left") == "Module 1: 3 genes"
+    with pytest.raises(netbic.InputError, match="unknown axis='genes': choose 'columns'"):
+        pl.loadings(model, axis="genes")
+    with pytest.raises(ValueError, match="n=0: at least 1"):
+        pl.loadings(model, n=0)

@@ -12,16 +12,6 @@ COLUMNS = ("days", "event")
 
 
 @pytest.fixture(scope="module")
-def clear():
-    return netbic.simulate.cohort(200, 500, n_modules=1, strength=2, random_state=0)
-
-
-@pytest.fixture(scope="module")
-def clear_model(clear):
-    return netbic.SparseGraphSVD(2, n_columns=60).fit(clear.expression)
-
-
-@pytest.fixture(scope="module")
 def times(clear):
     rng = np.random.default_rng(1)
     days = np.where(clear.samples[0], rng.exponential(300, 200), rng.exponential(900, 200)).round()
