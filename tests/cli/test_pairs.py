@@ -204,18 +204,15 @@ def test_a_sparse_table_with_a_network_gives_the_same(tables, tmp_path):
     assert other.graphs_["x"].names.tolist() == one.graphs_["x"].names.tolist()
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_options_that_cannot_be_combined_are_refused(tables, tmp_path):
+    for options, message in (
         (["--smoothness2", "0.3"], "--smoothness2 needs a network: use --graph2"),
         (["--method", "pls", "--covariance", "ridge"], "--covariance is for --method cca"),
         (["--ridge", "0.2"], "--ridge needs --covariance ridge"),
         (["--covariance", "full", "--features1", "3"], "--covariance full is not sparse: leave out --features1"),
         (["--features2", "900"], "--features2 900 but table 2 has 20 features: choose 1 to 20"),
-    ],
-)
-def test_options_that_cannot_be_combined_are_refused(options, message, tables, tmp_path):
-    assert message in failure("pairs", *tables, "--out", tmp_path / "out", *options)
+    ):
+        assert message in failure("pairs", *tables, "--out", tmp_path / "out", *options)
 
 
 def test_covariances_and_defaults_reach_the_model(tables, tmp_path):
@@ -330,23 +327,16 @@ def test_a_failed_write_leaves_the_earlier_results(done, tables, monkeypatch):
     assert contents(done, sorted(path.name for path in done.iterdir() if path.is_file())) == before
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["enrich", "FOLDER"],
-        ["score", "FOLDER", "TABLE"],
-        ["export", "FOLDER", "--format", "gmt"],
-        ["plot", "FOLDER", "heatmap", "--out", "figure.png"],
-        ["compare", "FOLDER", "FOLDER"],
-        ["replicate", "FOLDER", "TABLE"],
-    ],
-    ids=lambda command: command[0],
-)
-def test_commands_about_modules_say_that_these_are_pairs(command, done, tables, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    given = {"FOLDER": done, "TABLE": tables[0]}
-    shown = failure(*(given.get(part, part) for part in command))
-    assert "contains pairs of two tables (SparseGraphCCA), not modules of one table" in shown
+def test_commands_about_modules_say_that_these_are_pairs(done, tables, tmp_path):
+    for command in (
+        ["enrich", done],
+        ["score", done, tables[0]],
+        ["export", done, "--format", "gmt"],
+        ["plot", done, "heatmap", "--out", tmp_path / "figure.png"],
+        ["compare", done, done],
+        ["replicate", done, tables[0]],
+    ):
+        assert "contains pairs of two tables (SparseGraphCCA), not modules of one table" in failure(*command)
 
 
 def test_options_for_reading_are_given_for_both_tables_or_for_each(tmp_path):

@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 
 import click
 import numpy as np
@@ -48,14 +46,6 @@ def test_the_table_and_the_choice_are_those_of_the_function(files, tmp_path):
     assert "The score is the share of the variance of held-out samples that is explained" in done.output
     assert not re.search(r"--smoothness 0\.0\b", done.output)
     assert not list(tmp_path.glob(".netbic*"))
-
-
-def test_a_tuning_in_a_new_process(files, tmp_path):
-    command = [sys.executable, "-m", "netbic", "tune", str(files / "expression.tsv.gz"), "--modules", "1", "--genes"]
-    command += ["20", "--samples", "40", "--folds", "2", "--out", str(tmp_path / "out")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-    assert done.returncode == 0, done.stderr
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["tuning.json", "tuning.tsv"]
 
 
 def test_an_interrupted_tune_command_is_resumed(files, tmp_path, monkeypatch):
@@ -140,13 +130,6 @@ def test_an_unreachable_cluster_is_a_one_line_error(files, tmp_path, monkeypatch
     both = tune(files, tmp_path, "--dask", "local", "--jobs", "2")
     assert both.exit_code == 2
     assert "cannot be combined" in both.output
-
-
-def test_without_dask_tune_names_the_remedy(files, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    done = tune(files, tmp_path, "--dask", "local")
-    assert done.exit_code == 1
-    assert 'pip install "netbic[dask]"' in done.output
 
 
 def test_the_help_states_the_default_grid():

@@ -308,6 +308,7 @@ def _fit(
 ) -> list[str]:
     """Fit the model (`most`: with settings chosen by the data), write everything, and return lines about it."""
     from netbic.files import scratch_folder
+    from netbic.report import write_heatmaps
     from netbic.storage import write_results
 
     out, silent, lines = run.folder, judging["silent"], list[str]()
@@ -325,8 +326,18 @@ def _fit(
                 run.keep(number, module)
                 progress.update("modules", number + 1, model.n_components)
             with scratch_folder(out) as staged:
-                columns = _write_tables(model, dataset, staged, out, labels, sets, judging, progress, lines)
-                write_results(staged, model, dataset.alignment.to_dict(), columns)
+                judgement, told = _judge(model, dataset, progress, **judging)
+                lines.extend(told)
+                progress.update("tables", 0, 1)
+                write_heatmaps(staged, model, dataset.X)
+                judgement.write(staged)
+                if labels is not None and model.n_components_:
+                    again = f"run netbic associate {out} --sample-info {labels.origin}"
+                    with _results_are_kept("the modules were not compared with the sample table", again):
+                        lines.extend(labels.write(model, staged, out, judgement.groups.table))
+                if model.column_graph is not None or sets is not None:
+                    lines.extend(_enrich(model, dataset, sets, staged, out, judging["seed"]))
+                write_results(staged, model, dataset.alignment.to_dict(), _summary_columns(model, judgement))
                 texts = dataset.alignment.warnings() + [str(warning.message) for warning in caught]
                 lines.extend(_write_report(model, staged, out, run.record(texts), progress) if report else ())
                 texts = dataset.alignment.warnings() + [str(warning.message) for warning in caught]
@@ -385,39 +396,6 @@ def _results_are_kept(consequence: str, remedy: str) -> Iterator[None]:
         raise
     except Exception as problem:
         warnings.warn(one_line(f"{consequence} ({problem}); all else is written: {remedy}"), stacklevel=2)
-
-
-def _write_tables(
-    model: SparseGraphSVD,
-    dataset: Dataset,
-    folder: Path,
-    out: Path,
-    labels: SampleTable | None,
-    sets: GeneSets | None,
-    judging: dict[str, Any],
-    progress: Progress,
-    lines: list[str],
-) -> pd.DataFrame:
-    """Write tables and heatmaps to a folder whose files end up in `out`; returns columns of the summary.
-
-    A line per table, for the user, is added to `lines`.
-    """
-    from netbic.report import write_heatmaps
-
-    judgement, told = _judge(model, dataset, progress, **judging)
-    lines.extend(told)
-    progress.update("tables", 0, 1)
-    write_heatmaps(folder, model, dataset.X)
-    judgement.write(folder)
-    if labels is not None and model.n_components_:
-        from netbic.association import wide
-
-        again = f"run netbic associate {out} --sample-info {labels.origin}"
-        with _results_are_kept("the modules were not compared with the sample table", again):
-            lines.extend(labels.write(model, folder, out, *wide(judgement.groups.table)))
-    if model.column_graph is not None or sets is not None:
-        lines.extend(_enrich(model, dataset, sets, folder, out, judging["seed"]))
-    return _summary_columns(model, judgement)
 
 
 def _judge(
@@ -572,9 +550,7 @@ def _complete(
             yield from _enrich(model, dataset, sets, out, out, judging["seed"])
             record({"gene_sets": gene_sets})
         if associate and labels is not None:
-            from netbic.association import stored_scores
-
-            yield from labels.write(model, out, out, *stored_scores(out))
+            yield from labels.write(model, out, out)
             record(asked)
         if report:
             yield from _write_report(model, out, out, files.finished_record(out) or {}, progress)

@@ -121,12 +121,16 @@ class SampleTable:
         return numbers
 
     def write(
-        self, model: SparseGraphSVD, folder: Path, out: Path, scores: pd.DataFrame, groups: pd.DataFrame
+        self, model: SparseGraphSVD, folder: Path, out: Path, groups: pd.DataFrame | None = None
     ) -> Iterator[str]:
-        """Test all modules, write the tables to a folder whose files end up in `out`; yield what was found."""
-        from netbic.association import Removed, associate_scores, stored_verdicts
+        """Test all modules, write the tables to a folder whose files end up in `out`; yield what was found.
 
-        found = associate_scores(scores, groups, self.table, **self.tests, removed=Removed.of(model))
+        `groups` is the table of scores and groups of the samples, if it is not in the folder.
+        """
+        from netbic.association import Removed, associate_scores, stored_scores, stored_verdicts, wide
+
+        scores = stored_scores(folder) if groups is None else wide(groups)
+        found = associate_scores(*scores, self.table, **self.tests, removed=Removed.of(model))
         yield from self._write(found, folder, out, stored_verdicts(folder))
 
     def write_pairs(self, model: PairModel, folder: Path, out: Path) -> Iterator[str]:
