@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from netbic.simulate import cohort, consensus, paper, patients, recovery
+from netbic.simulate import cohort, paper, patients, recovery
 
 
 @pytest.mark.parametrize("signs", ["same", "random"])
@@ -86,13 +86,6 @@ def test_recovery_by_hand():
     assert table["f1"].tolist() == pytest.approx([1, 0.8, 0])
     with pytest.raises(ValueError, match="found sets have 3 members to choose from, planted ones 5"):
         recovery(np.ones((1, 3), dtype=bool), planted)
-
-
-def test_the_consensus_of_biclusters():
-    study = cohort(200, 800, n_modules=3, random_state=0)
-    planted = study.samples, study.genes
-    assert consensus((study.samples[::-1], study.genes[::-1]), planted) == pytest.approx(1)
-    assert consensus((study.samples[:1], study.genes[:1]), planted) == pytest.approx(1 / 3)
 
 
 def test_programs_of_patients_have_the_documented_sizes_and_overlap():

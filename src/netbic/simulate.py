@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
-from sklearn.metrics import consensus_score
 
 from netbic.arrays import Array, Bools, Floats, Indices, RandomState, check_choice
 from netbic.graph import Graph
@@ -20,7 +19,6 @@ __all__ = [
     "Program",
     "SimulatedStudies",
     "cohort",
-    "consensus",
     "paper",
     "patients",
     "recovery",
@@ -213,7 +211,14 @@ def patients(n_samples: int = 400, n_genes: int = 800, *, random_state: RandomSt
     """
     generator = np.random.default_rng(random_state)
     genes = _disjoint_sets([program.n_genes for program in PROGRAMS], n_genes, generator)
-    samples = _programs_up(n_samples, generator)
+    samples = np.zeros((len(PROGRAMS), n_samples), dtype=bool)
+    for up, program in zip(samples, PROGRAMS, strict=True):
+        up[generator.permutation(n_samples)[: round(program.share * n_samples)]] = True
+    first, last = samples[0], samples[-1]  # the patients of the last program are mostly those of the first
+    n_shared = round(_SHARED * first.sum())
+    last[:] = False
+    last[generator.permutation(np.flatnonzero(first))[:n_shared]] = True
+    last[generator.permutation(np.flatnonzero(~first))[: first.sum() - n_shared]] = True
     signs = np.where(generator.random(genes.shape) < _DOWN, -0.7, 1.0)
     weights = genes * signs * generator.uniform(0.6, 1.4, genes.shape)
     strengths = np.array([program.strength for program in PROGRAMS])[:, None]
@@ -292,19 +297,6 @@ def studies(
     labels = np.repeat(np.array(names, dtype=object), sizes)
     X = pd.DataFrame(np.vstack(parts), columns=[f"g{gene}" for gene in range(n_genes)])
     return SimulatedStudies(X.set_axis([f"s{row}" for row in range(len(X))], axis=0), labels, names, genes, present)
-
-
-def _programs_up(n_samples: int, generator: np.random.Generator) -> Bools:
-    """The patients in whom each program is up; those of the last are mostly those of the first."""
-    samples = np.zeros((len(PROGRAMS), n_samples), dtype=bool)
-    for up, program in zip(samples, PROGRAMS, strict=True):
-        up[generator.permutation(n_samples)[: round(program.share * n_samples)]] = True
-    first, last = samples[0], samples[-1]
-    n_shared = round(_SHARED * first.sum())
-    last[:] = False
-    last[generator.permutation(np.flatnonzero(first))[:n_shared]] = True
-    last[generator.permutation(np.flatnonzero(~first))[: first.sum() - n_shared]] = True
-    return samples
 
 
 def _disjoint_sets(sizes: list[int], universe: int, generator: np.random.Generator) -> Bools:
@@ -393,40 +385,19 @@ def recovery(found: Bools, planted: Bools) -> pd.DataFrame:
     rows, columns = linear_sum_assignment(-f1)
     partner[rows] = np.where(shared[rows, columns] > 0, columns, -1)
     paired = np.vstack([found, np.zeros(found.shape[1], dtype=bool)])[partner]  # the last row, for -1, is empty
-    table = pd.DataFrame({"planted": np.arange(len(planted)), "found": partner})
-    return table.assign(**_agreement(paired, planted))
-
-
-def _agreement(found: Bools, truth: Bools) -> dict[str, Floats]:
-    """Sensitivity, specificity, precision and F1 of sets, row by row; 0 / 0 counts as 0, for specificity as 1."""
-    shared, outside = (found & truth).sum(axis=1), (~truth).sum(axis=1)
-    n_found, n_true = found.sum(axis=1), truth.sum(axis=1)
-    return {
-        "sensitivity": shared / np.maximum(n_true, 1),
-        "specificity": np.where(outside > 0, (~found & ~truth).sum(axis=1) / np.maximum(outside, 1), 1.0),
-        "precision": shared / np.maximum(n_found, 1),
-        "f1": 2 * shared / np.maximum(n_found + n_true, 1),
-    }
-
-
-def consensus(found: tuple[Bools, Bools], planted: tuple[Bools, Bools], similarity: str = "jaccard") -> float:
-    """Similarity of two sets of biclusters, by rows and columns (scikit-learn's consensus score; 1: identical).
-
-    Parameters
-    ----------
-    found, planted : pairs of bool arrays of shapes (n_modules, n_rows) and (n_modules, n_columns)
-        For a fitted model: `model.biclusters_`.
-    similarity : str
-        As in scikit-learn's `consensus_score`.
-
-    Examples
-    --------
-    >>> import netbic
-    >>> study = netbic.simulate.cohort(200, 800, n_modules=2, random_state=0)
-    >>> netbic.simulate.consensus((study.samples, study.genes), (study.samples, study.genes))
-    1.0
-    """
-    return float(consensus_score(found, planted, similarity=similarity))
+    both, outside = (paired & planted).sum(axis=1), (~planted).sum(axis=1)
+    n_found, n_planted = paired.sum(axis=1), planted.sum(axis=1)
+    negative = (~paired & ~planted).sum(axis=1)
+    return pd.DataFrame(
+        {
+            "planted": np.arange(len(planted)),
+            "found": partner,
+            "sensitivity": both / np.maximum(n_planted, 1),
+            "specificity": np.where(outside > 0, negative / np.maximum(outside, 1), 1.0),
+            "precision": both / np.maximum(n_found, 1),
+            "f1": 2 * both / np.maximum(n_found + n_planted, 1),
+        }
+    )
 
 
 def __dir__() -> list[str]:

@@ -23,7 +23,11 @@ ADAPTIVE = {"row_penalty": AdaptiveSupport(), "column_penalty": AdaptiveSupport(
 
 
 @pytest.mark.parametrize(
-    ("gamma", "kind", "least"), [(0.03, "none", 0.96), (0.05, "true", 0.93), (0.03, "permuted", 0.96)]
+    ("gamma", "kind", "least"),
+    [
+        (0.05, "true", 0.93),
+        *(pytest.param(0.03, kind, 0.96, marks=pytest.mark.nightly) for kind in ("none", "permuted")),
+    ],
 )
 def test_sizes_are_found(gamma, kind, least):
     found = np.array([adaptive_run(100, gamma, kind, 500 + seed) for seed in range(8)], dtype=float)
@@ -34,7 +38,7 @@ def test_sizes_are_found(gamma, kind, least):
 
 
 @pytest.mark.filterwarnings("ignore:.*do not identify")
-@pytest.mark.parametrize("term", ["modularity", "normalized"])
+@pytest.mark.parametrize("term", ["modularity", pytest.param("normalized", marks=pytest.mark.nightly)])
 def test_a_choice_that_would_cycle_converges(monkeypatch, term):
     """Several of these run into cycles while sizes and weights are chosen again in every iteration."""
     outcomes, run = [], solving._Iteration.run
@@ -199,7 +203,7 @@ def test_sizes_mix_with_other_penalties():
     assert f1(model.columns_[0], same.v != 0) > 0.95
 
 
-@pytest.mark.parametrize("with_graph", [False, True])
+@pytest.mark.parametrize("with_graph", [pytest.param(False, marks=pytest.mark.nightly), True])
 def test_modules_of_equal_strength_are_not_mixed_up(with_graph):
     """Overlapping modules of equal strength: the leading singular pair is a mixture of them."""
     for seed in (2, 3):
@@ -243,7 +247,7 @@ def test_unequal_noise_has_a_diagnostic_or_is_scaled():
     assert f1(scaled.columns_[0], toy.v != 0) > 0.9
 
 
-@pytest.mark.parametrize("missing", ["ignore", "impute"])
+@pytest.mark.parametrize("missing", ["ignore", pytest.param("impute", marks=pytest.mark.nightly)])
 def test_noise_with_missing_entries_has_a_diagnostic(missing):
     n_reported = 0
     for seed in range(10):

@@ -25,7 +25,7 @@ def shifted(shares, shift=1.5, seed=0, n=150, size=40, p=500):
     return X, members
 
 
-@pytest.mark.parametrize("share", [0.1, 0.2, 0.3, 0.4, 0.5])
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.5])
 def test_a_group_of_any_size_is_found(share):
     """With others at zero, most samples were members for a share of 0.3, and two samples for 0.5."""
     X, members = shifted([share])
