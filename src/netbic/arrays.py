@@ -251,8 +251,10 @@ def sparse_problem(matrix: Matrix, name: str = "X") -> Problem:
     'the pointer array of X decreases, from 0 to -4'
     """
     shape, kind = matrix.shape, matrix.format
-    if problem := shape_problem(shape, name):
-        return problem
+    if len(shape) != 2:
+        return f"{name} has {len(shape)} dimensions where 2 are needed"
+    if any(not isinstance(size, (int, np.integer)) or size < 0 for size in shape):
+        return f"{name} has shape {tuple(shape)}, which no matrix has"
     if kind == "lil":
         if any(len(places) != len(values) for places, values in zip(matrix.rows, matrix.data, strict=True)):
             return f"a row of {name} has more indices than values, or fewer"
@@ -283,14 +285,6 @@ def sparse_problem(matrix: Matrix, name: str = "X") -> Problem:
     return compressed_problem(*parts, shape, name, by_rows=kind != "csc", exact=False)
 
 
-def shape_problem(shape: Sequence[Any], name: str) -> Problem:
-    """What is wrong with the shape of a matrix, or None."""
-    if len(shape) != 2:
-        return f"{name} has {len(shape)} dimensions where 2 are needed"
-    wrong = any(not isinstance(size, (int, np.integer)) or size < 0 for size in shape)
-    return f"{name} has shape {tuple(shape)}, which no matrix has" if wrong else None
-
-
 def compressed_problem(
     data: Any, indices: Any, indptr: Any, shape: tuple[int, int], name: str, *, by_rows: bool = True, exact: bool = True
 ) -> Problem:
@@ -310,14 +304,6 @@ def compressed_problem(
     """
     n_lines, n_others = shape if by_rows else shape[::-1]
     lines, others = ("rows", "columns") if by_rows else ("columns", "rows")
-    problem = pointers_problem(indptr, n_lines, lines, len(indices), len(data), name, exact=exact)
-    return problem or bounds_problem(indices[: int(indptr[-1])], n_others, others, name)
-
-
-def pointers_problem(
-    indptr: Any, n_lines: int, lines: str, n_indices: int, n_data: int, name: str, *, exact: bool = True
-) -> Problem:
-    """What is wrong with the pointers of a compressed matrix, given how long its other arrays are, or None."""
     if problem := _integers_problem(indptr, name, "indptr"):
         return problem
     called, matrix = _called(name, "indptr"), name.removesuffix("/")
@@ -330,10 +316,10 @@ def pointers_problem(
         at = int(np.argmax(falls))
         return f"{called} decreases, from {indptr[at]:,} to {indptr[at + 1]:,}"
     stored = int(indptr[-1])
-    for length, part in ((n_indices, "indices"), (n_data, "data")):
+    for length, part in ((len(indices), "indices"), (len(data), "data")):
         if length < stored or (exact and length > stored):
             return f"{_called(name, part)} has {length:,} entries where {called} counts {stored:,}"
-    return None
+    return bounds_problem(indices[:stored], n_others, others, name)
 
 
 def bounds_problem(indices: Array, size: int, what: str, name: str, part: str = "indices") -> Problem:
