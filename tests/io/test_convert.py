@@ -270,6 +270,7 @@ print((peak() - before) / 1024)
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs the memory statistics of Linux")
 def test_memory_stays_far_below_the_table(tmp_path):
     """Genes in rows, 480 MB as text and as single-precision numbers."""

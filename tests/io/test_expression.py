@@ -1,6 +1,9 @@
 """Expression matrices are the same in every format, and errors name the problem and the place."""
 
 import gzip
+import os
+import subprocess
+import sys
 
 import anndata
 import numpy as np
@@ -9,7 +12,7 @@ import pytest
 import scipy.io
 import scipy.sparse as sp
 
-from netbic.io import InputError, read_expression, read_network
+from netbic.io import InputError, read_expression, read_gene_sets, read_network
 
 GENES, SAMPLES = ["TP53", "MDM2", "EGFR", "MYC"], ["s1", "s2", "s3"]
 VALUES = np.array([[1.5, 2.0, -3.25], [0.0, 4.5, 1e-3], [7.0, 8.0, 9.0], [1e5, 0.1, 0.2]])
@@ -204,3 +207,34 @@ def test_10x_files_that_do_not_belong_together(tmp_path):
     (tmp_path / "matrix.mtx").write_text("not a matrix")
     with pytest.raises(InputError, match="MatrixMarket"):
         read_expression(tmp_path)
+
+
+@pytest.mark.parametrize("read", [read_expression, read_network, read_gene_sets])
+def test_pipes_and_devices_are_refused_before_they_are_opened(tmp_path, read):
+    pipes = [tmp_path / f"pipe{suffix}" for suffix in (".tsv", ".h5ad", ".parquet", ".npy", ".npz", ".sif", ".zarr")]
+    for path in pipes:
+        os.mkfifo(path)
+    for path in [*pipes, "/dev/zero"]:
+        with pytest.raises(InputError, match="is not a regular file: save its content to a regular file first"):
+            read(path)
+
+
+@pytest.mark.parametrize("encoding", ["utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be"])
+def test_other_encodings_are_named(tmp_path, encoding):
+    (tmp_path / "table.tsv").write_bytes("\ufeffgene\ts1\ts2\nA\t1\t2\n".encode(encoding))
+    with pytest.raises(InputError, match=f"is encoded as {encoding[:6].upper()}: save it as UTF-8"):
+        read_expression(tmp_path / "table.tsv")
+
+
+def test_a_parquet_file_whose_schema_does_not_fit_its_columns_does_not_end_the_process(tmp_path):
+    """An optional column is declared as required: pyarrow would abort if it read the metadata of the column."""
+    path = tmp_path / "net.parquet"
+    pd.DataFrame({"source": ["a", "b"], "target": ["b", "c"]}).to_parquet(path)
+    optional = b"\x25\x02\x18\x06source"  # in the footer: repetition type, and the name with its length
+    content = path.read_bytes()
+    assert content.count(optional) == 1
+    path.write_bytes(content.replace(optional, b"\x25\x00" + optional[2:]))
+    code = f"import netbic.io; netbic.io.read_network({str(path)!r})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "InputError" in done.stderr

@@ -58,7 +58,7 @@ def result_of(reader, *paths):
 
 
 @pytest.mark.parametrize("suffix", [".tsv", ".parquet", ".h5ad"])
-@settings(max_examples=300)
+@settings(max_examples=50)
 @given(content=CONTENT)
 @example(content=b"a\tb\n1\t2\n")
 @example(content=b'a\t"b\n1\t2\n')
@@ -72,7 +72,7 @@ def test_expression(folder, suffix, content):
 
 
 @pytest.mark.parametrize("suffix", [".tsv", ".sif", ".graphml", ".npz", ".parquet"])
-@settings(max_examples=300)
+@settings(max_examples=50)
 @given(content=CONTENT)
 @example(content=b"A\tB\tC\tD\nA\tB\n")
 @example(content=b'<graphml><node id="a"/><edge source="a" target="b"/></graphml>')
@@ -88,7 +88,7 @@ def test_networks(folder, suffix, content):
 VALUES = st.one_of(st.none(), st.text(max_size=3), st.floats(), st.integers(-3, 10**6), st.booleans(), st.dates())
 
 
-@settings(max_examples=300)
+@settings(max_examples=50)
 @given(
     columns=st.lists(st.tuples(st.text(max_size=6), st.lists(VALUES, min_size=3, max_size=3)), min_size=1, max_size=4)
 )
@@ -105,7 +105,7 @@ def test_tables_that_pandas_wrote(folder, columns):
         result_of(read_network, folder / "frame.parquet")
 
 
-@settings(max_examples=300)
+@settings(max_examples=50)
 @given(content=CONTENT)
 def test_gene_sets_and_id_maps(folder, content):
     path = folder / "fuzz.gmt"
@@ -114,7 +114,7 @@ def test_gene_sets_and_id_maps(folder, content):
     result_of(lambda path: read_id_map(path, {"TP53", "MDM2"}), path)
 
 
-@settings(max_examples=200)
+@settings(max_examples=50)
 @given(content=st.lists(CONTENT, min_size=3, max_size=3))
 def test_10x_folders(folder, content):
     cells = folder / "cells"
@@ -125,7 +125,7 @@ def test_10x_folders(folder, content):
     result_of(read_expression, cells)
 
 
-@settings(max_examples=150)
+@settings(max_examples=50)
 @given(one=CONTENT, other=CONTENT)
 def test_studies(folder, one, other):
     paths = folder / "study.tsv", folder / "study.sif"
