@@ -121,8 +121,11 @@ def convert(
             rows = _transpose_entries(entries, scratch, *names, dtype or np.float64, tenx.steps)
         else:
             skip = list_of_names(skip_columns)
-            read = _parquet_pieces if kind == "parquet" else _text_pieces
-            rows = _table_source(read(source, skip, not samples_in_rows, reading), scratch, samples_in_rows, dtype)
+            if kind == "parquet":
+                pieces = _parquet_pieces(source, skip, not samples_in_rows, reading)
+            else:
+                pieces = number_pieces(source, text_pieces(source, progress=reading), skip, not samples_in_rows)
+            rows = _table_source(pieces, scratch, samples_in_rows, dtype)
         check_names(source, rows.samples, rows.genes)
         write_store(rows, scratch / "store", block_rows, np.dtype(dtype or rows.dtype), progress)
         with write_errors(target):
@@ -247,10 +250,6 @@ def _table_source(
     arguments = (str(lines_file), kind.str, len(lines), piece.columns.size)
     load = _read_lines if samples_in_rows else _read_columns
     return RowSource(load, arguments, samples, genes, kind, steps=piece.steps)
-
-
-def _text_pieces(path: Path, skip: Sequence[str], annotated: bool, progress: Progress) -> Iterator[NumberTable]:
-    return number_pieces(path, text_pieces(path, progress=progress), skip, annotated)
 
 
 def _parquet_pieces(path: Path, skip: Sequence[str], annotated: bool, progress: Progress) -> Iterator[NumberTable]:

@@ -480,7 +480,12 @@ def scores_by_name(
     True
     """
     model = fitted_model(model)
-    X = X if is_dask(X) else _as_floats(checked(X, missing=model.missing))
+    if not is_dask(X):
+        X = checked(X, missing=model.missing)
+        kept = X.dtype if X.dtype in (np.float32, np.float64) else np.float64  # integers as double precision
+        X = np.asarray(X, dtype=kept) if isinstance(X, np.ndarray) else sp.csr_array(X, dtype=kept)
+        if is_sparse(X) and np.isnan(X.data).any():
+            raise InputError("X is sparse and contains NaN: drop those entries (missing values need a dense X)")
     known = pd.Index([str(gene) for gene in genes])
     if X.shape[1] != len(known):
         raise InputError(
@@ -490,7 +495,14 @@ def scores_by_name(
         raise InputError(f"gene {shown(known[known.duplicated()][0])} occurs more than once: make names unique")
     wanted = pd.Index([str(name) for name in names_of(model, "columns")])
     at = known.get_indexer(wanted)
-    _check_overlap(model, known, wanted, at)
+    used = np.asarray(model.columns_.any(axis=0))
+    if not (used & (at >= 0)).any():
+        mine, theirs = (", ".join(map(shown, names[:5])) for names in (known, wanted[used]))
+        raise InputError(f"no gene of the modules is in these data (modules: {theirs}; data: {mine})")
+    if missing := int(np.count_nonzero(used & (at < 0))):
+        n_used = np.count_nonzero(used)
+        what = f"{missing:,} of {n_used:,} genes of the modules are missing: they are set to their mean in the fit"
+        warnings.warn(what, stacklevel=3)
     names = None if samples is None else np.array([str(name) for name in samples], dtype=object)
     if model.study_scaling_ is not None:
         model, X, covariates, at = _of_studies(model, X, at, studies, covariates, names)
@@ -523,26 +535,6 @@ def _of_studies(
     new = np.full(at.size, -1)
     new[there] = np.arange(there.size)
     return without_studies(model), scaling.apply(X[:, at[there]], numbers, there), Design(design, coding), new
-
-
-def _as_floats(X: Matrix) -> Matrix:
-    """Integers as double precision; missing entries of a sparse matrix are an error."""
-    kept = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
-    X = np.asarray(X, dtype=kept) if isinstance(X, np.ndarray) else sp.csr_array(X, dtype=kept)
-    if is_sparse(X) and np.isnan(X.data).any():
-        raise InputError("X is sparse and contains NaN: drop those entries (missing values need a dense X)")
-    return X
-
-
-def _check_overlap(model: SparseGraphSVD, known: pd.Index[Any], wanted: pd.Index[Any], at: Array) -> None:
-    used = np.asarray(model.columns_.any(axis=0))
-    if not (used & (at >= 0)).any():
-        mine, theirs = (", ".join(map(shown, names[:5])) for names in (known, wanted[used]))
-        raise InputError(f"no gene of the modules is in these data (modules: {theirs}; data: {mine})")
-    if missing := int(np.count_nonzero(used & (at < 0))):
-        n_used = np.count_nonzero(used)
-        what = f"{missing:,} of {n_used:,} genes of the modules are missing: they are set to their mean in the fit"
-        warnings.warn(what, stacklevel=4)
 
 
 def _affine_scores(X: Matrix, scaler: Scaler, directions: Array, at: Array) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
@@ -69,10 +69,6 @@ class NetworkSummary:
     inhibiting: int = 0
     sign_unknown: int = 0  # edges that were dropped
     contradictory: int = 0  # pairs of genes with edges of both signs, which were dropped
-
-    def to_dict(self) -> dict[str, Any]:
-        """As a dictionary of plain values."""
-        return asdict(self)
 
 
 class Network(NamedTuple):
