@@ -211,7 +211,7 @@ def test_warnings_are_one_line_each_and_kept(files, tmp_path):
     assert re.search(r"^warning: the network makes up more than 30%", done.stderr, re.MULTILINE)
     assert "Warning:" not in done.stderr
     warned = json.loads((tmp_path / "out" / "run.json").read_text())["warnings"]
-    assert any("the graph makes up more than 30%" in warning for warning in warned)
+    assert any("the network makes up more than 30%" in warning for warning in warned)
 
 
 @pytest.mark.parametrize(

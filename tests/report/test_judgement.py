@@ -2,6 +2,7 @@
 
 import json
 import re
+from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -136,10 +137,12 @@ def test_modules_are_numbered_from_one_in_the_page_and_from_zero_in_tables(folde
     assert cells == [("0", "1", "1"), ("1", "2", "2"), ("2", "3", "3")]
 
 
-def test_warnings_of_the_fit_have_the_numbers_of_the_page(folder, model):
-    record = {"warnings": ["modules 0, 2 hold fewer than 40 columns: no other has a positive score"]}
-    shown = contents.gather(folder, model, record).warnings()
-    assert shown == ["modules 1, 3 hold fewer than 40 genes: no other has a positive score"]
+def test_warnings_are_shown_as_the_command_recorded_them_unless_a_diagnostic_says_the_same(folder, model):
+    texts = ["modules 1, 3 hold fewer than 40 genes: no other has a positive score", "modules 2 did not converge"]
+    assert contents.gather(folder, model, {"warnings": texts}).warnings() == texts
+    model = copy(model)
+    model.converged_ = np.array([True, False, True])
+    assert contents.gather(folder, model, {"warnings": texts}).warnings() == texts[:1]
 
 
 def module_page(number=2, **given):

@@ -338,9 +338,9 @@ def _fit(
                 if model.column_graph is not None or sets is not None:
                     lines.extend(_enrich(model, dataset, sets, staged, out, judging["seed"]))
                 write_results(staged, model, dataset.alignment.to_dict(), _summary_columns(model, judgement))
-                texts = dataset.alignment.warnings() + [str(warning.message) for warning in caught]
+                texts = dataset.alignment.warnings() + [in_own_words(str(each.message)) for each in caught]
                 lines.extend(_write_report(model, staged, out, run.record(texts), progress) if report else ())
-                texts = dataset.alignment.warnings() + [str(warning.message) for warning in caught]
+                texts = dataset.alignment.warnings() + [in_own_words(str(each.message)) for each in caught]
                 run.finish(staged, texts)
     for warning in caught:
         warnings.warn(warning.message, stacklevel=1)

@@ -2,8 +2,6 @@
 
 from netbic.report.page import missing_library, write_report
 from netbic.report.pictures import write_heatmaps
-from netbic.report.words import from_one as from_one
-from netbic.report.words import in_genes as in_genes
 
 __all__ = ["missing_library", "write_heatmaps", "write_report"]
 

@@ -41,7 +41,6 @@ from netbic.report.judgement import EXPLANATIONS, Replicated, Verdict, replicati
 from netbic.report.modules import Members, ModulePage, Row
 from netbic.report.pictures import Heatmap, read_heatmaps, subnetwork
 from netbic.report.settings import Rows, enrichment_rows, input_rows, sample_rows, setting_rows
-from netbic.report.words import from_one, in_genes
 from netbic.selection import selected_samples
 from netbic.storage import load_modules, summary_table
 
@@ -146,7 +145,7 @@ class Contents:
         kinds = {kind for module in self.modules for kind in module.kinds}
         expressed = [word for word, kind in _EXPRESSED_BY.items() if kind in kinds]
         texts = [str(text) for text in self.record.get("warnings", [])]
-        return [from_one(in_genes(text)) for text in texts if not any(word in text for word in expressed)]
+        return [text for text in texts if not any(word in text for word in expressed)]
 
     def no_warnings(self) -> str:
         """That there is nothing to warn of, and what was examined; "" if there are warnings."""

@@ -29,7 +29,6 @@ from netbic.report.contents import read_alignment, read_associations, read_known
 from netbic.report.figures import MISSING, OTHER, as_label, round_ticks
 from netbic.report.modules import Members, Row
 from netbic.report.settings import Rows, input_rows, parameter_rows, sample_rows
-from netbic.report.words import from_one
 from netbic.storage import PairModel, feature_names, fitted_pair_model, load, pairs_table, sample_names
 
 _FILES = (
@@ -222,7 +221,7 @@ def gather_pairs(folder: Path, model: PairModel | None = None, record: Row | Non
         has_graph=(model.graphs_["x"] is not None, model.graphs_["y"] is not None),
         tables=tables,
         tested=tested,
-        warnings=[from_one(str(text)) for text in record.get("warnings", [])]
+        warnings=[str(text) for text in record.get("warnings", [])]
         or ([f"not converged: pair {failed}"] if failed else []),  # for models without a record of their warnings
         alignment=_alignment_lines(read_record(folder / "alignment.json")),
         settings=_settings(model, record),
