@@ -176,7 +176,7 @@ def write_store(
 
     Missing chunks would be read as the fill values: NaN and -1, so that they are noticed.
     """
-    zarr = import_optional("zarr", "dask", "a .zarr store")
+    zarr = import_optional("zarr", "anndata", "a .zarr store")
     write_elem = import_optional("anndata.io", "anndata", "a .zarr store").write_elem
     root = zarr.open_group(str(path), mode="w", zarr_format=2)  # the format that every AnnData reads
     root.attrs.update({"encoding-type": "anndata", "encoding-version": "0.1.0"})

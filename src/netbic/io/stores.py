@@ -229,7 +229,7 @@ def _open_root(path: Path) -> Iterator[Any]:
         yield np.load(path, mmap_mode="r", allow_pickle=False)
     elif path.is_dir():
         import_optional("anndata", "anndata", "a .zarr store")
-        yield import_optional("zarr", "dask", "a .zarr store").open(str(path), mode="r")
+        yield import_optional("zarr", "anndata", "a .zarr store").open(str(path), mode="r")
     else:
         import_optional("anndata", "anndata", "an .h5ad file")
         with import_optional("h5py", "anndata", "an .h5ad file").File(path, "r") as file:
