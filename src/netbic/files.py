@@ -71,7 +71,6 @@ LOCK: Final = ".netbic-lock"
 FIT_PIECES: Final = ".netbic-fit"  # folders for finished pieces, see `netbic.storage.Pieces`
 TUNING_PIECES: Final = ".netbic-tuning"
 _UNFINISHED, _SCRATCH, _READY = ".netbic-unfinished-", ".netbic-scratch", ".netbic-ready"
-_LONGEST = 200  # bytes of a name that the name of its temporary file repeats
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)  # a pipe is opened without waiting
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
@@ -86,7 +85,6 @@ class WriteError(OSError):
         reason = getattr(problem, "strerror", None) or str(problem)
         advice = "free some disk space, or write to another disk" if full else "check the folder and its permissions"
         super().__init__(one_line(f"{path} cannot be written ({reason}): {advice}"))
-        self.is_full = full
 
 
 class FolderInUse(InputError):
@@ -104,9 +102,6 @@ def write_errors(path: Path | str, full_only: bool = False) -> Iterator[None]:
         if full_only and problem.errno not in _FULL:
             raise
         raise WriteError(path, problem) from None
-
-
-# Single files
 
 
 def write_atomic(path: Path, content: bytes) -> None:
@@ -128,7 +123,7 @@ def write_atomic(path: Path, content: bytes) -> None:
 
 def _short(name: str) -> str:
     encoded = os.fsencode(name)
-    return name if len(encoded) <= _LONGEST else hashlib.blake2b(encoded, digest_size=16).hexdigest()
+    return name if len(encoded) <= 200 else hashlib.blake2b(encoded, digest_size=16).hexdigest()
 
 
 def _open_locked(path: Path, target: Path) -> int:
@@ -243,7 +238,12 @@ def locked(folder: Path, target: str = "") -> Iterator[None]:
             handle = _open_locked(path, folder / target)
         _held.add(os.path.realpath(path))
         if not target:
-            _settle(folder)
+            if (folder / _READY).is_dir() and not (folder / _READY).is_symlink():
+                _move(folder)
+            remove_folder(scratch_path(folder))
+            for part, names in ((folder, (*RECORDS, *sum(RECORDS.values(), ()))), (folder / "model", MODEL_FILES)):
+                for name in names if part.is_dir() else ():
+                    (part / f"{_UNFINISHED}{name}").unlink(missing_ok=True)
         yield
     finally:
         if handle >= 0:
@@ -251,16 +251,6 @@ def locked(folder: Path, target: str = "") -> Iterator[None]:
             if os.fstat(handle).st_size == 0:  # a user's file of that name is left alone
                 path.unlink(missing_ok=True)
             os.close(handle)
-
-
-def _settle(folder: Path) -> None:
-    """Move complete results to their places, and remove incomplete ones; the folder is locked."""
-    if (folder / _READY).is_dir() and not (folder / _READY).is_symlink():
-        _move(folder)
-    remove_folder(scratch_path(folder))
-    for part, names in ((folder, (*RECORDS, *sum(RECORDS.values(), ()))), (folder / "model", MODEL_FILES)):
-        for name in names if part.is_dir() else ():
-            (part / f"{_UNFINISHED}{name}").unlink(missing_ok=True)
 
 
 def scratch_path(parent: Path, target: str = "") -> Path:
@@ -304,18 +294,9 @@ def remove_folder(folder: Path, checks: int = 1) -> None:
 
 
 def commit_files(staged: Path, folder: Path, record: str, content: Record) -> None:
-    """Move all files of the scratch folder of `folder` to their places, with a record that lists them.
+    """Move all files of the locked `folder`'s scratch folder to their places, with a record that lists them.
 
     Other files that the earlier record lists are removed with the results that they belong to.
-
-    Parameters
-    ----------
-    staged : path
-        The scratch folder inside `folder`, which this process has locked.
-    folder : path
-    record : name of the record
-    content : dict
-        Of the record; the version and `files` are added unless they are in it.
     """
     new = sorted(path.relative_to(staged).as_posix() for path in staged.rglob("*") if path.is_file())
     check_writable(folder, [*new, record])
@@ -333,8 +314,7 @@ def _move(folder: Path) -> None:
     """Move complete results to their places; this may be repeated after an interruption at any point."""
     ready = folder / _READY
     for record in [name for name in RECORDS if (ready / name).is_file()]:  # one, which is moved last
-        new = _listed(ready, record)
-        earlier = _listed(folder, record)
+        new, earlier = recorded_files(ready, [record]), recorded_files(folder, [record])
         if record == RUN_RECORD:
             earlier |= {f"model/{name}" for name in recorded_files(folder / "model")}
         for name in sorted(earlier - new - {record}):
@@ -387,15 +367,14 @@ def read_record(folder: Path, name: str) -> Record | None:
     return content if lists and objects else None
 
 
-def _listed(folder: Path, record: str) -> set[str]:
-    content = read_record(folder, record) or {}
-    known = {name for key in ("files", "added") for name in content.get(key) or () if isinstance(name, str)}
-    return known.intersection(RECORDS[record]) | ({record} if content else set())
-
-
-def recorded_files(folder: Path) -> set[str]:
+def recorded_files(folder: Path, records: Iterable[str] = RECORDS) -> set[str]:
     """Names of the files in a folder that netbic wrote, according to the records there."""
-    return {file for name in RECORDS for file in _listed(folder, name)}
+    own = set[str]()
+    for record in records:
+        if (content := read_record(folder, record)) is not None:
+            listed = {name for key in ("files", "added") for name in content.get(key) or () if isinstance(name, str)}
+            own |= listed.intersection(RECORDS[record]) | {record}
+    return own
 
 
 def recorded_paths(folder: Path) -> list[Path]:
@@ -409,13 +388,10 @@ def finished_record(folder: Path) -> Record | None:
     return content if content is not None and {"settings", "data"} <= content.keys() else None
 
 
-def is_empty(folder: Path, besides: str = LOCK) -> bool:
-    """Whether a folder does not exist or contains nothing (`besides` a name) but temporary files of netbic."""
+def is_empty(folder: Path) -> bool:
+    """Whether a folder does not exist or contains nothing but temporary files of netbic and pieces of a fit."""
     names = [path.name for path in folder.iterdir()] if folder.exists() else []
-    return all(name in (LOCK, besides) or name.startswith((_UNFINISHED, _SCRATCH)) for name in names)
-
-
-# Checks before anything is written
+    return all(name in (LOCK, FIT_PIECES) or name.startswith((_UNFINISHED, _SCRATCH)) for name in names)
 
 
 def check_writable(folder: Path, names: Iterable[str], inputs: Inputs | None = None) -> None:
@@ -428,13 +404,8 @@ def check_writable(folder: Path, names: Iterable[str], inputs: Inputs | None = N
         if (folder / part).is_symlink() or ((folder / part).exists() and not (folder / part).is_dir()):
             raise FolderInUse(f"{folder / part} is in the way (a folder is needed there): move it away first")
     check_not_input([folder / name for name in names], inputs or {})
-    own = recorded_files(folder)
-    others = [
-        name
-        for name in names
-        if os.path.lexists(folder / name)
-        and not (name in own and ((folder / name).is_symlink() or (folder / name).is_file()))
-    ]
+    own = {name for name in recorded_files(folder) if (folder / name).is_symlink() or (folder / name).is_file()}
+    others = [name for name in names if os.path.lexists(folder / name) and name not in own]
     if others and read_record(folder, RUN_RECORD) is None and (folder / RUN_RECORD).is_file():
         raise FolderInUse(
             f"{folder / RUN_RECORD} cannot be read as a record of netbic, so it is not known which files netbic wrote: "
@@ -449,13 +420,7 @@ def check_writable(folder: Path, names: Iterable[str], inputs: Inputs | None = N
 
 
 def check_not_input(targets: Iterable[Path], inputs: Inputs) -> None:
-    """Raise if a file to be written is, or is inside, a file or folder that is read, also through links.
-
-    Parameters
-    ----------
-    targets : paths to be written or removed
-    inputs : mapping of a label ("the network") to a path or a list of paths; None for an input that is not given
-    """
+    """Raise if a file to be written is, or is inside, a file or folder that is read, also through links."""
     targets = list(targets)
     for label, given in inputs.items():
         for source in given if isinstance(given, list) else [given]:
@@ -465,9 +430,8 @@ def check_not_input(targets: Iterable[Path], inputs: Inputs) -> None:
 
 
 def _overlap(target: Path, source: Path) -> bool:
-    """Whether writing to one path would change the other."""
     with suppress(OSError):
-        if target.exists() and source.exists() and target.samefile(source):
+        if target.samefile(source):
             return True
     written, read = Path(os.path.realpath(target)), Path(os.path.realpath(source))
     return read.is_relative_to(written) or (read.is_dir() and written.is_relative_to(read))

@@ -11,7 +11,7 @@ import hashlib
 import io
 import json
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeGuard
@@ -50,8 +50,7 @@ Arrays: TypeAlias = dict[str, Array]
 Names: TypeAlias = "list[str | int] | None"
 PairModel: TypeAlias = SparseGraphPLS | SparseGraphCCA
 
-RECORD: Final = "model.json"
-FORMAT: Final = 1
+_RECORD, _FORMAT = "model.json", 1
 _KINDS: Final = {kind.__name__: kind for kind in (SparseGraphSVD, StableModules, SparseGraphPLS, SparseGraphCCA)}
 # Axes of a model, with the letter of their size in the shapes below and the parameter for their graph.
 _AXES: Final = {"rows": ("n", "row_graph"), "columns": ("p", "column_graph")}
@@ -72,7 +71,7 @@ _PAIR_ATTRIBUTES: Final = {
 _STUDY_NUMBERS: Final = ("study_d", "study_share", "study_ratio")
 # Shapes of all arrays: modules (K), samples (n), features (p, or q of the second table), rounds of all modules (R),
 # covariates (c), studies (S), numbers that describe a choice (C) or a module (D).
-_SHAPES: Final[dict[str, str]] = {
+SHAPES: Final[dict[str, str]] = {
     **_ATTRIBUTES,
     **_PAIR_ATTRIBUTES,
     **{"rounds": "K", "objectives": "R", "diagnostics": "KD", "kept": "K", "diffusion": ""},
@@ -120,20 +119,20 @@ def save(model: object, folder: Path | str) -> None:
     True
     """
     folder, state = Path(folder), state_of(model)
-    files.check_writable(folder, [*files.MODEL_FILES, RECORD])
+    files.check_writable(folder, [*files.MODEL_FILES, _RECORD])
     names, parts = dict(state.names), {"arrays.npz": npz_bytes(state.arrays)}
     for name, graph in state.graphs.items():
         names[name], weights = None if graph.names is None else graph.names.tolist(), graph.weights
         arrays = (weights.data, weights.indices, weights.indptr, np.int64(graph.n_nodes))
         parts[f"{name}.npz"] = npz_bytes(dict(zip(_GRAPH_ARRAYS, arrays, strict=True)))
     parts["names.json"] = files.json_bytes(names)
-    header: Record = {"format": FORMAT, "netbic": __version__, "class": state.kind, "settings": state.settings}
+    header: Record = {"format": _FORMAT, "netbic": __version__, "class": state.kind, "settings": state.settings}
     header |= {"files": {name: _digest(part) for name, part in parts.items()}, **state.further}
     folder.mkdir(parents=True, exist_ok=True)
     with files.locked(folder), files.scratch_folder(folder) as staged:
         for name, part in parts.items():
             files.write_atomic(staged / name, part)
-        files.commit_files(staged, folder, RECORD, header)
+        files.commit_files(staged, folder, _RECORD, header)
 
 
 def load(folder: Path | str) -> Any:
@@ -154,21 +153,22 @@ def load(folder: Path | str) -> Any:
     InputError
         If files are missing, damaged or not what was written, or cannot be those of a model.
     """
-    folder = _model_folder(Path(folder))
-    header = files.read_json(folder / RECORD)
-    for problem, advice in _header_problems(header):
-        raise unusable(folder / RECORD, problem, advice)
+    folder, header = _read_header(Path(folder))
     try:
-        parts = {name: _read_unchanged(folder / name, digest) for name, digest in header["files"].items()}
+        parts = {name: files.read_bytes(folder / name) for name in header["files"]}
+        for name, content in parts.items():
+            if _digest(content) != header["files"][name]:
+                what = "is not what was written with the model"
+                raise unusable(folder / name, what, "it is damaged or was exchanged: fit again")
         names = json.loads(parts.pop("names.json"))
         arrays = npz_arrays(folder / "arrays.npz", parts.pop("arrays.npz"))
-        arrays = {name: array for name, array in arrays.items() if name in _SHAPES}
+        arrays = {name: array for name, array in arrays.items() if name in SHAPES}
         graphs = {}
         for file, content in parts.items():
             name = file.removesuffix(".npz")
             graphs[name] = _graph_from(npz_arrays(folder / file, content), names, name)
         further = {name: header[name] for name in ModelState.FURTHER if name in header}
-        model = model_from(ModelState(header.get("class"), header["settings"], arrays, names, graphs, further))
+        model = model_from(ModelState(str(header.get("class")), header["settings"], arrays, names, graphs, further))
         if isinstance(model, SparseGraphSVD):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # already given by the fit
@@ -192,43 +192,34 @@ def load_modules(folder: Path | str) -> SparseGraphSVD:
     return model
 
 
-def _model_folder(folder: Path) -> Path:
+def _read_header(folder: Path) -> tuple[Path, Record]:
+    """The folder of the model itself, and its model.json."""
     files.read_record(folder, files.RUN_RECORD)  # moves results to their places that a killed command had finished
-    for candidate in (folder, folder / "model"):
-        if (candidate / RECORD).exists():
-            return candidate
-    if (folder / files.FIT_PIECES).is_dir():
+    found = next((each for each in (folder, folder / "model") if (each / _RECORD).exists()), None)
+    if found is None and (folder / files.FIT_PIECES).is_dir():
         raise unusable(folder, "contains a fit that is not finished", "resume it with netbic fit")
-    raise unusable(folder, "contains no model" if folder.exists() else "does not exist", _GIVE_FOLDER)
-
-
-def _header_problems(header: Any) -> Iterator[tuple[str, str]]:
-    """What is wrong with model.json, and what to do."""
+    if found is None:
+        raise unusable(folder, "contains no model" if folder.exists() else "does not exist", _GIVE_FOLDER)
+    path, header = found / _RECORD, files.read_json(found / _RECORD)
     if not isinstance(header, dict) or not isinstance(header.get("settings"), dict) or "format" not in header:
-        yield "is not a model of netbic", _GIVE_FOLDER
-    if header["format"] != FORMAT:
-        made = f"was written by netbic {header.get('netbic')} in format {header['format']}"
-        yield f"{made}; netbic {__version__} reads format {FORMAT}", "upgrade netbic, or fit again"
+        raise unusable(path, "is not a model of netbic", _GIVE_FOLDER)
+    if header["format"] != _FORMAT:
+        what = f"was written by netbic {header.get('netbic')} in format {header['format']}"
+        raise unusable(path, f"{what}; netbic {__version__} reads format {_FORMAT}", "upgrade netbic, or fit again")
     digests = header.get("files")
     if not isinstance(digests, dict) or not {"arrays.npz", "names.json"} <= digests.keys():
-        yield "does not list the files of the model", "it is incomplete: fit again"
+        raise unusable(path, "does not list the files of the model", "it is incomplete: fit again")
     for name in digests.keys() - {*files.MODEL_FILES}:
-        yield f"lists {name!r}, which no model has", "it was changed: fit again"
+        raise unusable(path, f"lists {name!r}, which no model has", "it was changed: fit again")
+    return found, header
 
 
 def _digest(content: bytes) -> str:
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
-def _read_unchanged(path: Path, digest: str) -> bytes:
-    """A file of the model, exactly as it was written."""
-    content = files.read_bytes(path)
-    if _digest(content) != digest:
-        raise unusable(path, "is not what was written with the model", "it is damaged or was exchanged: fit again")
-    return content
-
-
 def _graph_from(arrays: Arrays, names: Any, name: str) -> Graph:
+    """A graph from its checked arrays, with the names of its nodes."""
     size = int(arrays["size"])
     data, indices, indptr = (arrays[part] for part in _GRAPH_ARRAYS[:3])
     problem = values_problem(data, "it") or compressed_problem(data, indices, indptr, (size, size), "it")
@@ -261,29 +252,16 @@ def npz_arrays(path: Path, content: bytes) -> Arrays:
 class ModelState:
     """The complete state of a fitted model.
 
-    Attributes
-    ----------
-    kind : str
-        Name of the class.
-    settings : dict
-        Parameters of the estimator, as JSON.
-    arrays : dict of arrays
-        Fitted attributes and what others are made of.
-    names : dict
-        Of "rows" and "columns", or of "samples", "x" and "y" for two tables: a list, or None.
-    graphs : dict of Graph
-        By the names of their parameters, such as "column_graph".
-    further : dict
-        As JSON, where the model has them: whether `feature_names_in_` is set (`feature_names`), how covariates are
-        encoded (`covariates`), the rows of `groups_` (`groups`), names of the studies (`studies`), whether Y was a
-        vector (`y_is_vector`).
+    `names` are those of "rows" and "columns", or of "samples", "x" and "y" for two tables. `graphs` are called as the
+    parameters. `further` is JSON, where the model has it: whether `feature_names_in_` is set, how covariates are
+    encoded, the rows of `groups_`, the names of the studies, whether Y was a vector.
     """
 
     FURTHER = ("feature_names", "covariates", "groups", "studies", "y_is_vector")
 
-    kind: str
-    settings: Record
-    arrays: Arrays
+    kind: str  # name of the class
+    settings: Record  # parameters as JSON
+    arrays: Arrays  # fitted attributes and what others are made of
     names: dict[str, Names]
     graphs: dict[str, Graph] = field(default_factory=dict)
     further: Record = field(default_factory=dict)
@@ -312,28 +290,30 @@ def state_of(given: object) -> ModelState:
     arrays["rounds"] = np.array([len(values) for values in model.objectives_], dtype=np.int64)
     further: Record = {"feature_names": hasattr(model, "feature_names_in_")}
     if pair:
-        for side, scaler in model.scalers_.items():
-            arrays |= _scaler_arrays(scaler, f"{side}_")
+        scalers = {f"{side}_": scaler for side, scaler in model.scalers_.items()}
         if isinstance(model, SparseGraphPLS):
             arrays["y_coefficients"] = model.y_coefficients_
         further["y_is_vector"] = bool(model._y_is_vector)
     else:
+        scalers = {"": model.scaler_}
         _add_module_state(model, arrays, further)
-    names = {axis: _name_list(known, axis) for axis, known in model.names_.items()}
+    for prefix, scaler in scalers.items():
+        arrays[f"{prefix}offsets"] = scaler.offsets
+        if scaler.factors is not None:
+            arrays[f"{prefix}factors"] = scaler.factors
+    names = {axis: None if known is None else known.tolist() for axis, known in model.names_.items()}
+    for axis, known in names.items():
+        if odd := [name for name in known or () if not isinstance(name, (str, int))]:
+            what = f"{axis} are named by {type(odd[0]).__name__}s such as {odd[0]!r}"
+            raise InputError(f"{what}: only text and integers can be saved")
     axes = {axis: graph for axis, (_, graph) in (_PAIR_AXES if pair else _AXES).items() if graph}
     graphs = {name: graph for axis, name in axes.items() if (graph := model.graphs_[axis]) is not None}
     kind = next(kind.__name__ for kind in type(model).__mro__ if kind.__name__ in _KINDS)  # not a user's subclass
     return ModelState(kind, settings_of(model.get_params(deep=False)), arrays, names, graphs, further)
 
 
-def _scaler_arrays(scaler: Scaler, prefix: str = "") -> Arrays:
-    factors = {} if scaler.factors is None else {f"{prefix}factors": scaler.factors}
-    return {f"{prefix}offsets": scaler.offsets, **factors}
-
-
 def _add_module_state(model: SparseGraphSVD, arrays: Arrays, further: Record) -> None:
     """What only models of one table have: choices of members, diagnostics, covariates, studies, groups."""
-    arrays |= _scaler_arrays(model.scaler_)
     arrays["diagnostics"] = model.diagnostics_[list(DIAGNOSTIC_NUMBERS)].to_numpy(dtype=np.float64)
     if model.diffusion_:
         arrays["diffusion"] = np.array(model.diffusion_)
@@ -436,7 +416,7 @@ def _sizes(arrays: Arrays, required: Mapping[str, str]) -> dict[str, int]:
         raise InputError(f"the model lacks the array {missing[0]}: it is incomplete, fit again")
     sizes: dict[str, int] = {"R": int(arrays["rounds"].sum()), "D": len(DIAGNOSTIC_NUMBERS), "C": len(_CHOSEN)}
     for name in (*required, *(name for name in arrays if name not in required)):
-        array, letters = arrays[name], _SHAPES[name]
+        array, letters = arrays[name], SHAPES[name]
         wanted = tuple(sizes.setdefault(letter, size) for letter, size in zip(letters, array.shape, strict=False))
         if array.dtype.kind not in "fiub" or array.ndim != len(letters) or array.shape != wanted:
             what = f"of {array.dtype} with shape {array.shape}, which does not fit the others"
@@ -452,17 +432,6 @@ def _check_names(names: Any, sizes: Mapping[str, int]) -> None:
             raise InputError(f"the names of the model's {axis} are not a list of text or integers: fit again")
         if known is not None and len(known) != size:
             raise InputError(f"the model has {size:,} {axis} but {len(known):,} names: fit again")
-
-
-def _name_list(names: Array | None, axis: str) -> Names:
-    """Names as JSON."""
-    known: Names = None if names is None else names.tolist()
-    odd = next((name for name in known or [] if not isinstance(name, (str, int))), None)
-    if odd is not None:
-        raise InputError(
-            f"{axis} are named by {type(odd).__name__}s such as {odd!r}: only text and integers can be saved"
-        )
-    return known
 
 
 def _name_array(names: Names) -> Array | None:
@@ -501,7 +470,6 @@ def settings_from(settings: Record) -> dict[str, Any]:
 
 
 def _parameter(value: Any) -> Any:
-    """A parameter from JSON: a plain value, a penalty, or groups of a penalty."""
     if not isinstance(value, dict):
         return value
     if "groups" in value and "penalty" not in value:

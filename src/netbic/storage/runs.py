@@ -50,18 +50,9 @@ class CheckpointMismatch(InputError):
 
 @dataclass(frozen=True)
 class Task:
-    """Everything that decides the result of a computation.
+    """Everything that decides the result of a computation; what differs in `settings` is shown, `data` are digests."""
 
-    Parameters
-    ----------
-    kind : {"fit", "tuning", "pairs"}
-    settings : dict
-        Compared, and shown where they differ.
-    data : dict
-        Compared but not shown: digests of the data, derived seeds.
-    """
-
-    kind: str
+    kind: str  # "fit", "tuning" or "pairs"
     settings: Mapping[str, JsonValue] = field(default_factory=dict)
     data: Mapping[str, JsonValue] = field(default_factory=dict)
 
@@ -78,27 +69,17 @@ class Task:
         for part in ("data", "settings"):
             old, new = before.get(part), now[part]
             old = old if isinstance(old, dict) else {}
-            different = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
-            if part == "data":
-                changed += [f"{name} differs" for name in different]
-            else:
-                changed += [f"{name}: {old.get(name)!r} then, {new.get(name)!r} now" for name in different]
+            for name in sorted({*old, *new}):
+                if old.get(name) != new.get(name):
+                    values = f": {old.get(name)!r} then, {new.get(name)!r} now" if part == "settings" else " differs"
+                    changed.append(f"{name}{values}")
         return changed
 
 
 class Pieces(UserDict[str, bytes]):
     """The finished pieces of a task by their names, each in its own file; a new one is on disk as soon as it is set.
 
-    Parameters
-    ----------
-    folder : path
-        Created if it does not exist; its parent must. Pieces in it are read.
-    task : Task
-
-    Raises
-    ------
-    CheckpointMismatch
-        If the folder contains pieces of another task.
+    The folder is created inside one that exists. If it contains pieces of another task, `CheckpointMismatch` is raised.
 
     Examples
     --------
@@ -135,13 +116,7 @@ class Pieces(UserDict[str, bytes]):
 
 
 def read_task(folder: Path | str, kind: str) -> Record | None:
-    """The task of the pieces in a folder; None where there is no folder, or an empty one.
-
-    Raises
-    ------
-    InputError
-        If there is something else, or pieces of a task of another kind.
-    """
+    """The task of the pieces in a folder; None where there is no folder or an empty one, an error for anything else."""
     folder = Path(folder)
     if folder.is_dir() and not folder.is_symlink():
         names = [path.name for path in folder.iterdir() if not path.name.startswith(".netbic-")]
@@ -160,13 +135,7 @@ def read_task(folder: Path | str, kind: str) -> Record | None:
 class Run:
     """The output folder of one fit; made by `Run.open`, and a context manager that keeps the folder locked.
 
-    Attributes
-    ----------
-    folder : path
-    known : list of Module
-        The modules that an interrupted fit found before.
-    chosen : dict or None
-        The settings that it chose before (`auto.json`).
+    `known` are the modules that an interrupted fit found before, `chosen` the settings that it chose (`auto.json`).
 
     Examples
     --------
@@ -201,30 +170,16 @@ class Run:
     def open(
         cls,
         folder: Path | str,
-        settings: Mapping[str, Any],
-        data: Mapping[str, Any],
-        inputs: Mapping[str, Any] | None = None,
+        settings: Record,
+        data: Record,
+        inputs: Record | None = None,
         *,
         resume: bool = False,
         force: bool = False,
     ) -> Run | None:
         """Start in an empty folder, resume an interrupted fit (`resume`), or start again (`force`).
 
-        Parameters
-        ----------
-        folder : path
-        settings : dict
-            Everything but the data that determines the result, as JSON.
-        data : dict
-            Digests of the data.
-        inputs : dict, optional
-            Input files and how they were read, for the record.
-        resume, force : bool
-
-        Returns
-        -------
-        Run or None
-            None if the folder contains the finished results of the same fit.
+        None if the folder contains the finished results of the same settings and data. `inputs` are for the record.
         """
         folder, task, inputs = Path(folder), Task("fit", settings, data), dict(inputs or {})
         check_folder(folder, resume=resume, force=force, inputs=inputs)
@@ -247,21 +202,12 @@ class Run:
             return cls(folder, task, inputs, Pieces(folder / FIT_PIECES, task), lock.pop_all())
 
     @classmethod
-    def open_pairs(
-        cls,
-        folder: Path | str,
-        settings: Mapping[str, Any],
-        data: Mapping[str, Any],
-        inputs: Mapping[str, Any] | None = None,
-        *,
-        force: bool = False,
-    ) -> Run:
+    def open_pairs(cls, folder: Path, settings: Record, data: Record, inputs: Record, *, force: bool) -> Run:
         """The same for pairs of two tables, which are fitted at once: nothing is kept before all is finished."""
-        folder = Path(folder)
         with ExitStack() as lock:
             _lock(folder, lock)
             check_pair_folder(folder, force=force)
-            return cls(folder, Task(PAIRS, settings, data), dict(inputs or {}), None, lock.pop_all())
+            return cls(folder, Task(PAIRS, settings, data), inputs, None, lock.pop_all())
 
     def __enter__(self) -> Self:
         return self
@@ -305,11 +251,7 @@ def _lock(folder: Path, lock: ExitStack) -> None:
 def write_results(
     folder: Path, model: SparseGraphSVD, alignment: Record, summary_columns: pd.DataFrame | None = None
 ) -> None:
-    """Write the tables and the model of a fit to a scratch folder.
-
-    `alignment` says how data and network were matched; `summary_columns` are further columns of summary.tsv, a row per
-    module; those of the same name are replaced.
-    """
+    """Write the tables and the model of a fit to a scratch folder; `summary_columns` as for `summary_table`."""
     files.write_table(folder / "modules.tsv", modules_table(model))
     files.write_table(folder / "summary.tsv", summary_table(model, summary_columns))
     files.write_json(folder / "alignment.json", alignment)
@@ -327,58 +269,53 @@ def write_pair_results(folder: Path, model: PairModel, alignment: Record, tests:
     save(model, folder / "model")
 
 
-def check_folder(folder: Path | str, *, resume: bool, force: bool, inputs: Mapping[str, Any] | None = None) -> None:
-    """Refuse a folder that a fit must not write to.
+def check_folder(folder: Path, *, resume: bool, force: bool, inputs: Mapping[str, Any] | None = None) -> None:
+    """Refuse a folder that is not empty, unless its fit is resumed or its results are replaced (`force`).
 
-    A folder that is not empty is refused, unless its fit is resumed or its results are replaced (`force`). Files that
-    netbic did not write, and `inputs`, are never replaced.
+    Files that netbic did not write, and `inputs`, are never replaced.
     """
-    folder = Path(folder)
     labelled = {label: (inputs or {}).get(name) for name, label in files.INPUT_LABELS.items()}
     files.check_writable(folder, [*files.RUN_FILES, files.RUN_RECORD], labelled)
-    started, finished = read_task(folder / FIT_PIECES, "fit"), files.finished_record(folder)
-    if force or (started is None and files.is_empty(folder, FIT_PIECES)):
+    if force:
         return
     if not resume:
-        raise FolderInUse(_not_empty(folder, finished), ["force", "resume"])
-    if started is None and finished is None:
-        raise FolderInUse(f"{folder} contains files but no fit of netbic: choose another folder for the results")
-    if started is None and finished is not None and finished.get("kind") == PAIRS:
-        what = f"{folder} contains pairs of two tables, which cannot be resumed as modules of one"
-        raise FolderInUse(f"{what}: choose another folder, or `force=True` to replace them", ["force"])
+        _check_empty(folder, resumable=True)
+    if read_task(folder / FIT_PIECES, "fit") is None and not files.is_empty(folder):
+        if files.finished_record(folder) is None:
+            raise FolderInUse(f"{folder} contains files but no fit of netbic: choose another folder for the results")
+        if contains_pairs(folder):
+            what = f"{folder} contains pairs of two tables, which cannot be resumed as modules of one"
+            raise FolderInUse(f"{what}: choose another folder, or `force=True` to replace them", ["force"])
 
 
-def check_pair_folder(folder: Path | str, *, force: bool, inputs: files.Inputs | None = None) -> None:
-    """Refuse a folder that pairs must not be written to.
-
-    A folder that is not empty is refused, unless its results are replaced (`force`). Files that netbic did not write,
-    and `inputs` (label to path), are never replaced.
-    """
-    folder = Path(folder)
+def check_pair_folder(folder: Path, *, force: bool, inputs: files.Inputs | None = None) -> None:
+    """The same for pairs; `inputs` are paths by labels."""
     files.check_writable(folder, [*files.PAIR_FILES, files.RUN_RECORD], inputs)
-    started = read_task(folder / FIT_PIECES, "fit")
-    if not force and (started is not None or not files.is_empty(folder, FIT_PIECES)):
-        raise FolderInUse(_not_empty(folder, files.finished_record(folder), resumable=False), ["force"])
+    if not force:
+        _check_empty(folder, resumable=False)
+
+
+def _check_empty(folder: Path, *, resumable: bool) -> None:
+    """Raise if a folder contains files, with what to do."""
+    parameters = ["force", "resume"] if resumable else ["force"]
+    if read_task(folder / FIT_PIECES, "fit") is not None:
+        continued = "`resume=True` to continue it" if resumable else "choose another folder"
+        what = f"{folder} contains an interrupted fit: {continued}, or `force=True` to start again"
+        raise FolderInUse(what, parameters)
+    if files.is_empty(folder):
+        return
+    if files.finished_record(folder) is not None:
+        what = f"{folder} contains finished results: choose another folder, or `force=True` to replace them"
+        raise FolderInUse(what, parameters)
+    names = sorted(path.name for path in folder.iterdir())
+    some = one_line(", ".join(names[:3]) + (", ..." if len(names) > 3 else ""), 200)
+    what = f"{folder} is not empty ({some}): choose a new folder, or `force=True` to write the results into it anyway"
+    raise FolderInUse(f"{what} (files that netbic did not write are not replaced)", parameters)
 
 
 def contains_pairs(folder: Path | str) -> bool:
     """Whether `netbic pairs` has written a folder."""
     return (files.finished_record(Path(folder)) or {}).get("kind") == PAIRS
-
-
-def _not_empty(folder: Path, finished: Record | None, resumable: bool = True) -> str:
-    """Why results must not be written to a folder that contains files, and what to do."""
-    if read_task(folder / FIT_PIECES, "fit") is not None:
-        continued = "`resume=True` to continue it" if resumable else "choose another folder"
-        return f"{folder} contains an interrupted fit: {continued}, or `force=True` to start again"
-    if finished is not None:
-        return f"{folder} contains finished results: choose another folder, or `force=True` to replace them"
-    names = sorted(path.name for path in folder.iterdir())
-    some = one_line(", ".join(names[:3]) + (", ..." if len(names) > 3 else ""), 200)
-    return (
-        f"{folder} is not empty ({some}): choose a new folder, or `force=True` to write the results into it anyway "
-        "(files that netbic did not write are not replaced)"
-    )
 
 
 # Data of a fit, and new samples

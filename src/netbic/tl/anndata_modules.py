@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from netbic.arrays import Matrix, check_choice, kind_of, stored_values
 from netbic.association import Removed, associate_scores, listed_names
@@ -19,7 +18,7 @@ from netbic.errors import InputError, reworded
 from netbic.estimators import SparseGraphSVD, covariate_names, fitted_model, is_model, module_scores, own_covariates
 from netbic.io import check_keywords, scores_by_name
 from netbic.methods import usual_settings
-from netbic.penalties import L0, Dense, Penalty
+from netbic.penalties import L0, Dense
 from netbic.selection import SampleGroups
 from netbic.selection import verdicts as judge
 from netbic.tl.mudata_pairs import KEY, one_of, pairs
@@ -137,18 +136,27 @@ def modules(
     n_components = one_of("n_components", n_components, "n_modules", n_modules)
     n_rows, n_columns = one_of("n_rows", n_rows, "n_cells", n_cells), one_of("n_columns", n_columns, "n_genes", n_genes)
     if mods is not None or kind_of(adata) == "mudata":
-        others = {"n_rows": n_rows, "n_columns": n_columns, "preset": preset, "covariates": covariates}
-        _check_not_given(others | {"obs_columns": obs_columns, "study_key": study_key})
+        own: dict[str, Any] = {"n_rows": n_rows, "n_columns": n_columns, "preset": preset, "covariates": covariates}
+        for name, value in (own | {"obs_columns": obs_columns, "study_key": study_key}).items():
+            if value is not None and value is not False:
+                remedy = "use n_features={modality: number}" if name == "n_columns" else "leave it out"
+                raise InputError(f"{name}={value!r} is for AnnData objects, not for two modalities of MuData: {remedy}")
         chosen = {"layer": layer, "mask_var": mask_var, "key_added": KEY if key_added == "netbic" else key_added}
         return pairs(adata, mods, graph, n_components, copy=copy, **chosen, **parameters)
     check_keywords("tl.modules", parameters, [*signature(modules).parameters, *_OF_MODEL], _MEANT)
     n_components, adata = DEFAULT_MODULES if n_components is None else n_components, writable(adata, copy)
-    earlier = _check_obs_columns(adata, key_added, n_components if obs_columns else 0)
+    earlier = [str(name) for name in adata.uns.get(key_added, {}).get(_OBS_COLUMNS, ())]
+    columns = columns_of_modules(key_added, n_components if obs_columns else 0)
+    if taken := [name for name in columns if name in adata.obs.columns and name not in earlier]:
+        raise InputError(f"obs has a column {taken[0]!r} already: rename it, or choose another `key_added`")
     X = read_matrix(adata, layer, kept := chosen_genes(adata, mask_var))
     genes = np.asarray(adata.var_names[kept], dtype=object)
     aligned, alignment = (None, None) if graph is None else aligned_graph(adata, graph, genes)
     model = SparseGraphSVD(n_components, n_rows=n_rows, n_columns=n_columns, column_graph=aligned, **parameters)
-    _complete(model, preset, X, parameters)
+    if model.n_columns is None and model.column_penalty is None:
+        model.set_params(**usual_settings(X.shape, model))
+    if preset is not None:
+        _set_preset(model, preset, X, parameters)
     warn_before_fit(X, adata.obs_names, genes, scaled=bool(model.scale))
     with reworded({"columns": "genes", "diagnostics_": f'uns["{key_added}"]["diagnostics"]'}):
         given = {"covariates": _covariates_in(adata, covariates), "studies": _studies_in(adata, study_key)}
@@ -156,64 +164,29 @@ def modules(
     store(adata, model, key_added, kept, layer)
     adata.obsm[f"X_{key_added}"] = own_scores(model, X)
     adata.uns[key_added] |= {} if alignment is None else {"alignment": json.dumps(alignment.to_dict())}
-    _write_obs_columns(adata, key_added, earlier, module_scores(model, X) if obs_columns else None)
+    for name in adata.obs.columns.intersection(earlier):
+        del adata.obs[name]
+    if obs_columns:
+        columns = columns_of_modules(key_added, model.n_components_)
+        for name, column in zip(columns, module_scores(model, X).T, strict=True):
+            adata.obs[name] = column
+        adata.uns[key_added][_OBS_COLUMNS] = np.array(columns, dtype=object)
     return adata if copy else None
 
 
-def _check_not_given(parameters: Mapping[str, object]) -> None:
-    """Raise if there are parameters that pairs of two modalities do not have."""
-    for name, value in parameters.items():
-        if value is not None and value is not False:
-            remedy = "use n_features={modality: number}" if name == "n_columns" else "leave it out"
-            raise InputError(f"{name}={value!r} is for AnnData objects, not for two modalities of MuData: {remedy}")
-
-
-def _complete(model: SparseGraphSVD, preset: str | None, X: Matrix, given: dict[str, Any]) -> None:
-    """Set the parameters that are not given: the sizes, and those of a preset."""
-    if model.n_columns is None and model.column_penalty is None:
-        model.set_params(**usual_settings(X.shape, model))
-    if preset is None:
-        return
+def _set_preset(model: SparseGraphSVD, preset: str, X: Matrix, given: dict[str, Any]) -> None:
+    """Set the parameters of a preset."""
     check_choice("preset", preset, ("nonnegative",), InputError)
     if both := [name for name in _OF_PRESET if name in given]:
         raise InputError(f"preset={preset!r} sets {both[0]}: leave out one of them")
     if kind_of(X) != "dask" and stored_values(X).min(initial=0.0) < 0:
         raise InputError(f"preset={preset!r} but the data have negative values: use them before centring and scaling")
-    model.set_params(
-        center=None,
-        row_penalty=_nonnegative(model.row_penalty, model.n_rows),
-        column_penalty=_nonnegative(model.column_penalty, model.n_columns),
-        n_rows=None,
-        n_columns=None,
-    )
-
-
-def _nonnegative(penalty: Penalty | None, size: int | None) -> Penalty:
-    """The same penalty, or that of a size, for weights that are positive or zero."""
-    if penalty is None:
-        return Dense(nonnegative=True) if size is None else L0(size, nonnegative=True)
-    return replace(penalty, nonnegative=True)
-
-
-def _check_obs_columns(adata: AnnData, key: str, n_modules: int) -> list[str]:
-    """The columns of obs that earlier modules wrote; raises if others would be replaced."""
-    earlier = [str(name) for name in adata.uns.get(key, {}).get(_OBS_COLUMNS, ())]
-    present = set(adata.obs.columns) - set(earlier)
-    if others := [name for name in columns_of_modules(key, n_modules) if name in present]:
-        raise InputError(f"obs has a column {others[0]!r} already: rename it, or choose another `key_added`")
-    return earlier
-
-
-def _write_obs_columns(adata: AnnData, key: str, earlier: list[str], scores: NDArray[np.float64] | None) -> None:
-    """Store scores as columns of obs, and remove those of earlier modules."""
-    for name in earlier:
-        if name in adata.obs.columns:
-            del adata.obs[name]
-    if scores is not None:
-        names = columns_of_modules(key, scores.shape[1])
-        for name, column in zip(names, scores.T, strict=True):
-            adata.obs[name] = column
-        adata.uns[key][_OBS_COLUMNS] = np.array(names, dtype=object)
+    model.center = None
+    for axis in ("row", "column"):  # the same penalty, or that of the size, for weights that are positive or zero
+        size, penalty = getattr(model, f"n_{axis}s"), getattr(model, f"{axis}_penalty")
+        if penalty is None:
+            penalty = Dense() if size is None else L0(size)
+        model.set_params(**{f"n_{axis}s": None, f"{axis}_penalty": replace(penalty, nonnegative=True)})
 
 
 def score(
@@ -438,7 +411,10 @@ def associate(
     if names.has_duplicates:
         raise InputError(f"{names[names.duplicated()][0]!r} occurs more than once in obs_names: make names unique")
     scores = pd.DataFrame(np.asarray(adata.obsm[f"{key}_scores"]), index=names)
-    table = adata.obs.drop(columns=_columns_of_modules(adata))
+    # columns of obs that hold the modules themselves: those that `modules` wrote, and groups that were joined
+    own = [found.get(_OBS_COLUMNS, []) for found in adata.uns.values() if isinstance(found, Mapping)]
+    own += [getattr(adata.obsm.get(f"{other}_groups"), "columns", []) for other in adata.uns]
+    table = adata.obs.drop(columns=[str(name) for each in own for name in each], errors="ignore")
     groups = adata.obsm[f"{key}_groups"].astype(object).set_axis(scores.columns, axis=1)
     groups = groups.where(groups.notna(), "")
     check_obs(adata, listed_names(by), "by")
@@ -447,10 +423,3 @@ def associate(
     adata.uns[key]["associations"] = storable(found.table)
     adata.uns[key]["variables"] = storable(found.variables)
     return adata if copy else None
-
-
-def _columns_of_modules(adata: AnnData) -> list[str]:
-    """Columns of obs that hold the modules themselves: those that `modules` wrote, and groups that were joined."""
-    written = [found.get("obs_columns", []) for found in adata.uns.values() if isinstance(found, Mapping)]
-    groups = [getattr(adata.obsm.get(f"{key}_groups"), "columns", []) for key in adata.uns]
-    return [name for names in [*written, *groups] for name in map(str, names) if name in adata.obs]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from netbic import __version__
@@ -20,7 +19,7 @@ from netbic.graph import Graph
 from netbic.io import check_keywords, fit_by_name
 from netbic.methods import usual_sizes
 from netbic.storage import PairModel, pairs_table, settings_of
-from netbic.tl.objects import aligned_graph, chosen_genes, read_matrix, storable, warn_before_fit
+from netbic.tl.objects import aligned_graph, chosen_genes, graph_matrix, read_matrix, storable, warn_before_fit
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -35,7 +34,6 @@ _MEANT = {
     **dict.fromkeys(("x_smoothness", "y_smoothness"), "smoothness"),
     **dict.fromkeys(("x_penalty", "y_penalty"), "penalty"),
 }
-_FEWEST, _NAMED = 3, 3
 
 
 class Modality(NamedTuple):
@@ -45,12 +43,8 @@ class Modality(NamedTuple):
     adata: AnnData
     kept: NDArray[np.intp]  # features that are used
     matrix: Matrix  # of these features in all cells of the modality
+    features: Array  # their names
     graph: Graph | None
-
-    @property
-    def features(self) -> Array:
-        """Names of the features that are used."""
-        return np.asarray(self.adata.var_names[self.kept], dtype=object)
 
 
 def pairs(
@@ -122,9 +116,10 @@ def pairs(
     by_name = {"graph": graph, "n_features": n_features, "smoothness": smoothness, "penalty": penalty}
     by_name |= {"layer": layer, "mask_var": mask_var}
     check_choice("method", method, _METHODS, InputError)
-    _check_parameters(parameters, _METHODS[method])
+    of_model = [name for name in signature(_METHODS[method]).parameters if name not in _MEANT]
+    check_keywords("tl.pairs", parameters, [*signature(pairs).parameters, *of_model], _MEANT)
     n_components = one_of("n_components", n_components, "n_pairs", n_pairs, DEFAULT_PAIRS)
-    mods = _checked(mdata, mods, by_name)
+    mods = _check_modalities(mdata, mods, by_name)
     mdata = mdata.copy() if copy else mdata
     first, second = (_modality(mdata, name, by_name) for name in mods)
     cells = _common_cells(first, second)
@@ -140,12 +135,7 @@ def pairs(
     return mdata if copy else None
 
 
-def _check_parameters(parameters: Mapping[str, Any], kind: type[PairModel]) -> None:
-    of_model = [name for name in signature(kind).parameters if name not in _MEANT]
-    check_keywords("tl.pairs", parameters, [*signature(pairs).parameters, *of_model], _MEANT)
-
-
-def _checked(mdata: object, mods: Sequence[str] | None, by_name: Mapping[str, Any]) -> tuple[str, str]:
+def _check_modalities(mdata: object, mods: Sequence[str] | None, by_name: Mapping[str, Any]) -> tuple[str, str]:
     """The names of the two modalities."""
     import_optional("mudata", "mudata", "a MuData object")
     if kind_of(mdata) != "mudata":
@@ -184,15 +174,15 @@ def _modality(mdata: MuData, name: str, by_name: Mapping[str, Any]) -> Modality:
         raise InputError(f"{name!r} is not in memory, which pairs need: use mdata.mod[{name!r}].to_memory()")
     features = np.asarray(adata.var_names[kept], dtype=object)
     graph = None if own["graph"] is None else aligned_graph(adata, own["graph"], features)[0]
-    return Modality(name, adata, kept, matrix, graph)
+    return Modality(name, adata, kept, matrix, features, graph)
 
 
 def _common_cells(first: Modality, second: Modality) -> pd.Index:
     """The names of the cells of both modalities, in the order of the first one."""
     names = [each.adata.obs_names for each in (first, second)]
     both: pd.Index = names[0][names[0].isin(names[1])]
-    if len(both) < _FEWEST:
-        some = [", ".join(map(str, own[:_NAMED])) for own in names]
+    if len(both) < 3:
+        some = [", ".join(map(str, own[:3])) for own in names]
         raise InputError(
             f"{first.name!r} and {second.name!r} have {len(both)} cells in common ({first.name}: {some[0]}, ...; "
             f"{second.name}: {some[1]}, ...): cells are matched by name (obs_names)"
@@ -203,20 +193,14 @@ def _common_cells(first: Modality, second: Modality) -> pd.Index:
 def _settings(modality: Modality, side: str, by_name: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters of the estimator about one modality."""
     own = {name: (by_name[name] or {}).get(modality.name) for name in ("n_features", "penalty", "smoothness")}
-    size = own["n_features"]
-    if size is not None and size > len(modality.kept):
-        raise InputError(
-            f"n_features={{{modality.name!r}: {size}}} but {modality.name!r} has {len(modality.kept)} features: "
-            f"choose 1 to {len(modality.kept)}"
-        )
+    size, most = own.pop("n_features"), len(modality.kept)
+    if size is not None and size > most:
+        what = f"n_features={{{modality.name!r}: {size}}} but {modality.name!r} has {most} features"
+        raise InputError(f"{what}: choose 1 to {most}")
     if size is None and own["penalty"] is None:
         size = usual_sizes(*modality.matrix.shape)[1]
-    values = {
-        f"{side}_penalty": own["penalty"],
-        f"{side}_smoothness": own["smoothness"],
-        f"{side}_graph": modality.graph,
-    }
-    return {f"n_{side}": size} | values
+    own["graph"] = modality.graph
+    return {f"n_{side}": size} | {f"{side}_{name}": value for name, value in own.items()}
 
 
 def _store(mdata: MuData, model: PairModel, both: tuple[Modality, Modality], key: str, n_cells: int) -> None:
@@ -229,8 +213,7 @@ def _store(mdata: MuData, model: PairModel, both: tuple[Modality, Modality], key
         adata.obsm[f"X_{key}"] = model.scalers_[side].project(modality.matrix, getattr(model, f"{side}_rotations_"))
         adata.varp.pop(key, None)
         if modality.graph is not None:
-            edges, kept = sp.coo_array(modality.graph.weights), modality.kept
-            adata.varp[key] = sp.csr_matrix((edges.data, (kept[edges.row], kept[edges.col])), shape=(size, size))
+            adata.varp[key] = graph_matrix(modality.graph, modality.kept, size)
     mdata.uns[key] = {
         "pairs": storable(pairs_table(model)),
         "mods": np.array([modality.name for modality in both], dtype=object),

@@ -30,15 +30,20 @@ from netbic.graph import Graph
 from netbic.io import Alignment, align, as_floats, as_matrix, check_expression, open_store, with_names
 from netbic.operators import select_columns
 from netbic.storage import ModelState, model_from, state_of
+from netbic.storage.models import SHAPES
 
 if TYPE_CHECKING:
     from anndata import AnnData
 
-_OPTIONAL = (  # arrays of some models only
-    *("rows_choices", "columns_choices", "kept", "diffusion", "regressed_out"),
-    *("study_weights", "study_d", "study_share", "study_ratio"),
-)
-_PER_MODULE = ("singular_values", "explained_variance_ratio", "graph_share", "converged", "rounds")
+# Arrays of a model with a row for each cell (in obsm) or gene (in varm), and the ends of their keys; others are in uns.
+_PER_CELL: Final = {
+    **{"left_vectors": "", "rows_posteriors": "_posteriors"},
+    **{"covariates": "_covariates", "study_of_samples": "_studies"},
+}
+_PER_GENE: Final = {
+    **{"components": "", "columns_posteriors": "_posteriors"},
+    **{"effects": "_covariates", "study_factors": "_studies"},
+}
 _REMEDIES: Final = {
     "raw counts": "run sc.pp.normalize_total(adata) and sc.pp.log1p(adata) first",
     "not logarithms": "run sc.pp.log1p(adata) first",
@@ -76,21 +81,15 @@ def read_matrix(adata: AnnData, layer: str | None, kept: NDArray[np.intp]) -> Ma
     values = adata.X if layer is None else adata.layers[layer]
     if values is None:
         raise InputError(f"this AnnData object has no X: choose a layer (there are: {layers})")
-    if adata.isbacked and layer is None and not adata.is_view and (stored := _on_disk(adata)) is not None:
-        values = stored
+    on_disk = adata.isbacked and layer is None and not adata.is_view
+    if on_disk and find_spec("dask") is not None and getattr(values, "format", "") != "csc":
+        values = open_store(Path(adata.filename)).blocks()  # blocks of cells
     if kind_of(values) == "dask":
         return select_columns(as_floats(values), kept)
     if kind_of(values) not in ("dense", "sparse"):
         values = values[:]  # on disk, sparse or dense
     matrix = as_matrix(values)
     return matrix if np.array_equal(kept, np.arange(matrix.shape[1])) else matrix[:, kept]
-
-
-def _on_disk(adata: AnnData) -> Matrix:
-    """The X of a backed object as a Dask array; None if it cannot be read in blocks of cells, or without Dask."""
-    if find_spec("dask") is None or getattr(adata.X, "format", "") == "csc":
-        return None
-    return open_store(Path(adata.filename)).blocks()
 
 
 def chosen_genes(adata: AnnData, mask_var: str | NDArray[np.bool_] | None) -> NDArray[np.intp]:
@@ -170,63 +169,45 @@ def store(adata: AnnData, model: SparseGraphSVD, key: str, kept: NDArray[np.intp
     model = fitted_model(model)
     state, size = state_of(model), int(adata.n_vars)
     for part in (adata.obsm, adata.varm, adata.obsp, adata.varp, adata.uns):
-        for end in ("", "_members", "_preparation", "_posteriors", "_scores", "_groups", "_covariates", "_studies"):
+        for end in ("_members", "_preparation", "_scores", "_groups", *_PER_CELL.values()):
             part.pop(f"{key}{end}", None)
+    per_cell, per_gene = {"_members": model.rows_.T}, {"_members": model.columns_.T}
     offsets = state.arrays["offsets"]
     used = np.ones_like(offsets)
-    preparation = np.column_stack([offsets, state.arrays.get("factors", used), used])
-    of_cells, of_genes = _per_cell_and_gene(model, state, key, preparation)
-    for name, values in of_cells.items():
-        adata.obsm[name] = values
-    for name, values in of_genes.items():
-        adata.varm[name] = _for_all_genes(values, kept, size)
+    per_gene["_preparation"] = np.column_stack([offsets, state.arrays.get("factors", used), used])
+    found: dict[str, Any] = {}
+    for name, values in state.arrays.items():
+        if name in _PER_CELL:
+            by_cell = values.T if name == "rows_posteriors" else values
+            per_cell[_PER_CELL[name]] = by_cell[:, None] if by_cell.ndim == 1 else by_cell
+        elif name in _PER_GENE:
+            per_gene[_PER_GENE[name]] = values.T
+        elif name not in ("offsets", "factors", "diagnostics"):
+            found[name] = values
+    for end, values in per_cell.items():
+        adata.obsm[f"{key}{end}"] = values
+    for end, values in per_gene.items():
+        full = np.zeros((size, values.shape[1]), dtype=values.dtype)  # zeros for genes that were not used
+        full[kept] = values
+        adata.varm[f"{key}{end}"] = full
     if "column_graph" in state.graphs:
-        edges = sp.coo_array(state.graphs["column_graph"].weights)
-        adata.varp[key] = sp.csr_matrix((edges.data, (kept[edges.row], kept[edges.col])), shape=(size, size))
+        adata.varp[key] = graph_matrix(state.graphs["column_graph"], kept, size)
     if "row_graph" in state.graphs:
         adata.obsp[key] = state.graphs["row_graph"].weights
-    optional = [name for name in _OPTIONAL if name in state.arrays]
-    adata.uns[key] = {name: state.arrays[name] for name in (*_PER_MODULE, "objectives", *optional)} | {
-        "diagnostics": storable(model.diagnostics_),
-        "class": state.kind,
-        "settings": json.dumps(state.settings),
-        "layer": layer or "X",
-        "n_genes": len(kept),
-        "netbic": __version__,
-    }
+    about = {"class": state.kind, "settings": json.dumps(state.settings), "layer": layer or "X", "n_genes": len(kept)}
+    about |= {name: json.dumps(state.further[name]) for name in ("covariates", "studies") if name in state.further}
+    tables = {"diagnostics": storable(model.diagnostics_)}
     if "groups" in state.further:
-        adata.uns[key]["kept_groups"] = storable(model.groups_)
+        tables["kept_groups"] = storable(model.groups_)
     if model.studies_ is not None:
-        adata.uns[key]["studies_table"] = storable(model.studies_)
-    for name in ("covariates", "studies"):
-        if name in state.further:
-            adata.uns[key][name] = json.dumps(state.further[name])
+        tables["studies_table"] = storable(model.studies_)
+    adata.uns[key] = found | tables | about | {"netbic": __version__}
 
 
-def _per_cell_and_gene(
-    model: SparseGraphSVD, state: ModelState, key: str, preparation: NDArray[np.float64]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What `obsm` and `varm` (for the genes that were used) hold of a model."""
-    of_cells = {key: model.left_vectors_, f"{key}_members": model.rows_.T}
-    of_genes = {key: model.components_.T, f"{key}_members": model.columns_.T, f"{key}_preparation": preparation}
-    for axis, stored in (("rows", of_cells), ("columns", of_genes)):
-        if f"{axis}_posteriors" in state.arrays:
-            stored[f"{key}_posteriors"] = state.arrays[f"{axis}_posteriors"].T
-    if "covariates" in state.further:
-        of_cells[f"{key}_covariates"] = state.arrays["covariates"]
-        of_genes[f"{key}_covariates"] = state.arrays["effects"].T
-    if "study_of_samples" in state.arrays:
-        of_cells[f"{key}_studies"] = state.arrays["study_of_samples"][:, None]
-    if "study_factors" in state.arrays:
-        of_genes[f"{key}_studies"] = state.arrays["study_factors"].T
-    return of_cells, of_genes
-
-
-def _for_all_genes(values: NDArray[Any], kept: NDArray[np.intp], size: int) -> NDArray[Any]:
-    """Rows for all genes, zeros for those that were not used."""
-    full = np.zeros((size, values.shape[1]), dtype=values.dtype)
-    full[kept] = values
-    return full
+def graph_matrix(graph: Graph, kept: NDArray[np.intp], size: int) -> sp.csr_matrix:
+    """The weights of the edges between the genes `kept`, in a matrix of all genes."""
+    edges = sp.coo_array(graph.weights)
+    return sp.csr_matrix((edges.data, (kept[edges.row], kept[edges.col])), shape=(size, size))
 
 
 def from_anndata(adata: AnnData, key: str = "netbic") -> SparseGraphSVD:
@@ -244,48 +225,30 @@ def from_anndata(adata: AnnData, key: str = "netbic") -> SparseGraphSVD:
             "object: subset cells only, not genes"
         )
     settings = json.loads(str(found["settings"]))
-    arrays = _arrays(adata, key, used, settings["scale"] and "studies" not in found)
-    cells, genes = adata.obs_names, adata.var_names[used]
+    arrays = {name: np.asarray(found[name]) for name in SHAPES if name in found and name not in _PER_CELL}
+    arrays["diagnostics"] = found["diagnostics"][list(DIAGNOSTIC_NUMBERS)].to_numpy(dtype=np.float64)
+    arrays["offsets"] = np.ascontiguousarray(preparation[used, 0])
+    if settings["scale"] and "studies" not in found:
+        arrays["factors"] = np.ascontiguousarray(preparation[used, 1])
+    for name, end in _PER_CELL.items():
+        if f"{key}{end}" in adata.obsm:
+            values = np.asarray(adata.obsm[f"{key}{end}"])
+            arrays[name] = values.T if name == "rows_posteriors" else values.reshape(values.shape[: len(SHAPES[name])])
+    for name, end in _PER_GENE.items():
+        if f"{key}{end}" in adata.varm:
+            arrays[name] = np.ascontiguousarray(np.asarray(adata.varm[f"{key}{end}"])[used].T)
+    cells, genes = (np.asarray(names, dtype=object) for names in (adata.obs_names, adata.var_names[used]))
     graphs = {}
     if key in adata.varp:
-        weights, labels = sp.csr_array(adata.varp[key])[used][:, used], np.asarray(genes, dtype=object)
-        graphs["column_graph"] = Graph(weights, labels, signed=True)
+        graphs["column_graph"] = Graph(sp.csr_array(adata.varp[key])[used][:, used], genes, signed=True)
     if key in adata.obsp:
-        graphs["row_graph"] = Graph(sp.csr_array(adata.obsp[key]), np.asarray(cells, dtype=object), signed=True)
-    names: dict[str, list[Any] | None] = {"rows": list(cells), "columns": list(genes)}
-    kind = str(found.get("class", "SparseGraphSVD"))
+        graphs["row_graph"] = Graph(sp.csr_array(adata.obsp[key]), cells, signed=True)
     further = {name: json.loads(str(found[name])) for name in ("covariates", "studies") if name in found}
     if "kept_groups" in found:
         further["groups"] = found["kept_groups"].to_numpy(dtype=object).tolist()
-    model: SparseGraphSVD = model_from(ModelState(kind, settings, arrays, names, graphs, further))
+    names = {"rows": cells.tolist(), "columns": genes.tolist()}
+    model: SparseGraphSVD = model_from(ModelState(str(found["class"]), settings, arrays, names, graphs, further))
     return model
-
-
-def _arrays(adata: AnnData, key: str, used: NDArray[np.bool_], scaled: bool) -> dict[str, NDArray[Any]]:
-    """The arrays of a model that an object holds; `used` marks its genes."""
-    found, preparation = adata.uns[key], np.asarray(adata.varm[f"{key}_preparation"])
-    arrays = {name: np.asarray(found[name]) for name in (*_PER_MODULE, "objectives", *_OPTIONAL) if name in found}
-    arrays |= {
-        "left_vectors": np.asarray(adata.obsm[key]),
-        "components": np.ascontiguousarray(np.asarray(adata.varm[key])[used].T),
-        "offsets": np.ascontiguousarray(preparation[used, 0]),
-    }
-    if "diagnostics" in found:
-        arrays["diagnostics"] = found["diagnostics"][list(DIAGNOSTIC_NUMBERS)].to_numpy(dtype=np.float64)
-    if scaled:
-        arrays["factors"] = np.ascontiguousarray(preparation[used, 1])
-    if "rows_choices" in found:
-        arrays["rows_posteriors"] = np.asarray(adata.obsm[f"{key}_posteriors"]).T
-    if "columns_choices" in found:
-        arrays["columns_posteriors"] = np.asarray(adata.varm[f"{key}_posteriors"])[used].T
-    if "covariates" in found:
-        arrays["covariates"] = np.asarray(adata.obsm[f"{key}_covariates"], dtype=np.float64)
-        arrays["effects"] = np.ascontiguousarray(np.asarray(adata.varm[f"{key}_covariates"])[used].T)
-    if "studies" in found:
-        arrays["study_of_samples"] = np.asarray(adata.obsm[f"{key}_studies"], dtype=np.int64)[:, 0]
-        if f"{key}_studies" in adata.varm:
-            arrays["study_factors"] = np.ascontiguousarray(np.asarray(adata.varm[f"{key}_studies"])[used].T)
-    return arrays
 
 
 def stored_layer(adata: AnnData, key: str) -> str | None:
