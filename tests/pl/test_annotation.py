@@ -140,8 +140,8 @@ def test_labels_have_the_colours_of_the_report():
     theirs = report_strips(variables, samples, pl.variable_colours(variables))
     ours = strips(info.drop(columns="age"))
     for strip, other in zip(ours, theirs, strict=False):
-        assert [(level, to_hex(colour).upper()) for level, colour in strip.legend] == other.keys
-    alone = strips(info[["kind"]], {"kind": dict(theirs[1].keys)})
+        assert [(level, to_hex(colour).upper()) for level, colour in strip.legend] == other["legend"]
+    alone = strips(info[["kind"]], {"kind": dict(theirs[1]["legend"])})
     np.testing.assert_array_equal(alone[0].colours, ours[1].colours)
 
 

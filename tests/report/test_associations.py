@@ -7,7 +7,7 @@ import pandas as pd
 
 import netbic
 from netbic.association import in_words, strongest
-from netbic.report.associations import AnswerLine, AssociationGrid, answer_lines, findings
+from netbic.report.associations import AnswerLine, answer_lines, association_grid, findings
 from netbic.report.contents import gather
 from netbic.report.modules import distinct_terms
 from support import report_folders
@@ -23,14 +23,14 @@ def test_cards_and_grid_show_the_tests(labelled_folder):
     auc = table[(table["variable"] == "type") & (table["level"] == "in") & (table["effect_name"] == "AUC")]
     best = auc.loc[(auc["effect"] - 0.5).abs().idxmax()]
     cell = grid.rows[int(best["module"])][grid.columns.index("type: in")]
-    assert cell.text == f"{2 * best['effect'] - 1:.2f}".replace("-", "\N{MINUS SIGN}") + "***"
-    assert cell.colour == (6 if best["effect"] > 0.5 else 0)
+    assert cell["text"] == f"{2 * best['effect'] - 1:.2f}".replace("-", "\N{MINUS SIGN}") + "***"
+    assert cell["colour"] == (6 if best["effect"] > 0.5 else 0)
     finding = contents.modules[int(best["module"])].findings[0]
     assert finding.startswith("type: in higher" if best["effect"] > 0.5 else "type: out higher")
     for cell in (cell for row in grid.rows for cell in row if cell):
-        assert (cell.colour != 3) == cell.text.endswith("*")
+        assert (cell["colour"] != 3) == cell["text"].endswith("*")
     weak = grid.rows[int(best["module"])][grid.columns.index("age")]
-    assert weak.colour == 3
+    assert weak["colour"] == 3
 
 
 def test_the_page_holds_them_as_text(labelled_folder):
@@ -43,7 +43,7 @@ def test_the_page_holds_them_as_text(labelled_folder):
 
 
 def test_without_a_sample_table_there_is_neither():
-    assert AssociationGrid.of(None, 3) is None
+    assert association_grid(None, 3) is None
     assert findings(None, 0) == []
 
 

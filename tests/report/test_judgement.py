@@ -139,10 +139,10 @@ def test_modules_are_numbered_from_one_in_the_page_and_from_zero_in_tables(folde
 
 def test_warnings_are_shown_as_the_command_recorded_them_unless_a_diagnostic_says_the_same(folder, model):
     texts = ["modules 1, 3 hold fewer than 40 genes: no other has a positive score", "modules 2 did not converge"]
-    assert contents.gather(folder, model, {"warnings": texts}).warnings() == texts
+    assert contents.gather(folder, model, {"warnings": texts}).warnings == texts
     model = copy(model)
     model.converged_ = np.array([True, False, True])
-    assert contents.gather(folder, model, {"warnings": texts}).warnings() == texts[:1]
+    assert contents.gather(folder, model, {"warnings": texts}).warnings == texts[:1]
 
 
 def module_page(number=2, **given):
@@ -268,13 +268,13 @@ def test_modules_that_are_not_found_again_are_warnings(folder, found, word):
         gathered = contents.gather(folder)
         return replace(gathered, modules=gathered.modules[:2])  # the third is noise, with other diagnostics
 
-    assert shown(["strong"] * 3).no_warnings().startswith("No warnings: all modules converged, and all are found again")
+    assert shown(["strong"] * 3).no_warnings.startswith("No warnings: all modules converged, and all are found again")
     gathered = shown(["strong", word, word])
     kind = {"too": "not judged"}.get(word.split()[0], word.split()[0])
-    assert [(kind, which) for kind, which, _ in gathered.explanations()] == [(kind, [2])]
-    assert gathered.no_warnings() == ""
+    assert [(kind, which) for kind, which, _ in gathered.explanations] == [(kind, [2])]
+    assert gathered.no_warnings == ""
     unknown = replace(gathered, modules=[replace(module, verdict=None) for module in gathered.modules])
-    assert unknown.no_warnings() == "No warnings, but the modules were not judged: they may be noise."
+    assert unknown.no_warnings == "No warnings, but the modules were not judged: they may be noise."
 
 
 def test_a_warning_about_edges_is_the_sentence_of_the_card(folder):
@@ -283,7 +283,7 @@ def test_a_warning_about_edges_is_the_sentence_of_the_card(folder):
     edges = {"n_edges": 20, "q_value": 0.01, "degree_q_value": 0.5, "degree_expected": 19.0}
     by_degree = replace(pages[0], network=None, edges=edges)
     matched = replace(pages[1], network=None, edges=edges | {"degree_matched_on": "degree, mean"})
-    shown = {kind: text for kind, _, text in replace(gathered, modules=[by_degree, matched]).explanations()}
+    shown = {kind: text for kind, _, text in replace(gathered, modules=[by_degree, matched]).explanations}
     than = "More edges than among random genes, but not more than among random genes with as many neighbours"
     assert shown["hub-driven"].startswith(f"{than}. This says nothing against the genes themselves")
     assert shown["edges as expected"].startswith(f"{than} and a similar mean. This says nothing against the genes")

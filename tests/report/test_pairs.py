@@ -74,23 +74,23 @@ def test_points_are_where_the_scores_are():
     random = np.random.default_rng(0)
     x, y = random.standard_normal(50), 3 * random.standard_normal(50) + 7
     drawn = scatter(x, y, np.arange(50))
-    across, up = (np.array([getattr(point, axis) for point in drawn.points]) for axis in "xy")
+    across, up = (np.array([point[axis] for point in drawn["points"]]) for axis in "xy")
     assert np.corrcoef(across, x)[0, 1] > 0.9999
     assert np.corrcoef(up, y)[0, 1] < -0.9999  # the vertical axis of drawings points down
-    assert (across >= drawn.left).all()
-    assert (across <= drawn.left + drawn.width).all()
+    assert (across >= drawn["left"]).all()
+    assert (across <= drawn["left"] + drawn["width"]).all()
     slope, start = np.polyfit(across, x, 1)
-    for at, label in drawn.x_ticks:
+    for at, label in drawn["x_ticks"]:
         assert float(label.replace("\N{MINUS SIGN}", "-")) == pytest.approx(slope * at + start, abs=0.02)
 
 
 def test_very_many_samples_are_drawn_in_part_and_constant_scores_too():
     random = np.random.default_rng(0)
     drawn = scatter(random.standard_normal(5000), random.standard_normal(5000), np.arange(5000))
-    assert (len(drawn.points), drawn.n) == (2000, 5000)
-    assert len({point.text for point in drawn.points}) == 2000
+    assert (len(drawn["points"]), drawn["n"]) == (2000, 5000)
+    assert len({point["text"] for point in drawn["points"]}) == 2000
     constant = scatter(np.zeros(4), np.arange(4.0), np.arange(4))
-    assert len({point.x for point in constant.points}) == 1
+    assert len({point["x"] for point in constant["points"]}) == 1
 
 
 def test_damaged_summaries_are_refused_in_one_line(tmp_path):

@@ -37,7 +37,7 @@ def categorical(labels):
 
 def drawn(strip):
     """The colours of a strip."""
-    image = Image.open(io.BytesIO(base64.b64decode(strip.image.partition(",")[2]))).convert("RGB")
+    image = Image.open(io.BytesIO(base64.b64decode(strip["image"].partition(",")[2]))).convert("RGB")
     return ["#{:02X}{:02X}{:02X}".format(*image.getpixel((at, 0))) for at in range(image.width)]
 
 
@@ -45,23 +45,23 @@ def test_box_plots_are_quartiles():
     generator = np.random.default_rng(3)
     labels, scores = generator.choice(["a", "b", "c"], 60), generator.normal(size=60)
     plot = box_plot(scores, categorical(labels), 0.5)
-    medians = [np.median(scores[labels == box.label]) for box in plot.boxes]
+    medians = [np.median(scores[labels == box["label"]]) for box in plot["boxes"]]
     assert medians == sorted(medians)
-    for box in plot.boxes:
-        own = scores[labels == box.label]
-        assert box.n == own.size
-        expected = plot.width * (np.quantile(own, [0, 0.25, 0.5, 0.75, 1]) - scores.min()) / np.ptp(scores)
-        np.testing.assert_allclose(box[2:], expected, atol=0.06)
+    for box in plot["boxes"]:
+        own = scores[labels == box["label"]]
+        assert box["n"] == own.size
+        expected = plot["width"] * (np.quantile(own, [0, 0.25, 0.5, 0.75, 1]) - scores.min()) / np.ptp(scores)
+        np.testing.assert_allclose(list(box.values())[2:], expected, atol=0.06)
     assert box_plot(scores, categorical(["a"] * 60), 0.5) is None
     assert box_plot(scores, categorical([f"l{k % 20}" for k in range(60)]), 0.5) is None
 
 
 def test_plots_begin_with_the_strongest_association(contents):
     for module in contents.modules:
-        assert [plot.q for plot in module.plots] == sorted(plot.q for plot in module.plots)
-        assert {plot.variable for plot in module.plots} == {"type", "site", "grade", TIME}
-    grade = next(plot for plot in contents.modules[0].plots if plot.variable == "grade")
-    assert [box.label for box in grade.boxes] == ["low", "middle", "high"]
+        assert [plot["q"] for plot in module.plots] == sorted(plot["q"] for plot in module.plots)
+        assert {plot["variable"] for plot in module.plots} == {"type", "site", "grade", TIME}
+    grade = next(plot for plot in contents.modules[0].plots if plot["variable"] == "grade")
+    assert [box["label"] for box in grade["boxes"]] == ["low", "middle", "high"]
 
 
 def numbers(path):
@@ -72,26 +72,25 @@ def numbers(path):
 def test_survival_curves_are_kaplan_meier_of_the_tested_groups(labelled_folder, contents):
     info, table = (netbic.io.read_table(labelled_folder / name) for name in ("sample_info.tsv", "associations.tsv"))
     samples = netbic.io.read_table(labelled_folder / "samples.tsv").query("module == 0")
-    plot = next(plot for plot in contents.modules[0].plots if plot.kind == "survival")
+    plot = next(plot for plot in contents.modules[0].plots if plot["kind"] == "survival")
     row = table[(table["module"] == 0) & table["test"].str.startswith("log-rank")].iloc[0]
     known = info["event"].notna().to_numpy()
-    assert row["effect_name"] == f"hazard ratio {plot.curves[0].name}/{plot.curves[1].name}"
-    assert plot.log_rank["p"] == row["p"]
-    assert sum(curve.n for curve in plot.curves) == row["n"] == known.sum() == 89
+    assert row["effect_name"] == "hazard ratio " + "/".join(curve["name"] for curve in plot["curves"])
+    assert plot["log_rank"]["p"] == row["p"]
+    assert sum(curve["n"] for curve in plot["curves"]) == row["n"] == known.sum() == 89
     group = samples["group"].fillna("").to_numpy()[known]
-    inside = group == plot.curves[0].name
+    inside = group == plot["curves"][0]["name"]
     times, events = info[TIME].to_numpy()[known], info["event"].to_numpy()[known] == 1
-    end = max(times.max(), float(plot.ticks[-1][1].replace(",", "")))
-    for curve, own in zip(plot.curves, (inside, ~inside), strict=True):
-        assert (curve.n, curve.n_events) == (own.sum(), events[own].sum())
+    end = max(times.max(), float(plot["ticks"][-1][1].replace(",", "")))
+    for curve, own in zip(plot["curves"], (inside, ~inside), strict=True):
+        assert (curve["n"], curve["n_events"]) == (own.sum(), events[own].sum())
         steps = kaplan_meier(times[own], events[own]).query("n_events > 0")
-        x, y = numbers(curve.path).T
-        np.testing.assert_allclose(
-            (x - plot.frame["left"]) / plot.frame["width"] * end, steps["time"], atol=0.001 * end
-        )
-        np.testing.assert_allclose(1 - (y - plot.frame["top"]) / plot.frame["height"], steps["survival"], atol=0.001)
-        ticks = [float(label.replace(",", "")) for _, label in plot.ticks]
-        assert curve.at_risk == [(times[own] >= tick).sum() for tick in ticks]
+        x, y = numbers(curve["path"]).T
+        left, top, width, height = (plot["frame"][side] for side in ("left", "top", "width", "height"))
+        np.testing.assert_allclose((x - left) / width * end, steps["time"], atol=0.001 * end)
+        np.testing.assert_allclose(1 - (y - top) / height, steps["survival"], atol=0.001)
+        ticks = [float(label.replace(",", "")) for _, label in plot["ticks"]]
+        assert curve["at_risk"] == [(times[own] >= tick).sum() for tick in ticks]
 
 
 @pytest.mark.parametrize(
@@ -106,19 +105,19 @@ def test_curves_say_which_samples_they_compare(groups, names, split):
     scores = SampleScores(np.array([3.0, 2, -2, 0, 1]), np.array(groups, dtype=object))
     times = Variable("t", "survival", "", np.array([4.0, 3, 2, 1, 7]), events=np.ones(5, dtype=bool))
     plot = survival_plot(scores, times, 0.1, "", NO_TESTS)
-    assert [curve.name for curve in plot.curves] == names
-    assert plot.split == split
-    assert len(plot.ticks) <= 8
-    assert plot.log_rank is None
+    assert [curve["name"] for curve in plot["curves"]] == names
+    assert plot["split"] == split
+    assert len(plot["ticks"]) <= 8
+    assert plot["log_rank"] is None
 
 
 def test_a_sample_is_at_risk_at_the_time_of_its_event():
     scores = SampleScores(np.array([1.0, 2, 3, 4]), np.array([""] * 4, dtype=object))
     times = Variable("t", "survival", "", np.array([2.0, 4, 2, 4]), events=np.ones(4, dtype=bool))
     plot = survival_plot(scores, times, 0.1, "", NO_TESTS)
-    labels = [label for _, label in plot.ticks]
-    for curve in plot.curves:
-        assert [curve.at_risk[labels.index(tick)] for tick in ("0", "2", "4")] == [2, 2, 1]
+    labels = [label for _, label in plot["ticks"]]
+    for curve in plot["curves"]:
+        assert [curve["at_risk"][labels.index(tick)] for tick in ("0", "2", "4")] == [2, 2, 1]
 
 
 def test_without_two_groups_there_are_no_curves():
@@ -131,7 +130,7 @@ def test_times_on_the_axis_are_round_and_few():
     scores = SampleScores(np.array([0.0, 1.0]), np.array(["", ""], dtype=object))
     for longest in (0.37, 1, 7, 12, 99, 2500, 9130):
         times = Variable("t", "survival", "", np.array([longest / 2, longest]), events=np.ones(2, dtype=bool))
-        ticks = survival_plot(scores, times, 0.1, "", NO_TESTS).ticks
+        ticks = survival_plot(scores, times, 0.1, "", NO_TESTS)["ticks"]
         values = [float(label.replace(",", "")) for _, label in ticks]
         assert values[0] == 0
         assert 3 <= len(values) <= 7
@@ -142,26 +141,26 @@ def test_strips_have_a_colour_per_label_and_grey_for_missing():
     labels = categorical(["a", "b", None, "a"])
     strip = strips([labels], np.array([3, 2, 1, 0]), variable_colours([labels]))[0]
     assert drawn(strip) == ["#E69F00", "#D4D4D4", "#0072B2", "#E69F00"]
-    assert strip.keys == [("a", "#E69F00"), ("b", "#0072B2"), ("missing", "#D4D4D4")]
+    assert strip["legend"] == [("a", "#E69F00"), ("b", "#0072B2"), ("missing", "#D4D4D4")]
 
 
 def test_rare_levels_share_a_colour():
     labels = categorical([f"l{k:02}" for k in range(30) for _ in range(30 - k)])
     strip = strips([labels], np.arange(labels.values.size), variable_colours([labels]))[0]
-    assert [label for label, _ in strip.keys] == [*(f"l{k:02}" for k in range(19)), "other"]
+    assert [label for label, _ in strip["legend"]] == [*(f"l{k:02}" for k in range(19)), "other"]
     assert len(set(drawn(strip))) == 20
 
 
 def test_numbers_are_shades_from_the_lowest_to_the_highest():
     ages = Variable("age", "numeric", "", np.array([10.0, np.nan, 30, 20]))
     strip = strips([ages], np.arange(4), {})[0]
-    assert [label for label, _ in strip.keys] == ["10", "20", "30", "missing"]
-    colours = dict(strip.keys)
+    assert [label for label, _ in strip["legend"]] == ["10", "20", "30", "missing"]
+    colours = dict(strip["legend"])
     assert drawn(strip) == [colours["10"], colours["missing"], colours["30"], colours["20"]]
     grades = Variable("grade", "ordered", "", np.array([0.0, 2, 1]), ("low", "middle", "high"))
     strip = strips([grades], np.arange(3), {})[0]
-    assert [label for label, _ in strip.keys] == ["low", "middle", "high"]
-    assert drawn(strip) == [colour for _, colour in (strip.keys[0], strip.keys[2], strip.keys[1])]
+    assert [label for label, _ in strip["legend"]] == ["low", "middle", "high"]
+    assert drawn(strip) == [colour for _, colour in (strip["legend"][0], strip["legend"][2], strip["legend"][1])]
 
 
 def test_at_most_four_strips_the_strongest_first(labelled_folder, contents):
@@ -169,7 +168,7 @@ def test_at_most_four_strips_the_strongest_first(labelled_folder, contents):
     for module in contents.modules:
         own = table[(table["module"] == module.number) & (table["variable"] != TIME)]
         best = own.groupby("variable")["q"].min()
-        assert best[[strip.variable for strip in module.strips]].is_monotonic_increasing
+        assert best[[strip["variable"] for strip in module.strips]].is_monotonic_increasing
         assert len(module.strips) == 4
         assert all(len(drawn(strip)) == module.heatmap.samples.size for strip in module.strips)
 
@@ -177,12 +176,15 @@ def test_at_most_four_strips_the_strongest_first(labelled_folder, contents):
 def test_a_label_has_the_same_colour_in_all_modules(contents):
     for variable in ("type", "site"):
         keys = [
-            dict(strip.keys) for module in contents.modules for strip in module.strips if strip.variable == variable
+            dict(strip["legend"])
+            for module in contents.modules
+            for strip in module.strips
+            if strip["variable"] == variable
         ]
         for colours in keys[1:]:
             assert {label: colours[label] for label in keys[0]} == keys[0]
     type_colours, site_colours = (
-        {colour for strip in contents.modules[0].strips if strip.variable == name for _, colour in strip.keys}
+        {colour for strip in contents.modules[0].strips if strip["variable"] == name for _, colour in strip["legend"]}
         for name in ("type", "site")
     )
     assert not type_colours & site_colours
@@ -242,7 +244,7 @@ def test_without_survival_or_a_sample_table_there_are_no_such_figures(tmp_path, 
     labels = labelled_folder.parent / "labels.tsv"
     run_successfully("associate", copy, "--sample-info", labels, "--variables", "type,age")
     contents = gather(copy)
-    assert [(plot.variable, plot.kind) for plot in contents.modules[0].plots] == [("type", "boxes")]
+    assert [(plot["variable"], plot["kind"]) for plot in contents.modules[0].plots] == [("type", "boxes")]
     plain = gather(folder_of_all_samples)
     assert plain.for_script()["labels"] == {}
     assert plain.sample_settings == []
@@ -260,12 +262,12 @@ def test_parameters_are_listed_with_covariates_of_models_of_other_origin():
 def test_box_plots_have_round_numbers_on_their_axis():
     scores = np.linspace(-7.3, 12.1, 60)
     plot = box_plot(scores, categorical(["a", "b"] * 30), 0.5)
-    numbers = [float(label.replace("\N{MINUS SIGN}", "-")) for _, label in plot.ticks]
+    numbers = [float(label.replace("\N{MINUS SIGN}", "-")) for _, label in plot["ticks"]]
     assert 0 in numbers
     assert 3 <= len(numbers) <= 6
     assert all(number == round(number) for number in numbers)
-    places = [plot.width * (number + 7.3) / 19.4 for number in numbers]
-    np.testing.assert_allclose([place for place, _ in plot.ticks], places, atol=0.1)
+    places = [plot["width"] * (number + 7.3) / 19.4 for number in numbers]
+    np.testing.assert_allclose([place for place, _ in plot["ticks"]], places, atol=0.1)
 
 
 def test_a_histogram_counts_every_sample_once():
@@ -273,11 +275,12 @@ def test_a_histogram_counts_every_sample_once():
     scores = np.append(rng.normal(size=500), [np.nan, 8.0])
     groups = np.where(scores > 1, "up", np.where(scores < -1.5, "down", ""))
     drawn = SampleScores(scores, groups.astype(object)).histogram
-    tallest = max(sum(bar.height for bar in drawn.bars if bar.x == x) for x in {bar.x for bar in drawn.bars})
-    assert tallest == pytest.approx(drawn.height, abs=0.3)
+    bars = pd.DataFrame(drawn["bars"])
+    tallest = bars.groupby("x")["height"].sum().max()
+    assert tallest == pytest.approx(drawn["height"], abs=0.3)
     for group in ("up", "down", ""):
-        counted = sum(int(bar.text.split()[0]) for bar in drawn.bars if bar.group == group)
+        counted = bars.loc[bars["group"] == group, "text"].str.split().str[0].astype(int).sum()
         assert counted == np.count_nonzero((groups == group) & np.isfinite(scores))
-    assert (drawn.low, drawn.high) == (np.nanmin(scores), 8.0)
-    assert drawn.zero == pytest.approx(-drawn.low / (drawn.high - drawn.low) * drawn.width)
+    assert (drawn["low"], drawn["high"]) == (np.nanmin(scores), 8.0)
+    assert drawn["zero"] == pytest.approx(-drawn["low"] / (drawn["high"] - drawn["low"]) * drawn["width"])
     assert SampleScores(np.full(3, np.nan), np.array(["", "", ""], dtype=object)).histogram is None

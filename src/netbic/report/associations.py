@@ -47,10 +47,7 @@ class SampleTable:
         return cls([variable for variable in found if variable.name in tested], tests, record, problems)
 
     def strongest(self, module: int) -> list[tuple[Variable, float, str]]:
-        """The variables with the smallest q-values of their tests in a module, and these tests, the smallest q first.
-
-        NaN and "" if no test is defined.
-        """
+        """Variables, smallest q-values in a module and their tests, by q; NaN and "" if no test is defined."""
         tests = self.tests[(self.tests["module"] == module) & self.tests["q"].notna()]
         best = tests.sort_values("q", kind="stable").drop_duplicates("variable")
         found = {
@@ -59,10 +56,6 @@ class SampleTable:
         }
         rows = [(variable, *found.get(variable.name, (np.nan, ""))) for variable in self.variables]
         return sorted(rows, key=lambda row: np.nan_to_num(row[1], nan=np.inf))
-
-    def adjusted_for(self) -> list[str]:
-        """Covariates of the tests."""
-        return [str(name) for name in self.record.get("adjusted_for", [])]
 
     def for_script(self) -> dict[str, Any]:
         """Labels and numbers of all samples, for tooltips: levels and their positions, or numbers; null if missing."""
@@ -78,37 +71,29 @@ class SampleTable:
         }
 
 
-class Cell(NamedTuple):
-    """An association in the grid: its text, its colour (0 to 6, 3: none), and the numbers behind it."""
-
-    text: str
-    colour: int
-    title: str
-
-
 class AssociationGrid(NamedTuple):
-    """Modules (rows) by levels of variables (columns)."""
+    """Modules (rows) by levels of variables (columns); a cell has a text, a colour (0 to 6, 3: none) and a title."""
 
     columns: list[str]
-    rows: list[list[Cell | None]]
+    rows: list[list[dict[str, Any] | None]]
     n_left_out: int = 0  # columns
 
-    @classmethod
-    def of(cls, table: pd.DataFrame | None, n_modules: int) -> AssociationGrid | None:
-        """The columns with the smallest q-values, in the order of the table; None if there is nothing to show."""
-        if table is None or not (grid := effect_grid(table, _MOST_COLUMNS)).columns:
-            return None
-        rows: list[list[Cell | None]] = [[None] * len(grid.columns) for _ in range(n_modules)]
-        for (module, column), row in grid.cells.items():
-            if 0 <= module < n_modules:
-                signed, stars = float(row["signed"]), row["stars"]
-                shade = int(np.clip(round(3 * abs(signed)), 1, 3)) if stars else 0
-                ends = f"{row['ci_low']:.2f} to {row['ci_high']:.2f}" if np.isfinite(row["ci_low"]) else ""
-                effect = f"{row['effect_name']} {row['effect']:.3g}{f' (95% interval {ends})' * bool(ends)}"
-                title = f"{row['column']}, module {module + 1}: {effect}, q = {row['q']:.1g}, n = {int(row['n']):,}"
-                colour = 3 + (shade if signed > 0 else -shade)
-                rows[module][column] = Cell(row["text"] + stars, colour, title)
-        return cls(grid.columns, rows, grid.n_left_out)
+
+def association_grid(table: pd.DataFrame | None, n_modules: int) -> AssociationGrid | None:
+    """The columns with the smallest q-values, in the order of the table; None if there is nothing to show."""
+    if table is None or not (grid := effect_grid(table, _MOST_COLUMNS)).columns:
+        return None
+    rows: list[list[dict[str, Any] | None]] = [[None] * len(grid.columns) for _ in range(n_modules)]
+    for (module, column), row in grid.cells.items():
+        if 0 <= module < n_modules:
+            signed, stars = float(row["signed"]), row["stars"]
+            shade = int(np.clip(round(3 * abs(signed)), 1, 3)) if stars else 0
+            ends = f"{row['ci_low']:.2f} to {row['ci_high']:.2f}" if np.isfinite(row["ci_low"]) else ""
+            effect = f"{row['effect_name']} {row['effect']:.3g}{f' (95% interval {ends})' * bool(ends)}"
+            title = f"{row['column']}, module {module + 1}: {effect}, q = {row['q']:.1g}, n = {int(row['n']):,}"
+            colour = 3 + (shade if signed > 0 else -shade)
+            rows[module][column] = {"text": row["text"] + stars, "colour": colour, "title": title}
+    return AssociationGrid(grid.columns, rows, grid.n_left_out)
 
 
 def findings(table: pd.DataFrame | None, module: int) -> list[str]:
@@ -116,14 +101,6 @@ def findings(table: pd.DataFrame | None, module: int) -> list[str]:
 
     Associations with the scores come first. A label of samples of which some are up and others down has none: it is
     found by the tests of groups.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> columns = ["module", "variable", "level", "test", "effect", "effect_name", "q"]
-    >>> table = pd.DataFrame([(0, "pam50", "Basal", "Mann-Whitney", 0.05, "AUC", 1e-9)], columns=columns)
-    >>> findings(table, 0)
-    ['pam50: Basal lower (AUC 0.05, q = 1e-09)']
     """
     if table is None or table.empty:
         return []
@@ -144,16 +121,7 @@ class AnswerLine(NamedTuple):
 
 
 def answer_lines(table: pd.DataFrame | None, verdicts: Mapping[int, str]) -> tuple[list[AnswerLine], int]:
-    """The answers of `netbic.association.best_modules` as lines, and how many are left out.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> columns = ["module", "variable", "level", "test", "effect", "effect_name", "q"]
-    >>> table = pd.DataFrame([(2, "age", "", "Spearman", 0.5, "Spearman rho", 1e-9)], columns=columns)
-    >>> answer_lines(table, {2: "doubtful"})[0][0]
-    AnswerLine(label='age', module=3, mark='doubtful', text='rises with it (Spearman rho 0.50, q = 1e-09)')
-    """
+    """The answers of `netbic.association.best_modules` as lines, and how many are left out."""
     if table is None or table.empty:
         return [], 0
     answers, n_left_out = best_modules(table, verdicts)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import io
 from functools import cache
-from types import ModuleType
 from typing import Any, NamedTuple
 
+import altair
 import numpy as np
 import pandas as pd
+import vl_convert
+from PIL import Image
 
 from netbic.arrays import Array, Floats
-from netbic.errors import import_optional
 from netbic.estimators import SparseGraphSVD
 from netbic.report.pictures import png
 
@@ -38,82 +39,55 @@ class Chart(NamedTuple):
 @cache
 def library() -> str:
     """Vega as one script, which raises the event `vega-ready`. Bundling takes seconds, so the result is cached."""
-    return str(_convert().javascript_bundle(_READY))
+    return str(vl_convert.javascript_bundle(_READY))
 
 
 def charts(model: SparseGraphSVD, table: pd.DataFrame, level: float, scores: Floats | None = None) -> list[Chart]:
-    """All charts for which there are data. In charts, modules are numbered from 1.
+    """All charts for which there are data; `table` has a row per module, `level` is that of the tests for edges.
 
-    Parameters
-    ----------
-    model : SparseGraphSVD
-    table : DataFrame
-        A row per module.
-    level : float
-        Largest q-value at which edges are enriched.
-    scores : array of shape (n_modules, n_samples), optional
-        Default: the weights of the samples.
-
-    Examples
-    --------
-    >>> import pandas as pd, netbic
-    >>> from netbic.report.charts import charts
-    >>> toy = netbic.simulate.paper(0.02, random_state=0)
-    >>> model = netbic.SparseGraphSVD(1, n_rows=50, n_columns=50).fit(toy.X)
-    >>> table = netbic.storage.summary_table(model).assign(diagnostics="")
-    >>> [chart.name for chart in charts(model, table, 0.05)]
-    ['variance']
+    `scores` are modules by samples; default: the weights of the samples. In charts, modules are numbered from 1.
     """
     made = [_variance(table)]
     if model.n_components_ > 1:
-        made += [_members_in_common("shared", "genes", model.columns_[:_MOST_COMPARED])]
-        made += [_samples_in_common(model, scores)]
+        made.append(_members_in_common("shared", "genes", model.columns_[:_MOST_COMPARED]))
+        if model.rows_[:_MOST_COMPARED].all(axis=1).any():
+            known = model.left_vectors_.T if scores is None else scores
+            made.append(_similar_scores(known[:_MOST_COMPARED]))
+        else:
+            made.append(_members_in_common("samples", "samples", model.rows_[:_MOST_COMPARED]))
     if "degree_fold_change" in table and len(data := _folds(table, level)):
         made.append(_edges(data, len(table) - len(data), level))
     return made
 
 
-def _altair() -> ModuleType:
-    module: ModuleType = import_optional("altair", "report", "a report")
-    return module
-
-
-def _convert() -> ModuleType:
-    module: ModuleType = import_optional("vl_convert", "report", "a report")
-    return module
-
-
-def _finished(name: str, title: str, caption: str, chart: Any) -> Chart:
+def _finish(name: str, title: str, caption: str, chart: Any) -> Chart:
     """The chart as wide as the page, and as a small image on white: 128 colours are plenty for a chart."""
     chart = chart.properties(height=_HEIGHT).configure(background="transparent").configure_view(stroke=None)
-    with _altair().data_transformers.disable_max_rows():  # here only, not for charts of the user
+    with altair.data_transformers.disable_max_rows():  # here only, not for charts of the user
         still = chart.properties(width=_STATIC_WIDTH).to_dict()
         wide = chart.properties(width="container", autosize={"type": "fit-x", "contains": "padding"}).to_dict()
-    vega = _convert().vegalite_to_vega(wide)
+    vega = vl_convert.vegalite_to_vega(wide)
     vega.pop("$schema", None)
-    drawn = io.BytesIO(_convert().vegalite_to_png(still | {"background": "white"}))
-    image = import_optional("PIL.Image", "report", "a report").open(drawn).convert("RGB").quantize(128)
-    return Chart(name, title, caption, vega, png(image))
+    drawn = io.BytesIO(vl_convert.vegalite_to_png(still | {"background": "white"}))
+    return Chart(name, title, caption, vega, png(Image.open(drawn).convert("RGB").quantize(128)))
 
 
 def _tooltips(**titles: str) -> list[Any]:
     """What a chart shows of the point under the pointer: title and format by field, the module first."""
-    altair = _altair()
-    fields = (
-        altair.Tooltip(f"{name}:{'Q' if form else 'N'}", title=title, **({"format": form} if form else {}))
-        for name, (title, _, form) in ((name, given.partition("|")) for name, given in titles.items())
-    )
-    return [altair.Tooltip("module:O"), *fields]
+    found = [altair.Tooltip("module:O")]
+    for name, given in titles.items():
+        title, _, form = given.partition("|")
+        options: dict[str, Any] = {"format": form} if form else {}
+        found.append(altair.Tooltip(f"{name}:{'Q' if form else 'N'}", title=title, **options))
+    return found
 
 
 def _x_modules(**options: Any) -> Any:
-    altair = _altair()
     return altair.X("module:O", title="module", axis=altair.Axis(labelAngle=0, labelOverlap=True), **options)
 
 
 def _colours(field: str, colours: dict[str, str]) -> Any:
     """A colour for each kind."""
-    altair = _altair()
     legend = altair.Legend(orient="top", title=None, labelLimit=300)
     scale = altair.Scale(domain=list(colours), range=list(colours.values()))
     return altair.Color(field, scale=scale, legend=legend)
@@ -121,8 +95,7 @@ def _colours(field: str, colours: dict[str, str]) -> Any:
 
 def _variance(table: pd.DataFrame) -> Chart:
     """A bar per module, coloured by its verdict, or by whether there are diagnostics."""
-    altair = _altair()
-    kinds, colours = table.get("verdict"), _VERDICTS
+    kinds, colours, judged = table.get("verdict"), _VERDICTS, "verdict" in table
     if kinds is None:
         colours = {"without diagnostics": _BLUE, "with a diagnostic": _ORANGE}
         kinds = pd.Series(np.where(table["diagnostics"].str.len() > 0, *reversed(colours)))
@@ -135,29 +108,22 @@ def _variance(table: pd.DataFrame) -> Chart:
             "kind": kinds,
         }
     )
-    used = {kind: colour for kind, colour in colours.items() if "verdict" not in table or kind in set(kinds)}
+    used = {kind: colour for kind, colour in colours.items() if not judged or kind in set(kinds)}
+    titles = {"variance": "variance explained|.2%", "strength": "strength d|,.1f", "genes": "top genes"}
     chart = altair.Chart(data).mark_bar(cursor="pointer")
     chart = chart.encode(
         x=_x_modules(),
         y=altair.Y("variance:Q", title="variance explained", axis=altair.Axis(format="%", tickCount=5)),
         color=_colours("kind:N", used),
-        tooltip=_tooltips(
-            kind="verdict" if "verdict" in table else "kind",
-            variance="variance explained|.2%",
-            strength="strength d|,.1f",
-            genes="top genes",
-        ),
+        tooltip=_tooltips(kind="verdict" if judged else "kind", **titles),
     )
     caption = "One bar per module, in the order in which they were found."
-    return _finished("variance", "Explained variance of each module", caption, chart)
+    return _finish("variance", "Explained variance of each module", caption, chart)
 
 
-def _samples_in_common(model: SparseGraphSVD, scores: Floats | None) -> Chart:
-    """Members in common if every module has selected its samples, otherwise correlations of the scores."""
-    if not model.rows_[:_MOST_COMPARED].all(axis=1).any():
-        return _members_in_common("samples", "samples", model.rows_[:_MOST_COMPARED])
-    known = model.left_vectors_.T if scores is None else scores
-    correlations = correlation(known[:_MOST_COMPARED])
+def _similar_scores(scores: Floats) -> Chart:
+    """Correlations of the scores of modules over the samples in which both are known; NaN if they are constant."""
+    correlations = np.asarray(pd.DataFrame(scores.T).corr(min_periods=3), dtype=np.float64)
     caption = (
         "Modules keep all samples, so the scores of two modules are compared: the absolute value of their correlation. "
         "1: they order the samples in the same or in the opposite way; 0: they have nothing to do with each other."
@@ -179,7 +145,6 @@ def _overlap(
     name: str, title: str, caption: str, legend: str, shares: Floats, field: str, label: str, values: Array
 ) -> Chart:
     """Pairs of modules on a scale from 0 to 1, whatever the largest value is; `values` are for the tooltip."""
-    altair = _altair()
     numbers = list(range(1, len(shares) + 1))
     rows, columns = np.nonzero(~np.eye(len(shares), dtype=bool) & np.isfinite(shares))
     data = pd.DataFrame({"module": rows + 1, "other": columns + 1, "share": shares[rows, columns].round(3)})
@@ -201,16 +166,10 @@ def _overlap(
         numbers_in_cells = base.transform_filter("datum.share >= 0.005").mark_text(cursor="pointer", fontSize=10)
         layers.append(numbers_in_cells.encode(text=altair.Text("share:Q", format=".2f"), color=ink))
     cut = f" The first {_MOST_COMPARED} modules." if len(shares) == _MOST_COMPARED else ""
-    return _finished(name, title, caption + cut, altair.layer(*layers))
-
-
-def correlation(scores: Floats) -> Floats:
-    """Correlations of the scores of modules over the samples in which both are known; NaN if they are constant."""
-    return np.asarray(pd.DataFrame(scores.T).corr(min_periods=3), dtype=np.float64)
+    return _finish(name, title, caption + cut, altair.layer(*layers))
 
 
 def _edges(data: pd.DataFrame, not_shown: int, level: float) -> Chart:
-    altair = _altair()
     random, degrees = "edges, relative to random genes", "edges, relative to random genes of the same degrees"
     chart = altair.Chart(data).mark_point(filled=True, size=70, opacity=0.85, cursor="pointer")
     chart = chart.encode(
@@ -227,12 +186,11 @@ def _edges(data: pd.DataFrame, not_shown: int, level: float) -> Chart:
         "network was used in the fit, neither comparison is evidence of biology."
         + (f" Modules without edges, or that cannot be compared ({not_shown}), are not shown." if not_shown else "")
     )
-    return _finished("evidence", "Edges compared with random genes", caption, chart)
+    return _finish("evidence", "Edges compared with random genes", caption, chart)
 
 
 def _log_axis(values: pd.Series) -> dict[str, Any]:
     """A logarithmic axis that is wider than the values: a single value would have itself as its only tick."""
-    altair = _altair()
     domain = [float(values.min()) / 1.1, float(values.max()) * 1.1]
     return {
         "scale": altair.Scale(type="log", domain=domain, nice=False, padding=20),

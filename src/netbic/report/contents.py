@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
@@ -12,7 +11,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from netbic.arrays import Floats
 from netbic.association import matched_scores, stored_record, stored_samples
 from netbic.enrichment import DEFAULT_LEVEL, enrichment_record, fit_used_graph, module_names
 from netbic.errors import InputError, unusable
@@ -28,15 +26,14 @@ from netbic.files import finished_record, read_json, read_table
 from netbic.io import Alignment, NetworkSummary
 from netbic.pl import variable_colours
 from netbic.report.associations import (
-    LEVELS,
-    SURVIVAL,
     AnswerLine,
     AssociationGrid,
     SampleTable,
     answer_lines,
+    association_grid,
     findings,
 )
-from netbic.report.figures import BoxPlot, SampleScores, SurvivalPlot, box_plot, strips, survival_plot
+from netbic.report.figures import Figure, SampleScores, box_plot, strips, survival_plot
 from netbic.report.judgement import EXPLANATIONS, Replicated, Verdict, replication_list, verdict_list, verdict_sentence
 from netbic.report.modules import Members, ModulePage, Row
 from netbic.report.pictures import Heatmap, read_heatmaps, subnetwork
@@ -68,7 +65,7 @@ _VERDICTS = {"module", "verdict", "reason", "closest", "correlation", "gene_over
 _ASSOCIATIONS = {"variable", "level", "test", "n", "effect", "effect_name", "ci_low", "ci_high", "p", "q"}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class Contents:
     """The contents of a report."""
 
@@ -89,87 +86,46 @@ class Contents:
     inputs: Rows
     title: str
 
-    @property
-    def names(self) -> dict[str, Any]:
-        """All names, by kind."""
-        return {"gene": names_of(self.model, "columns"), "sample": names_of(self.model, "rows")}
+    def __post_init__(self) -> None:
+        model, modules = self.model, self.modules
+        self.names = {"gene": names_of(model, "columns"), "sample": names_of(model, "rows")}
+        self.circular = fit_used_graph(model)
+        scaled = ", genes scaled to unit standard deviation" if model.scale else ""
+        removed = "" if model.covariates_ is None else ", effects of the covariates removed"
+        self.as_fitted = f"{_CENTRED[model.center]}{scaled}{removed}"
+        self.verdict_sentence = verdict_sentence([module.verdict for module in modules])
+        # The search and the downloads include the samples, unless there are too many for one page.
+        self.lists_samples = sum(len(module.samples.positions) for module in modules) <= _MOST_LISTED
+        self.with_default_size = [module.label for module in modules if "columns" in module.summary["default_size"]]
+        self.selects_samples = not all(module.keeps_all_samples for module in modules)
+        # A row per module: the summary, tests for edges, diagnostics, and the kind of its verdict if it is known.
+        rows = list[Row]()
+        for module in modules:
+            judged = {} if module.verdict is None else {"verdict": module.verdict.kind}
+            badges = ", ".join(one.badge for one in module.details)
+            rows.append({**(module.edges or {}), **module.summary, "diagnostics": badges, **judged})
+        self.table = pd.DataFrame(rows) if rows else summary_table(model).assign(diagnostics="")
+        self._gather_warnings()
 
-    @property
-    def circular(self) -> bool:
-        """Whether the network was used to select the genes."""
-        return fit_used_graph(self.model)
-
-    @property
-    def as_fitted(self) -> str:
-        """How the values were preprocessed for the fit."""
-        scaled = ", genes scaled to unit standard deviation" if self.model.scale else ""
-        removed = "" if self.model.covariates_ is None else ", effects of the covariates removed"
-        return f"{_CENTRED[self.model.center]}{scaled}{removed}"
-
-    @cached_property
-    def table(self) -> pd.DataFrame:
-        """A row per module: the summary, tests for edges, diagnostics, and the kind of its verdict if it is known."""
-        rows = [
-            {
-                **(module.edges or {}),
-                **module.summary,
-                "diagnostics": ", ".join(one.badge for one in module.details),
-                **({} if module.verdict is None else {"verdict": module.verdict.kind}),
-            }
-            for module in self.modules
-        ]
-        return pd.DataFrame(rows) if rows else summary_table(self.model).assign(diagnostics="")
-
-    @property
-    def scores(self) -> Floats | None:
-        """Scores of the samples, modules by samples; None if they are not known."""
-        known = [module.scores.scores for module in self.modules if module.scores is not None]
-        return np.array(known) if known and len(known) == len(self.modules) else None
-
-    @property
-    def verdict_sentence(self) -> str:
-        """How many modules are strong, moderate, repetitions and doubtful; "" if they were not judged."""
-        return verdict_sentence([module.verdict for module in self.modules])
-
-    def explanations(self) -> list[tuple[str, list[int], str]]:
-        """What should be known about modules: its name, the modules as numbered in the page, and what it means."""
+    def _gather_warnings(self) -> None:
+        """Diagnostics of the modules, warnings of the fit that they do not express, or that there are none."""
         found: dict[tuple[str, str], list[int]] = {}
         for kind, text in EXPLANATIONS.items():
             for module in self.modules:
                 if kind in module.kinds:
                     found.setdefault((kind, text or module.kinds[kind]), []).append(module.label)
-        return [(kind, which, text) for (kind, text), which in found.items()]
-
-    def warnings(self) -> list[str]:
-        """Warnings of the fit, but for those that a diagnostic of the modules expresses as well."""
+        self.explanations = [(kind, which, text) for (kind, text), which in found.items()]
         kinds = {kind for module in self.modules for kind in module.kinds}
         expressed = [word for word, kind in _EXPRESSED_BY.items() if kind in kinds]
         texts = [str(text) for text in self.record.get("warnings", [])]
-        return [text for text in texts if not any(word in text for word in expressed)]
-
-    def no_warnings(self) -> str:
-        """That there is nothing to warn of, and what was examined; "" if there are warnings."""
-        if not self.modules or self.explanations() or self.warnings():
-            return ""
-        if not self.verdict_sentence:
-            return "No warnings, but the modules were not judged: they may be noise."
-        by_graph = " None is driven by hubs or by the network alone." if self.model.column_graph is not None else ""
-        return f"No warnings: all modules converged, and all are found again.{by_graph}"
-
-    @property
-    def lists_samples(self) -> bool:
-        """Whether the search and the downloads include the samples: not if there are too many for one page."""
-        return sum(len(module.samples.positions) for module in self.modules) <= _MOST_LISTED
-
-    @property
-    def with_default_size(self) -> list[int]:
-        """Modules whose number of genes is the default, because the data do not determine it."""
-        return [module.label for module in self.modules if "columns" in module.summary["default_size"]]
-
-    @property
-    def selects_samples(self) -> bool:
-        """Whether some module keeps only some of the samples."""
-        return not all(module.keeps_all_samples for module in self.modules)
+        self.warnings = [text for text in texts if not any(word in text for word in expressed)]
+        self.no_warnings = ""
+        if self.modules and not self.explanations and not self.warnings:
+            self.no_warnings = "No warnings, but the modules were not judged: they may be noise."
+            if self.verdict_sentence:
+                has_graph = self.model.column_graph is not None
+                by_graph = " None is driven by hubs or by the network alone." if has_graph else ""
+                self.no_warnings = f"No warnings: all modules converged, and all are found again.{by_graph}"
 
     def for_script(self) -> dict[str, Any]:
         """Names by position in the data, members, scores and labels; samples only if there are not too many."""
@@ -177,19 +133,15 @@ class Contents:
             {at: name for own in members for at, name in zip(own.positions.tolist(), own.names, strict=True)}
             for members in ([module.genes for module in self.modules], [module.samples for module in self.modules])
         )
-        known = names_of(self.model, "rows")
+        known = self.names["sample"]
         if not self.lists_samples:
             drawn = [module.heatmap.samples for module in self.modules if module.heatmap]
             samples = {int(at): str(known[at]) for own in drawn for at in own}
         elif any(module.scores is not None for module in self.modules):
             samples = dict(enumerate(map(str, known))) | samples
         labels = {} if self.sample_table is None or not self.lists_samples else self.sample_table.for_script()
-        return {
-            "genes": genes,
-            "samples": samples,
-            "modules": [module.for_script(self.lists_samples) for module in self.modules],
-            "labels": labels,
-        }
+        modules = [module.for_script(self.lists_samples) for module in self.modules]
+        return {"genes": genes, "samples": samples, "modules": modules, "labels": labels}
 
 
 def gather(folder: Path, model: SparseGraphSVD | None = None, record: dict[str, Any] | None = None) -> Contents:
@@ -209,12 +161,12 @@ def gather(folder: Path, model: SparseGraphSVD | None = None, record: dict[str, 
         model=model,
         record=record,
         modules=list(_modules(model, tables, levels["edges"])),
-        alignment=alignment_lines(alignment),
+        alignment=list(read_alignment(alignment).lines()) if alignment else [],
         reasons=[str(reason) for reason in auto.get("reasons", [])],
         missing=list(_missing(model, alignment, tables)),
         levels=levels,
         sets_tested=tables.sets is not None,
-        associations=AssociationGrid.of(tables.associations, model.n_components_),
+        associations=association_grid(tables.associations, model.n_components_),
         answers=answer_lines(tables.associations, words),
         sample_table=known,
         settings=setting_rows(model, record.get("settings")),
@@ -273,14 +225,14 @@ def _modules(model: SparseGraphSVD, tables: _Tables, level: float) -> Iterator[M
         )
 
 
-def _plots(scores: SampleScores, table: SampleTable, module: int) -> Iterator[BoxPlot | SurvivalPlot]:
+def _plots(scores: SampleScores, table: SampleTable, module: int) -> Iterator[Figure]:
     """Scores and survival by what is known about the samples, the strongest association first."""
     tests = table.tests[table.tests["module"] == module]
     for variable, q, test in table.strongest(module):
-        made: BoxPlot | SurvivalPlot | None = None
-        if variable.kind in LEVELS:
+        made: Figure | None = None
+        if variable.kind in ("categorical", "ordered"):
             made = box_plot(scores.scores, variable, q, test)
-        elif variable.kind == SURVIVAL:
+        elif variable.kind == "survival":
             made = survival_plot(scores, variable, q, test, tests[tests["variable"].astype(str) == variable.name])
         if made is not None:
             yield made
@@ -318,7 +270,7 @@ class _Tables(NamedTuple):
         scores: list[SampleScores | None] = [None] * n
         if found is not None:
             scores = [SampleScores(*pair) for pair in zip(*(each.to_numpy().T for each in found), strict=True)]
-        associations = read_associations(folder, ("module",))
+        associations = read_associations(folder, {"module"})
         if associations is not None and not associations["module"].between(0, n - 1).all():
             associations = None
         enrich = "run netbic enrich again"
@@ -329,7 +281,6 @@ class _Tables(NamedTuple):
             edges = edges.assign(**{name: pd.to_numeric(edges[name], errors="coerce") for name in numbers})
         judged = {"module", "verdict", "reason"}
         replication = read_known(folder / "replication.tsv", judged, "run netbic replicate again")
-        info, record = stored_samples(folder), stored_record(folder)
         return cls(
             sets,
             edges,
@@ -337,31 +288,28 @@ class _Tables(NamedTuple):
             verdict_list(read_known(folder / "verdicts.tsv", _VERDICTS, "fit again"), n),
             scores,
             associations,
-            SampleTable.of(info, associations, record, len(model.left_vectors_)),
+            SampleTable.of(stored_samples(folder), associations, stored_record(folder), len(model.left_vectors_)),
             replication_list(replication, read_record(folder / "replication.json"), n),
         )
 
 
 def _heatmaps(folder: Path, model: SparseGraphSVD, scores: list[SampleScores | None]) -> list[Heatmap | None]:
     """Heatmaps of these modules, none if the file is about others; where all samples are kept, by decreasing score."""
-    stored = read_heatmaps(folder)
-    masks = zip(model.columns_, model.rows_, strict=True)
-    if len(stored) != model.n_components_ or not all(
-        _are_members(columns, one.genes) and _are_members(rows, one.samples)
-        for one, (columns, rows) in zip(stored, masks, strict=True)
-    ):
+
+    def are_members(mask: NDArray[np.bool_], positions: NDArray[np.int32]) -> bool:
+        return max(positions, default=0) < mask.size and bool(mask[positions].all())
+
+    stored, found = read_heatmaps(folder), list[Heatmap | None]()
+    if len(stored) != model.n_components_:
         return [None] * model.n_components_
-    found = list[Heatmap | None]()
-    for heatmap, own, kept in zip(stored, scores, model.rows_, strict=True):
+    for heatmap, own, genes, kept in zip(stored, scores, model.columns_, model.rows_, strict=True):
+        if not (are_members(genes, heatmap.genes) and are_members(kept, heatmap.samples)):
+            return [None] * model.n_components_
         if own is not None and kept.all():
             order = np.argsort(-own.scores[heatmap.samples], kind="stable")
             heatmap = replace(heatmap, values=heatmap.values[:, order], samples=heatmap.samples[order])
         found.append(heatmap)
     return found
-
-
-def _are_members(mask: NDArray[np.bool_], positions: NDArray[np.int32]) -> bool:
-    return max(positions, default=0) < mask.size and bool(mask[positions].all())
 
 
 def _of_these_modules(table: pd.DataFrame | None, model: SparseGraphSVD, size: str) -> pd.DataFrame | None:
@@ -382,9 +330,9 @@ def read_record(path: Path) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def read_associations(folder: Path, of: tuple[str, ...]) -> pd.DataFrame | None:
+def read_associations(folder: Path, of: set[str]) -> pd.DataFrame | None:
     """The table associations.tsv, if it exists; `of` are the columns that say what the tests are about."""
-    return read_known(folder / "associations.tsv", _ASSOCIATIONS | set(of), "run netbic associate again")
+    return read_known(folder / "associations.tsv", _ASSOCIATIONS | of, "run netbic associate again")
 
 
 def read_known(path: Path, columns: set[str], remedy: str) -> pd.DataFrame | None:
@@ -398,12 +346,6 @@ def read_known(path: Path, columns: set[str], remedy: str) -> pd.DataFrame | Non
     if lacking := sorted(columns - set(table.columns)):
         raise unusable(path, f"has no column {lacking[0]}", f"netbic did not write it: {remedy}")
     return table
-
-
-def alignment_lines(content: dict[str, Any]) -> list[str]:
-    """The lines of alignment.json about one table."""
-    alignment = read_alignment(content) if content else None
-    return [] if alignment is None else list(alignment.lines())
 
 
 def read_alignment(content: dict[str, Any]) -> Alignment:

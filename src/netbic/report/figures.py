@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from netbic.arrays import Floats, Indices
 from netbic.association import Variable
 from netbic.errors import import_optional
-from netbic.pl import groups_in_words
 from netbic.report.pictures import png
+
+Figure = dict[str, Any]  # what a template needs: positions, texts, colours
 
 OTHER, MISSING = "#7A7A7A", "#D4D4D4"
 _GROUPS: Final = {"down": "#2166AC", "": "#CDCDCD", "up": "#B2182B"}  # in the order in which bars are stacked
@@ -36,36 +37,8 @@ def round_ticks(low: float, high: float) -> list[float]:
 
 
 def as_label(number: float, digits: int = 6) -> str:
-    """A number without trailing zeros, with a typographic minus sign.
-
-    Examples
-    --------
-    >>> as_label(-0.50), as_label(1234.5678, 3)
-    ('\N{MINUS SIGN}0.5', '1.23e+03')
-    """
+    """A number without trailing zeros, with a typographic minus sign."""
     return f"{number:z.{digits}g}".replace("-", "\N{MINUS SIGN}")
-
-
-class Bar(NamedTuple):
-    """A part of a histogram."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-    group: str
-    text: str
-
-
-class Histogram(NamedTuple):
-    """A histogram of scores, stacked by group."""
-
-    bars: list[Bar]
-    zero: float  # position of the score 0
-    low: float
-    high: float
-    width: int = _WIDTH
-    height: int = _HEIGHT
 
 
 @dataclass(frozen=True)
@@ -86,13 +59,8 @@ class SampleScores:
         return not (self.groups != "").any()
 
     @property
-    def in_words(self) -> str:
-        """The number of samples in each group, or that there are none."""
-        return "gradient" if self.is_gradient else groups_in_words(self.groups)
-
-    @property
-    def histogram(self) -> Histogram | None:
-        """The histogram of the scores; None if all are missing."""
+    def histogram(self) -> Figure | None:
+        """A histogram of the scores, stacked by group; None if all are missing."""
         finite = np.isfinite(self.scores)
         if not finite.any():
             return None
@@ -100,7 +68,7 @@ class SampleScores:
         high = high if high > low else low + 1.0
         edges = np.linspace(low, high, _BINS + 1)
         counts = np.array([np.histogram(self.scores[finite & (self.groups == g)], edges)[0] for g in _GROUPS])
-        tallest, width, bars = max(1, int(counts.sum(axis=0).max())), _WIDTH / _BINS, list[Bar]()
+        tallest, width, bars = max(1, int(counts.sum(axis=0).max())), _WIDTH / _BINS, list[Figure]()
         for at, of_groups in enumerate(counts.T.tolist()):
             top = float(_HEIGHT)
             for group, count in zip(_GROUPS, of_groups, strict=True):
@@ -109,8 +77,15 @@ class SampleScores:
                     top -= height
                     kind = f", {group}" if group else ""
                     text = f"{count} sample{'s' * (count > 1)}{kind}: {edges[at]:.3g} to {edges[at + 1]:.3g}"
-                    bars.append(Bar(round(at * width, 1), round(top, 1), width - 1, round(height, 1), group, text))
-        return Histogram(bars, -low / (high - low) * _WIDTH, low, high)
+                    box = {
+                        "x": round(at * width, 1),
+                        "y": round(top, 1),
+                        "width": width - 1,
+                        "height": round(height, 1),
+                    }
+                    bars.append({**box, "group": group, "text": text})
+        zero = -low / (high - low) * _WIDTH
+        return {"bars": bars, "zero": zero, "low": low, "high": high, "width": _WIDTH, "height": _HEIGHT}
 
     def strip(self, samples: NDArray[Any]) -> str:
         """The groups of some samples as an image of one line."""
@@ -123,34 +98,11 @@ class SampleScores:
         return {"scores": scores, "groups": "".join({"up": "u", "down": "d"}.get(group, "-") for group in self.groups)}
 
 
-class Box(NamedTuple):
-    """The scores of the samples of a level: quartiles and extremes, as positions in the drawing."""
+def box_plot(scores: Floats, variable: Variable, q: float, test: str = "") -> Figure | None:
+    """Scores by level, ordered ones in their order, others by their medians; None for one level or many.
 
-    label: str
-    n: int
-    low: float
-    first: float
-    median: float
-    third: float
-    high: float
-
-
-class BoxPlot(NamedTuple):
-    """Scores by the levels of a variable."""
-
-    variable: str
-    q: float
-    test: str  # of the smallest q-value
-    boxes: list[Box]
-    zero: float
-    ticks: list[tuple[float, str]]  # positions and labels of scores
-    kind: str = "boxes"
-    width: int = _WIDTH
-    row: int = _ROW
-
-
-def box_plot(scores: Floats, variable: Variable, q: float, test: str = "") -> BoxPlot | None:
-    """The boxes of the levels, ordered ones in their order, others by their medians; None for one or many levels."""
+    `q` and `test` are the smallest q-value of this variable and its test.
+    """
     known = variable.known & np.isfinite(scores)
     groups = [(level, scores[known & (variable.values == at)]) for at, level in enumerate(variable.levels)]
     groups = [(level, own) for level, own in groups if own.size]
@@ -163,55 +115,20 @@ def box_plot(scores: Floats, variable: Variable, q: float, test: str = "") -> Bo
 
     if variable.kind != "ordered":
         groups.sort(key=lambda pair: float(np.median(pair[1])))
-    boxes = [
-        Box(level, own.size, *(at(each) for each in np.quantile(own, [0, 0.25, 0.5, 0.75, 1]))) for level, own in groups
-    ]
+    boxes = list[Figure]()
+    for level, own in groups:
+        ends = ("low", "first", "median", "third", "high")
+        places = zip(ends, map(at, np.quantile(own, [0, 0.25, 0.5, 0.75, 1])), strict=True)
+        boxes.append({"label": level, "n": own.size, **dict(places)})
     ticks = [(at(tick), as_label(tick)) for tick in round_ticks(low, high)]
-    return BoxPlot(variable.name, q, test, boxes, at(0.0), ticks)
+    drawn = {"boxes": boxes, "zero": at(0.0), "ticks": ticks, "width": _WIDTH, "row": _ROW}
+    return {"kind": "boxes", "variable": variable.name, "q": q, "test": test, **drawn}
 
 
-class Curve(NamedTuple):
-    """One group: its name, how it is drawn, its curve and its censored samples as SVG paths, and who is at risk."""
+def survival_plot(scores: SampleScores, variable: Variable, q: float, test: str, tests: pd.DataFrame) -> Figure | None:
+    """Kaplan-Meier curves of the groups of the log-rank test; None if there is only one group.
 
-    name: str
-    style: str
-    path: str
-    censored: str
-    n: int
-    n_events: int
-    at_risk: list[int]
-
-
-class SurvivalPlot(NamedTuple):
-    """Two Kaplan-Meier curves with their axes, in the units of the drawing."""
-
-    variable: str
-    q: float
-    test: str  # of the smallest q-value
-    curves: list[Curve]
-    ticks: list[tuple[float, str]]  # positions and labels of times
-    split: str  # "median", "groups" or "others": what the curves compare
-    log_rank: dict[Any, Any] | None
-    cox: dict[Any, Any] | None
-    kind: str = "survival"
-    frame: Mapping[str, Any] = _SURVIVAL
-
-
-def survival_plot(
-    scores: SampleScores, variable: Variable, q: float, test: str, tests: pd.DataFrame
-) -> SurvivalPlot | None:
-    """The curves of the groups of the log-rank test; None if there is only one group.
-
-    Parameters
-    ----------
-    scores : SampleScores
-        With the groups that were tested.
-    variable : Variable
-        Times and events.
-    q, test : float, str
-        The smallest q-value, and the name of its test.
-    tests : DataFrame
-        The rows of associations.tsv of this module and variable.
+    `tests` are the rows of associations.tsv of this module and variable.
     """
     from netbic.association import survival_curves
 
@@ -223,56 +140,47 @@ def survival_plot(
     step = next(share * power for share in (0.1, 0.2, 0.25, 0.5, 1.0, 2.0) if longest / (share * power) < 6)
     ticks = [number * step for number in range(int(longest / step) + 1)]
     left, top, width, height = (_SURVIVAL[side] for side in ("left", "top", "width", "height"))
-    curves = list[Curve]()
+    curves = list[Figure]()
     for name, table, at_risk in zip(found.names, found.curves, found.at_risk(np.array(ticks)), strict=True):
         x = np.round(left + width * table["time"].to_numpy() / longest, 1)
         y = np.round(top + height * (1 - table["survival"].to_numpy()), 1)
         falls, lost = table["n_events"].to_numpy() > 0, table["n_censored"].to_numpy() > 0
         steps = "".join(f"H{at:g}V{to:g}" for at, to in zip(x[falls], y[falls], strict=True))
         marks = "".join(f"M{at:g} {to:g}v-6" for at, to in zip(x[lost], y[lost], strict=True))
-        path, n, n_events = f"M{left} {top}{steps}H{x[-1]:g}", table["n_at_risk"].iloc[0], table["n_events"].sum()
-        curves.append(Curve(name, _STYLES[name], path, marks, int(n), int(n_events), at_risk))
+        curve = {"name": name, "style": _STYLES[name], "at_risk": at_risk, "censored": marks}
+        curve["path"] = f"M{left} {top}{steps}H{x[-1]:g}"
+        counts = {"n": int(table["n_at_risk"].iloc[0]), "n_events": int(table["n_events"].sum())}
+        curves.append(curve | counts)
     made = tests[tests["p"].notna()]
     of_kinds = [made[made["test"].astype(str).str.startswith(name)] for name in ("log-rank", "Cox")]
     log_rank, cox = (None if own.empty else own.iloc[0].to_dict() for own in of_kinds)
     split = {"low": "median", "others": "others"}.get(found.names[1], "groups")
     places = [(round(left + width * tick / longest, 1), f"{tick:,g}") for tick in ticks]
-    return SurvivalPlot(variable.name, q, test, curves, places, split, log_rank, cox)
+    drawn = {"curves": curves, "ticks": places, "split": split, "log_rank": log_rank, "cox": cox, "frame": _SURVIVAL}
+    return {"kind": "survival", "variable": variable.name, "q": q, "test": test, **drawn}
 
 
-class Strip(NamedTuple):
-    """A variable above a heatmap: a colour per sample as an image, and what the colours mean."""
+def strips(variables: list[Variable], samples: NDArray[Any], colours: Mapping[str, Mapping[str, str]]) -> list[Figure]:
+    """The first few variables that are labels or numbers: an image with a colour per sample, and a legend.
 
-    variable: str
-    image: str
-    keys: list[tuple[str, str]]  # label and colour
-
-
-def strips(variables: list[Variable], samples: NDArray[Any], colours: Mapping[str, Mapping[str, str]]) -> list[Strip]:
-    """The first few variables that are labels or numbers.
-
-    Parameters
-    ----------
-    variables : list of Variable
-    samples : array of int
-        The samples of the heatmap, as positions in the table.
-    colours : dict
-        Of `netbic.pl.variable_colours`, so that a label has the same colour in all modules and in plots.
+    `samples` are those of the heatmap, as positions in the table; `colours` are those of `netbic.pl.variable_colours`,
+    so that a label has the same colour in all modules and in plots.
     """
     shown = [variable for variable in variables if variable.kind in ("categorical", "ordered", "numeric")]
-    made = list[Strip]()
+    made = list[Figure]()
     for variable in shown[:_MOST_STRIPS]:
         draw = _labels if variable.kind == "categorical" else _numbers
-        codes, palette, keys = draw(variable, colours.get(variable.name, {}))
+        codes, palette, legend = draw(variable, colours.get(variable.name, {}))
         codes = codes[samples]
         if (codes == len(palette)).any():
-            keys = [*keys, ("missing", MISSING)]
+            legend = [*legend, ("missing", MISSING)]
         in_bytes = bytes.fromhex("".join(colour[1:] for colour in (*palette, MISSING)))
-        made.append(Strip(variable.name, png(codes.astype(np.uint8)[None], in_bytes), keys))
+        image = png(codes.astype(np.uint8)[None], in_bytes)
+        made.append({"variable": variable.name, "image": image, "legend": legend})
     return made
 
 
-Drawn = tuple[Indices, Sequence[str], list[tuple[str, str]]]  # codes of the samples, their colours, and keys
+Drawn = tuple[Indices, Sequence[str], list[tuple[str, str]]]  # codes of the samples, their colours, and the legend
 
 
 def _labels(variable: Variable, chosen: Mapping[str, str]) -> Drawn:
@@ -297,4 +205,4 @@ def _numbers(variable: Variable, _: Mapping[str, str]) -> Drawn:
         places = np.linspace(0, _SHADES - 1, len(variable.levels)).round().astype(np.intp)
         return codes, shades, [(level, shades[at]) for level, at in zip(variable.levels, places, strict=True)]
     marks = ((low, 0), ((low + high) / 2, _SHADES // 2), (high, _SHADES - 1))
-    return codes, shades, [(f"{value:.4g}".replace("-", "\N{MINUS SIGN}"), shades[at]) for value, at in marks]
+    return codes, shades, [(as_label(value, 4), shades[at]) for value, at in marks]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pandas as pd
@@ -64,14 +64,7 @@ def verdict_list(table: pd.DataFrame | None, n_modules: int) -> list[Verdict | N
 
 
 def verdict_sentence(verdicts: list[Verdict | None]) -> str:
-    """How many modules are strong, moderate, repetitions and doubtful; "" if they were not judged.
-
-    Examples
-    --------
-    >>> from netbic.report.judgement import Verdict, verdict_sentence
-    >>> verdict_sentence([Verdict("strong", "", -1, 0, 0), Verdict("doubtful", "", 0, 0.1, 0)])
-    'Of 2 modules, 1 is strong, 1 is doubtful.'
-    """
+    """How many modules are strong, moderate, repetitions and doubtful; "" if they were not judged."""
     from netbic.selection import Verdicts
 
     known = [verdict for verdict in verdicts if verdict is not None]
@@ -83,26 +76,12 @@ def verdict_sentence(verdicts: list[Verdict | None]) -> str:
 
 
 class Replicated(NamedTuple):
-    """Whether a module holds in another study: the verdict, the study, and the reason as a sentence."""
+    """Whether a module holds in another study: the verdict in words, the study, and the reason as a sentence."""
 
-    word: str
+    text: str
     study: str
     reason: str
     n_shared: int = 0  # samples that may be in both studies
-
-    @property
-    def text(self) -> str:
-        """The verdict in words.
-
-        Examples
-        --------
-        >>> from netbic.report.judgement import Replicated
-        >>> Replicated("partly", "other.tsv", "").text
-        'partly replicated in'
-        """
-        if self.word in ("replicated", "partly", "not replicated"):
-            return f"{'partly replicated' if self.word == 'partly' else self.word} in"
-        return f"{self.word} whether it holds in"
 
 
 def replication_list(table: pd.DataFrame | None, record: Mapping[str, Any], n_modules: int) -> list[Replicated | None]:
@@ -110,8 +89,11 @@ def replication_list(table: pd.DataFrame | None, record: Mapping[str, Any], n_mo
     if table is None or table["module"].tolist() != list(range(n_modules)):
         return [None] * n_modules
     study, n_shared = str(record.get("study") or "another study"), int(record.get("n_shared", 0))
-    rows = zip(table["verdict"], table["reason"], strict=True)
-    return [Replicated(str(word), study, str(reason), n_shared) for word, reason in rows]
+    texts = {"replicated": "replicated in", "partly": "partly replicated in", "not replicated": "not replicated in"}
+    return [
+        Replicated(texts.get(word, f"{word} whether it holds in"), study, str(reason), n_shared)
+        for word, reason in zip(table["verdict"].astype(str), table["reason"], strict=True)
+    ]
 
 
 class Diagnostic(NamedTuple):
@@ -119,62 +101,51 @@ class Diagnostic(NamedTuple):
 
     kind: str
     text: str
-    badge: str
+    badge: str = ""  # the kind
 
 
-def diagnostics(module: ModulePage) -> Iterator[Diagnostic]:
+def diagnostics(module: ModulePage) -> list[Diagnostic]:
     """What a reader should know before relying on a module."""
-    own, verdict = module.summary, module.verdict
-    found = list[tuple[str, str]]()
+    own, edges, drawn, also = module.summary, module.edges, module.network, module.also_matched
+    found, reasons = list[Diagnostic](), list[str]()
     if not own["converged"]:
-        found.append(("not converged", "The search stopped before the module was stable."))
-    reasons = list[str]()
+        found.append(Diagnostic("not converged", "The search stopped before the module was stable."))
     if own["graph_share"] > LARGE_GRAPH_SHARE and not own.get("chosen", False):
         reasons.append(f"{own['graph_share']:.0%} of the scores of its genes come from the network.")
     if own.get("worst_rank", 0) > LOW_RANK:
         reasons.append(f"A leading gene has rank {own['worst_rank']:,} by the data alone.")
     if reasons:
-        found.append(("graph-driven", " ".join(reasons)))
-    found += _explained_edges(module)
-    yield from (Diagnostic(kind, text, kind) for kind, text in found)
-    if own.get("repeats", -1) >= 0 and (verdict is None or verdict.kind != "repeats"):
-        other = int(own["repeats"]) + 1
-        text = f"The scores of its samples have a correlation of {own['correlation']:.2f} with those of module {other}"
-        shared = f"{own['gene_overlap']:.0%} of all their genes"
-        yield Diagnostic("repeats", f"{text}; both contain {shared}.", f"repeats module {other}")
-    if module.recurrent:
-        names, verb = ", ".join(module.recurrent), "is" if len(module.recurrent) == 1 else "are"
-        text = f"{names} {verb} among the ten leading genes of half of the modules or more."
-        yield Diagnostic("same leading genes", text, "same leading genes")
-    for axis, reason in own.get("size_diagnostics", {}).items():
-        why = DIAGNOSTICS[reason].format(axis=_AXES[axis])
-        text = f"The data do not determine how many {_AXES[axis]}s belong to it: {why}."
-        yield Diagnostic("size not identified", text, "size not identified")
-
-
-def _explained_edges(module: ModulePage) -> Iterator[tuple[str, str]]:
-    """Whether its edges are those of hubs, or of genes with such degrees, means and variances."""
-    edges, also = module.edges, module.also_matched
-    # More than random genes have (the paper's test), but not more than random genes of the same degrees.
+        found.append(Diagnostic("graph-driven", " ".join(reasons)))
+    # More edges than random genes have (the paper's test), but not more than random genes of the same degrees.
     explained = module.comparable and edges is not None and edges["q_value"] <= module.level < edges["degree_q_value"]
     similar = f"with as many neighbours{f' and a similar {also}' if also else ''}"
     text = f"More edges than among random genes, but not more than among random genes {similar}. {_NO_EVIDENCE}"
     if explained and also:
-        yield "edges as expected", text
-    if _few_hubs(module):
-        yield "hub-driven", f"Half or more of the edges involve three genes. {_NO_EVIDENCE}"
+        found.append(Diagnostic("edges as expected", text))
+    if drawn is not None and _has_few_hubs(drawn.n_edges, len(drawn.nodes), drawn.hub_share):
+        found.append(Diagnostic("hub-driven", f"Half or more of the edges involve three genes. {_NO_EVIDENCE}"))
     elif explained and not also:
-        yield "hub-driven", text
+        found.append(Diagnostic("hub-driven", text))
+    if own.get("repeats", -1) >= 0 and (module.verdict is None or module.verdict.kind != "repeats"):
+        other = int(own["repeats"]) + 1
+        text = f"The scores of its samples have a correlation of {own['correlation']:.2f} with those of module {other}"
+        text = f"{text}; both contain {own['gene_overlap']:.0%} of all their genes."
+        found.append(Diagnostic("repeats", text, f"repeats module {other}"))
+    if module.recurrent:
+        names, verb = ", ".join(module.recurrent), "is" if len(module.recurrent) == 1 else "are"
+        text = f"{names} {verb} among the ten leading genes of half of the modules or more."
+        found.append(Diagnostic("same leading genes", text))
+    for axis, reason in own.get("size_diagnostics", {}).items():
+        why = DIAGNOSTICS[reason].format(axis=_AXES[axis])
+        text = f"The data do not determine how many {_AXES[axis]}s belong to it: {why}."
+        found.append(Diagnostic("size not identified", text))
+    return [one if one.badge else one._replace(badge=one.kind) for one in found]
 
 
-def _few_hubs(module: ModulePage) -> bool:
+def _has_few_hubs(n_edges: int, n_nodes: int, hub_share: float) -> bool:
     """Whether three members have half of the edges: many more than if all members had the same degree."""
-    drawn = module.network
-    if drawn is None or drawn.n_edges < _FEW_EDGES:
-        return False
-    joined = len(drawn.nodes)
-    equals = 1 - (joined - 3) * (joined - 4) / (joined * (joined - 1)) if joined > 4 else 1.0
-    return drawn.hub_share >= max(_HUB_SHARE, equals + _BEYOND_EQUALS)
+    equals = 1 - (n_nodes - 3) * (n_nodes - 4) / (n_nodes * (n_nodes - 1)) if n_nodes > 4 else 1.0
+    return n_edges >= _FEW_EDGES and hub_share >= max(_HUB_SHARE, equals + _BEYOND_EQUALS)
 
 
 def default_size(reasons: Mapping[str, str], sizes: Mapping[str, int]) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,8 +13,9 @@ from numpy.typing import NDArray
 from netbic.arrays import Array
 from netbic.enrichment import ONE_SIDE
 from netbic.estimators import heaviest
-from netbic.report.figures import BoxPlot, SampleScores, Strip, SurvivalPlot
-from netbic.report.judgement import Diagnostic, Replicated, Verdict, default_size, diagnostics
+from netbic.pl import groups_in_words
+from netbic.report.figures import Figure, SampleScores
+from netbic.report.judgement import Replicated, Verdict, default_size, diagnostics
 from netbic.report.pictures import Heatmap, Subnetwork
 
 Row = dict[str, Any]  # of a table, by column
@@ -42,20 +42,13 @@ class Members(NamedTuple):
         """Names and weights of the first few."""
         return list(zip(self.names[:_TOP_MEMBERS], self.weights[:_TOP_MEMBERS].tolist(), strict=True))
 
-    @property
-    def extremes(self) -> list[tuple[str, float]]:
-        """Names and weights of the highest and of the lowest, by decreasing weight."""
-        order = np.argsort(-self.weights, kind="stable")
-        shown = order if order.size <= _TOP_MEMBERS else np.concatenate([order[:_HIGHEST], order[-_LOWEST:]])
-        return [(self.names[at], float(self.weights[at])) for at in shown]
-
     def for_script(self) -> list[list[float]]:
         """Pairs of position and weight."""
         pairs = zip(self.positions.tolist(), self.weights.tolist(), strict=True)
         return [[position, float(f"{weight:.4g}")] for position, weight in pairs]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class ModulePage:
     """One module, as the page shows it; `number` counts from 0 as in the tables, `label` from 1 as in the page."""
 
@@ -69,7 +62,7 @@ class ModulePage:
     recurrent: Sequence[str]  # its leading genes that lead half of the modules or more
     network: Subnetwork | None
     heatmap: Heatmap | None
-    strips: Sequence[Strip]  # above the heatmap
+    strips: Sequence[Figure]  # above the heatmap
     edges: Row | None
     level: float  # largest adjusted p-value at which edges are enriched
     terms: list[Row]
@@ -78,29 +71,57 @@ class ModulePage:
     replication: Replicated | None  # in another study
     scores: SampleScores | None
     findings: Sequence[str]  # its strongest associations with the sample table
-    plots: Sequence[BoxPlot | SurvivalPlot]  # of scores and survival, the smallest q-value first
+    plots: Sequence[Figure]  # of scores and survival, the smallest q-value first
 
-    @property
-    def label(self) -> int:
-        """The number of the module in the page."""
-        return self.number + 1
-
-    @property
-    def n_up(self) -> int:
-        """The number of genes with positive weights."""
-        return int((self.genes.weights > 0).sum())
-
-    @property
-    def leading_genes(self) -> list[str]:
-        """The genes with the largest absolute weights; none if the name shows them."""
+    def __post_init__(self) -> None:
+        self.label = self.number + 1
+        self.n_up = int((self.genes.weights > 0).sum())
         shown = self.name.endswith(", ".join(self.genes.names[:_IN_NAMES]))
-        return [] if shown else self.genes.names[:_LEADING]
+        self.leading_genes = [] if shown else self.genes.names[:_LEADING]
+        kind = "" if self.verdict is None else self.verdict.kind
+        self.studies = "" if kind == "doubtful" else str(self.summary.get("studies", ""))  # a doubtful one may be noise
+        # If no other genes have the same degrees, random sets of such genes are the module itself.
+        edges = self.edges or {}
+        self.comparable = bool(edges) and not np.isclose(edges["degree_expected"], edges["n_edges"], rtol=1e-6)
+        # In what else than degrees random genes are similar: "", "mean" or "mean and variance".
+        self.also_matched = " and ".join(str(edges.get("degree_matched_on", "degree")).split(", ")[1:])
+        self.details = diagnostics(self)
+        # The kinds of what a reader should know, and the sentence of each, "" if there is none.
+        by_default = self.summary.get("default_size", {})
+        self.kinds = {"not judged" if kind == "unknown" else kind: ""} if kind else {}
+        self.kinds |= {"default size": ""} if "columns" in by_default else {}
+        self.kinds |= {one.kind: one.text for one in self.details}
+        sizes = {"rows": len(self.samples.positions), "columns": len(self.genes.positions)}
+        self.default_size = default_size(by_default, sizes)
+        self.row_names = [] if self.heatmap is None else self.heatmap.row_names(*self.genes)
+        self._describe_samples()
 
-    @property
-    def studies(self) -> str:
-        """In which studies it lives; "" for one study, and for a doubtful module, which may be noise."""
-        is_doubtful = self.verdict is not None and self.verdict.kind == "doubtful"
-        return "" if is_doubtful else str(self.summary.get("studies", ""))
+    def _describe_samples(self) -> None:
+        """Samples in words, names of groups or members, and those at the head of the list."""
+        samples, scores, kept = self.samples, self.scores, len(self.samples.positions)
+        self.keeps_all_samples = kept == self.n_samples
+        if self.selected:
+            n_up = int((samples.weights > 0).sum())
+            self.samples_in_words = f"{kept:,} of {self.n_samples:,} selected ({n_up:,} up, {kept - n_up:,} down)"
+        elif scores is not None:
+            self.samples_in_words = "gradient" if scores.is_gradient else groups_in_words(scores.groups)
+        else:
+            self.samples_in_words = f"all {kept:,}" if self.keeps_all_samples else f"{kept:,} of {self.n_samples:,}"
+        self.group_strip = ""  # above the heatmap
+        if self.heatmap is not None and scores is not None and not scores.is_gradient:
+            self.group_strip = scores.strip(self.heatmap.samples)
+        if not self.keeps_all_samples:
+            self.sample_names, self.ranked_samples = {"samples": samples.names}, samples.top
+            return
+        names = np.empty(self.n_samples, dtype=object)
+        names[samples.positions] = samples.names
+        groups = {} if scores is None else {f"samples {side}": scores.members(side) for side in ("up", "down")}
+        self.sample_names = {label: names[found].tolist() for label, found in groups.items() if found.size}
+        values = samples.weights if scores is None else scores.scores[samples.positions]
+        order = np.argsort(-values, kind="stable")[: int(np.isfinite(values).sum())]  # without missing scores
+        if order.size > _TOP_MEMBERS:
+            order = np.concatenate([order[:_HIGHEST], order[-_LOWEST:]])
+        self.ranked_samples = [(samples.names[at], float(values[at])) for at in order]
 
     def side_of(self, term: Row) -> str:
         """The side of at least 80 % of the genes that a gene set has in the module, otherwise "up and down"."""
@@ -109,27 +130,6 @@ class ModulePage:
         if own.size and n_down >= ONE_SIDE * own.size:
             return "down"
         return "up" if own.size - n_down >= ONE_SIDE * own.size else "up and down"
-
-    @property
-    def leading_terms(self) -> list[Row]:
-        """The most significant gene sets, without those that repeat one before."""
-        return distinct_terms(self.terms)
-
-    @property
-    def keeps_all_samples(self) -> bool:
-        """Whether no samples were selected."""
-        return len(self.samples.positions) == self.n_samples
-
-    @property
-    def sample_names(self) -> dict[str, list[str]]:
-        """Names of the samples that are up and down; of all members if samples were selected."""
-        if not self.keeps_all_samples:
-            return {"samples": self.samples.names}
-        if self.scores is None:
-            return {}
-        names = dict(zip(self.samples.positions.tolist(), self.samples.names, strict=True))
-        groups = {f"samples {group}": self.scores.members(group) for group in ("up", "down")}
-        return {label: [names[at] for at in found.tolist()] for label, found in groups.items() if found.size}
 
     def copies(self, with_samples: bool) -> list[tuple[str, str, int]]:
         """Lists that can be copied: "gene" or "sample", "up" or "down", and how many names there are."""
@@ -140,71 +140,6 @@ class ModulePage:
             n_up = int((self.samples.weights > 0).sum())
             found += [("sample", "up", n_up), ("sample", "down", len(self.samples.positions) - n_up)]
         return [one for one in found if one[2]]
-
-    @property
-    def samples_in_words(self) -> str:
-        """How many samples were selected; otherwise groups of samples, if they are known."""
-        kept = len(self.samples.positions)
-        if self.selected:
-            n_up = int((self.samples.weights > 0).sum())
-            return f"{kept:,} of {self.n_samples:,} selected ({n_up:,} up, {kept - n_up:,} down)"
-        if self.scores is not None:
-            return self.scores.in_words
-        return f"all {kept:,}" if self.keeps_all_samples else f"{kept:,} of {self.n_samples:,}"
-
-    @property
-    def ranked_samples(self) -> list[tuple[str, float]]:
-        """Samples with the highest and lowest scores if all are kept, otherwise those with the largest weights."""
-        if not self.keeps_all_samples:
-            return self.samples.top
-        if self.scores is None:
-            return self.samples.extremes
-        known = np.isfinite(self.scores.scores[self.samples.positions])
-        scores = self.scores.scores[self.samples.positions[known]]
-        names = [name for name, seen in zip(self.samples.names, known.tolist(), strict=True) if seen]
-        return Members(self.samples.positions[known], scores, names).extremes
-
-    @cached_property
-    def details(self) -> list[Diagnostic]:
-        """What a reader should know before relying on the module."""
-        return list(diagnostics(self))
-
-    @property
-    def kinds(self) -> dict[str, str]:
-        """The kinds of what a reader should know, and the sentence of each, "" if there is none."""
-        known = {"not judged" if self.verdict.kind == "unknown" else self.verdict.kind: ""} if self.verdict else {}
-        known |= {"default size": ""} if "columns" in self.summary.get("default_size", {}) else {}
-        return known | {one.kind: one.text for one in self.details}
-
-    @property
-    def default_size(self) -> str:
-        """Why the size is the default one; "" if it was chosen or given."""
-        sizes = {"rows": len(self.samples.positions), "columns": len(self.genes.positions)}
-        return default_size(self.summary.get("default_size", {}), sizes)
-
-    @property
-    def comparable(self) -> bool:
-        """Whether other genes have the same degrees; otherwise random sets of such genes are the module itself."""
-        edges = self.edges
-        return edges is not None and not np.isclose(edges["degree_expected"], edges["n_edges"], rtol=1e-6)
-
-    @property
-    def also_matched(self) -> str:
-        """In what else than degrees random genes are similar: "", "mean" or "mean and variance"."""
-        similar = "degree" if self.edges is None else str(self.edges.get("degree_matched_on", "degree"))
-        return " and ".join(similar.split(", ")[1:])
-
-    @property
-    def row_names(self) -> list[tuple[float, str]]:
-        """Names of the leading genes, and where their rows are in the heatmap, in percent of its height."""
-        return [] if self.heatmap is None else self.heatmap.row_names(*self.genes)
-
-    @property
-    def group_strip(self) -> str:
-        """The groups of the samples in the heatmap as an image; "" if there are none."""
-        if self.heatmap is None or self.scores is None or self.scores.is_gradient:
-            return ""
-        return self.scores.strip(self.heatmap.samples)
 
     def for_script(self, with_samples: bool = True) -> dict[str, Any]:
         """What the script of the page needs in addition to the text."""
@@ -221,20 +156,13 @@ class ModulePage:
                 "samples": self.heatmap.samples.tolist(),
                 "limit": float(f"{self.heatmap.limit:.4g}"),
                 "levels": base64.b64encode(levels.tobytes()).decode(),
-                "strips": [strip.variable for strip in self.strips],
+                "strips": [strip["variable"] for strip in self.strips],
             }
         return content
 
 
 def distinct_terms(terms: list[Row], most: int = 3, shared: float = 0.5) -> list[Row]:
-    """The most significant gene sets, without those that consist mostly of genes of one before.
-
-    Examples
-    --------
-    >>> terms = [{"name": "mitosis", "genes": "A, B, C"}, {"name": "cell cycle", "genes": "A, B"}]
-    >>> [term["name"] for term in distinct_terms(terms)]
-    ['mitosis']
-    """
+    """The most significant gene sets, without those that consist mostly of genes of one before."""
     kept: list[tuple[set[str], Row]] = []
     for term in terms:
         genes = set(str(term["genes"]).split(", "))

@@ -10,15 +10,14 @@ import re
 from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from netbic import __version__
 from netbic.errors import InputError, import_optional, one_line, unusable
 from netbic.files import add_files, check_output_file, check_writable, recorded_paths, write_atomic
 from netbic.io import check_characters
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 FILE = "report.html"
 # Overrides, embeddings and isolates. The element <bdi> protects the text around a name from them, but not the name.
@@ -76,7 +75,7 @@ def write_report(
     else:
         check_output_file(path, {"the results": recorded_paths(folder)}, force=force)
     try:
-        page = _rendered(folder, model, record).encode("utf-8", errors="replace")
+        page = _render(folder, model, record).encode("utf-8", errors="replace")
     except InputError:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError) as problem:
@@ -101,45 +100,66 @@ def missing_library() -> str | None:
     return next((name for name in _LIBRARIES if find_spec(name) is None), None)
 
 
-def _rendered(folder: Path, model: Any, record: dict[str, Any] | None) -> str:
+def _render(folder: Path, model: Any, record: dict[str, Any] | None) -> str:
     """The page about modules, or about pairs of two tables, which needs no script."""
+    from netbic.report.modules import distinct_terms
     from netbic.storage import is_pair_model, load
 
+    jinja2 = import_optional("jinja2", "report", "a report")
     model = load(folder) if model is None else model
-    style = _packaged("report.css")
+    more, scripts = dict[str, Any](), list[str]()
     if is_pair_model(model):
         from netbic.report.pairs import gather_pairs
 
         contents: Any = gather_pairs(folder, model, record)
-        name, scripts, more = "pairs.html", list[str](), dict[str, Any]()
+        name = "pairs.html"
     else:
         from netbic.report.contents import gather
 
         contents = gather(folder, model, record)
-        name, (scripts, more) = "report.html", _of_modules(contents)
+        name, more = "report.html", _draw_modules(contents)
+        scripts = [more[text] for text in ("script", "library") if more[text]]
     for kind, names in contents.names.items():
         check_characters(folder, kind, names)  # images cannot show such names
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("netbic.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=_escape_bidi,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"number": _number, "fold": _fold, "percent": _percent, "chance": _chance}
+    environment.filters |= {"whole": "{:,}".format, "sentence": lambda text: text[:1].upper() + text[1:]}
+    environment.filters |= {"distinct": distinct_terms}
+    # Nothing is loaded, and only the scripts of the page run.
+    style, allowed = _packaged("report.css"), " ".join(map(_digest, scripts)) or "'none'"
+    sources = f"default-src 'none'; script-src {allowed}; style-src {_digest(style)}; img-src data:"
+    more |= {"style": style, "policy": f"{sources}; base-uri 'none'; form-action 'none'"}
     version = contents.record.get("netbic", __version__)
-    template = _environment().get_template(name)
-    return str(template.render(contents=contents, style=style, policy=_policy(style, scripts), version=version, **more))
+    return str(environment.get_template(name).render(contents=contents, version=version, **more))
 
 
-def _of_modules(contents: Any) -> tuple[list[str], dict[str, Any]]:
-    """The scripts of the page about modules, and what its template needs besides the contents."""
+def _draw_modules(contents: Any) -> dict[str, Any]:
+    """What the template of the page about modules needs besides the contents: charts, scripts and their data."""
     from netbic.report import charts
     from netbic.report.judgement import MILD
     from netbic.report.pictures import HEIGHT, WIDTH, scale_picture
     from netbic.solver import LARGE_GRAPH_SHARE
 
-    measured = contents.table, contents.levels["edges"], contents.scores
-    drawn = charts.charts(contents.model, *measured) if contents.modules else []
-    script, library = _packaged("report.js"), charts.library() if drawn else ""
+    drawn = []
+    if contents.modules:
+        known = [module.scores.scores for module in contents.modules if module.scores is not None]
+        scores = np.array(known) if len(known) == len(contents.modules) else None
+        drawn = charts.charts(contents.model, contents.table, contents.levels["edges"], scores)
     data = contents.for_script() | {"charts": {chart.name: chart.vega for chart in drawn}}
-    return [text for text in (script, library) if text], {
+    # JSON that cannot end the script element, whatever names it contains.
+    text = json.dumps(data, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    return {
         "charts": drawn,
-        "script": script,
-        "library": library,
-        "data": _as_json(data),
+        "script": _packaged("report.js"),
+        "library": charts.library() if drawn else "",
+        "data": text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"),
         "scale": scale_picture(),
         "mild": MILD,
         "width": WIDTH,
@@ -152,43 +172,13 @@ def _packaged(name: str) -> str:
     return (resources.files("netbic.report") / "templates" / name).read_text(encoding="utf-8")
 
 
-def _environment() -> Environment:
-    jinja2 = import_optional("jinja2", "report", "a report")
-    environment: Environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("netbic.report"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        finalize=_with_escaped_bidi,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"number": _number, "fold": _fold, "percent": _percent, "chance": _chance}
-    environment.filters |= {"whole": "{:,}".format, "sentence": lambda text: text[:1].upper() + text[1:]}
-    return environment
-
-
-def _with_escaped_bidi(value: object) -> object:
-    """Escape characters that change the text direction; markup that is marked as safe is unchanged."""
-    return _BIDI.sub(lambda mark: f"\\u{ord(mark[0]):04x}", value) if type(value) is str else value
-
-
-def _policy(style: str, scripts: list[str]) -> str:
-    """Nothing is loaded, and only the scripts of the page run."""
-    allowed = " ".join(map(_digest, scripts)) or "'none'"
-    return (
-        f"default-src 'none'; script-src {allowed}; style-src {_digest(style)}; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
-
-
 def _digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _as_json(content: object) -> str:
-    """JSON that cannot end the script element, whatever names it contains."""
-    text = json.dumps(content, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+def _escape_bidi(value: object) -> object:
+    """Escape characters that change the text direction; markup that is marked as safe is unchanged."""
+    return _BIDI.sub(lambda mark: f"\\u{ord(mark[0]):04x}", value) if type(value) is str else value
 
 
 def _number(value: float, digits: int = 3) -> str:
