@@ -32,14 +32,7 @@ from netbic.graph import match
 from netbic.selection import SampleGroups
 from netbic.storage import load_modules, read_results_table, sides_of, summary_table
 
-__all__ = [
-    "Results",
-    "write_cytoscape",
-    "write_gmt",
-    "write_lists",
-    "write_membership",
-    "write_workbook",
-]
+__all__ = ["Results", "write_cytoscape", "write_gmt", "write_lists", "write_membership", "write_workbook"]
 
 Source: TypeAlias = "SparseGraphSVD | Path | str | Results"
 Attributes: TypeAlias = dict[str, Any]  # text, integers and finite floats
@@ -93,8 +86,7 @@ class Results:
             raise TypeError(f"source={type(source).__name__}: expected a fitted model or the folder of a fit")
         folder = Path(source)
         model = load_modules(folder)
-        found = {name: read_results_table(folder, name) for name in _TABLES}
-        known = {name: table for name, table in found.items() if table is not None}
+        known = {name: table for name in _TABLES if (table := read_results_table(folder, name)) is not None}
         return cls(model, known, stored_samples(folder), folder)
 
     @property
@@ -133,11 +125,9 @@ class Results:
 
     def genes(self, module: int) -> pd.DataFrame:
         """`name`, `weight` and `side` of the genes of a module, largest absolute weight first; positions as index."""
-        weights = self.model.components_[module]
-        order = heaviest(weights)
-        own = weights[order].astype(float)
-        names = [self.gene_names[at] for at in order]
-        return pd.DataFrame({"name": names, "weight": own, "side": sides_of(own)}, index=order)
+        order = heaviest(self.model.components_[module])
+        weights, names = self.model.components_[module][order].astype(float), [self.gene_names[at] for at in order]
+        return pd.DataFrame({"name": names, "weight": weights, "side": sides_of(weights)}, index=order)
 
     def genes_by_side(self, module: int) -> dict[str, list[str]]:
         """The genes with positive and with negative weights, largest absolute weight first."""
@@ -199,8 +189,7 @@ def write_gmt(source: Source, path: Path | str, *, force: bool = False) -> Path:
     >>> {name: len(genes) for name, genes in sets.items()}
     {'module_1_up': 28, 'module_1_down': 32}
     """
-    results, path = Results.of(source), Path(path)
-    _check_file(results, path, force=force)
+    results, path = _open(source, path, force)
     lines = []
     for module in range(results.n_modules):
         verdict = f", {results.verdicts[module]}" if results.verdicts[module] else ""
@@ -208,7 +197,7 @@ def write_gmt(source: Source, path: Path | str, *, force: bool = False) -> Path:
             description = _plain(f"{results.names[module]} ({label_of(module)}, genes {side}{verdict})")
             if own:
                 lines.append("\t".join([f"module_{module + 1}_{side}", description, *own]) + "\n")
-    return _write_file(results, path, "".join(lines).encode(), force=force)
+    return _write(results, path, "".join(lines).encode())
 
 
 def write_lists(source: Source, path: Path | str, *, force: bool = False) -> Path:
@@ -242,12 +231,8 @@ def write_lists(source: Source, path: Path | str, *, force: bool = False) -> Pat
     ...     sorted(file.name for file in written.iterdir())  # doctest: +NORMALIZE_WHITESPACE
     ['module_1_genes_down.txt', 'module_1_genes_up.txt', 'module_1_samples_down.txt', 'module_1_samples_up.txt']
     """
-    results, path = Results.of(source), Path(path)
-    is_file = path.suffix.lower() == ".txt"
-    if is_file:
-        _check_file(results, path, force=force)
-    else:
-        _check_folder(path, force=force)
+    is_file = Path(path).suffix.lower() == ".txt"
+    results, path = _open(source, path, force, is_folder=not is_file)
     blocks, contents = [], {}
     for module in range(results.n_modules):
         for kind, by_side in (("genes", results.genes_by_side(module)), ("samples", results.samples_by_side(module))):
@@ -257,9 +242,7 @@ def write_lists(source: Source, path: Path | str, *, force: bool = False) -> Pat
                     text = "".join(f"{name}\n" for name in names)
                     blocks.append(f"# {title}\n{text}")
                     contents[f"module_{module + 1}_{kind}_{side}.txt"] = text.encode()
-    if is_file:
-        return _write_file(results, path, "\n".join(blocks).encode(), force=force)
-    return _write_folder(results, path, contents, force=force)
+    return _write(results, path, "\n".join(blocks).encode() if is_file else contents)
 
 
 def write_membership(source: Source, X: Any, path: Path | str, *, force: bool = False) -> Path:
@@ -282,12 +265,11 @@ def write_membership(source: Source, X: Any, path: Path | str, *, force: bool = 
     ...     path.read_text().splitlines()[:2]
     ['gene\tmodule_1', 'GENE0000\t...']
     """
-    results, path = Results.of(source), Path(path)
-    _check_file(results, path, force=force)
+    results, path = _open(source, path, force)
     values = gene_membership(results.model, X)
     table = pd.DataFrame(values, columns=[f"module_{k + 1}" for k in range(results.n_modules)]).round(6)
     table.insert(0, "gene", results.gene_names)
-    return _write_file(results, path, files.table_bytes(path, table), force=force)
+    return _write(results, path, files.table_bytes(path, table))
 
 
 _WIDEST, _LONGEST_CELL = 60, 32_000  # characters of a column and of a cell
@@ -311,21 +293,26 @@ def write_workbook(source: Source, path: Path | str, *, force: bool = False) -> 
     Needs openpyxl (``pip install "netbic[excel]"``).
     """
     openpyxl = import_optional("openpyxl", "excel", "a workbook")
-    results, path = Results.of(source), Path(path)
-    _check_file(results, path, force=force)
+    results, path = _open(source, path, force)
     book = openpyxl.Workbook(write_only=True)
     summary = _with_labels(results.summary).drop(columns="label", errors="ignore")  # which is that of `module`
     summary.insert(1, "name", results.names)
     _add_sheet(book, "Summary", summary)
+    names, scores = np.array(results.sample_names, dtype=object), results.scores()
     for module in range(results.n_modules):
-        genes = results.genes(module).rename(columns={"name": "gene"})
-        _add_sheet(book, label_of(module), genes, _samples(results, module))
+        if scores is not None:
+            samples = pd.DataFrame({"sample": names, "score": scores[0][module], "group": scores[1][module]})
+        else:
+            weights = results.model.left_vectors_[:, module].astype(float)
+            samples = pd.DataFrame({"sample": names, "weight": weights})[weights != 0]
+        samples = samples.sort_values(str(samples.columns[1]), ascending=False, kind="stable")[:_MOST_SAMPLES]
+        _add_sheet(book, label_of(module), results.genes(module).rename(columns={"name": "gene"}), samples)
     for title, name in (("Gene sets", "gene_sets"), ("Associations", "associations")):
         if name in results.tables:
             _add_sheet(book, title, _with_labels(results.tables[name]))
     content = io.BytesIO()
     book.save(content)
-    return _write_file(results, path, content.getvalue(), force=force)
+    return _write(results, path, content.getvalue())
 
 
 def _with_labels(table: pd.DataFrame) -> pd.DataFrame:
@@ -338,17 +325,6 @@ def _with_labels(table: pd.DataFrame) -> pd.DataFrame:
     if "verdict" in table:
         labels["verdict"] = table["verdict"].replace(r"^repeats (\d+)$", r"repeats Module \1", regex=True)
     return table.assign(**labels)
-
-
-def _samples(results: Results, module: int) -> pd.DataFrame:
-    """The samples by decreasing score; those of the module by decreasing weight if scores are not known."""
-    names = np.array(results.sample_names, dtype=object)
-    if (known := results.scores()) is not None:
-        table = pd.DataFrame({"sample": names, "score": known[0][module], "group": known[1][module]})
-    else:
-        weights = results.model.left_vectors_[:, module].astype(float)
-        table = pd.DataFrame({"sample": names[weights != 0], "weight": weights[weights != 0]})
-    return table.sort_values(str(table.columns[1]), ascending=False, kind="stable")[:_MOST_SAMPLES]
 
 
 def _add_sheet(book: Any, title: str, *tables: pd.DataFrame) -> None:
@@ -432,8 +408,7 @@ def write_cytoscape(source: Source, folder: Path | str, *, graph: object = None,
     >>> len(first), sorted(first.nodes[str(model.names_["columns"][model.columns_[0]][0])])
     (60, ['degree', 'name', 'rank', 'score', 'side', 'weight'])
     """
-    results, folder = Results.of(source), Path(folder)
-    _check_folder(folder, force=force)
+    results, folder = _open(source, folder, force, is_folder=True)
     model = results.model
     whole = model.graphs_["columns"]
     if graph is not None:
@@ -449,130 +424,105 @@ def write_cytoscape(source: Source, folder: Path | str, *, graph: object = None,
         rows = genes.assign(score=score, rank=rank, degree=inside.degrees).astype(object).to_dict("records")
         keys = _identifiers(genes["name"].tolist())
         nodes = {key: {str(name): value for name, value in row.items()} for key, row in zip(keys, rows, strict=True)}
-        edges = [(keys[a], keys[b], _of_edge(w, whole.is_signed)) for a, b, w in zip(*inside.edges(), strict=True)]
+        edges = []
+        for number, (tail, head, weight) in enumerate(zip(*inside.edges(), strict=True)):
+            sign = {"sign": 1 if weight > 0 else -1} if whole.is_signed else {}
+            between = {"id": f"e{number}", "source": keys[tail], "target": keys[head]}
+            edges.append((between, {"weight": abs(float(weight)), **sign}))
         about = {"name": f"{label_of(module)}: {results.names[module]}", "verdict": results.verdicts[module]}
         about = {key: value for key, value in about.items() if value}
         contents[f"module_{module + 1}.graphml"] = _graphml(about, nodes, edges)
-        contents[f"module_{module + 1}.cyjs"] = _cytoscape(about, nodes, edges)
-    return _write_folder(results, folder, contents, force=force)
+        drawn = {
+            "nodes": [{"data": {"id": key, "shared_name": own["name"], **own}} for key, own in nodes.items()],
+            "edges": [{"data": between | own} for between, own in edges],
+        }
+        kind = {"format_version": "1.0", "generated_by": f"netbic-{__version__}", "target_cytoscapejs_version": "~2.1"}
+        content = kind | {"data": {"shared_name": about["name"], **about}, "elements": drawn}
+        contents[f"module_{module + 1}.cyjs"] = files.json_bytes(content)
+    return _write(results, folder, contents)
 
 
-def _graphml(about: Attributes, nodes: dict[str, Attributes], edges: list[tuple[str, str, Attributes]]) -> bytes:
+def _graphml(about: Attributes, nodes: dict[str, Attributes], edges: list[tuple[Attributes, Attributes]]) -> bytes:
     """A network as GraphML."""
     root = ElementTree.Element("graphml", xmlns="http://graphml.graphdrawing.org/xmlns")
-    of_edges = edges[0][2] if edges else _of_edge(1.0, signed=False)
+    of_edges = edges[0][1] if edges else {"weight": 1.0}
     for scope, attributes in (("graph", about), ("node", next(iter(nodes.values()), {})), ("edge", of_edges)):
         for name, value in attributes.items():
             kind = {"for": scope, "attr.name": name, "attr.type": _KINDS[type(value)]}
             ElementTree.SubElement(root, "key", kind, id=f"{scope}_{name}")
-    drawn = ElementTree.SubElement(root, "graph", id="module", edgedefault="undirected")
-    _add_data(drawn, "graph", about)
+
+    def add(parent: ElementTree.Element, scope: str, own: Attributes, attributes: Attributes) -> ElementTree.Element:
+        element = ElementTree.SubElement(parent, scope, own)
+        for name, value in attributes.items():
+            text = repr(value) if isinstance(value, float) else str(value)
+            ElementTree.SubElement(element, "data", key=f"{scope}_{name}").text = text
+        return element
+
+    drawn = add(root, "graph", {"id": "module", "edgedefault": "undirected"}, about)
     for key, attributes in nodes.items():
-        _add_data(ElementTree.SubElement(drawn, "node", id=key), "node", attributes)
-    for number, (tail, head, attributes) in enumerate(edges):
-        edge = ElementTree.SubElement(drawn, "edge", id=f"e{number}", source=tail, target=head)
-        _add_data(edge, "edge", attributes)
+        add(drawn, "node", {"id": key}, attributes)
+    for between, attributes in edges:
+        add(drawn, "edge", between, attributes)
     ElementTree.indent(root, " ")
     return bytes(ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
 
 
-def _cytoscape(about: Attributes, nodes: dict[str, Attributes], edges: list[tuple[str, str, Attributes]]) -> bytes:
-    """A network as Cytoscape JSON."""
-    drawn = [
-        {"data": {"id": f"e{number}", "source": tail, "target": head, **attributes}}
-        for number, (tail, head, attributes) in enumerate(edges)
-    ]
-    return files.json_bytes(
-        {
-            "format_version": "1.0",
-            "generated_by": f"netbic-{__version__}",
-            "target_cytoscapejs_version": "~2.1",
-            "data": {"shared_name": about["name"], **about},
-            "elements": {
-                "nodes": [{"data": {"id": key, "shared_name": own["name"], **own}} for key, own in nodes.items()],
-                "edges": drawn,
-            },
-        }
-    )
-
-
-def _of_edge(weight: float, signed: bool) -> Attributes:
-    """The weight of an edge, and its sign if edges have one."""
-    sign = {"sign": 1 if weight > 0 else -1} if signed else {}
-    return {"weight": abs(float(weight)), **sign}
-
-
 def _identifiers(names: list[str]) -> list[str]:
     """Identifiers of nodes: the names themselves where GraphML allows it; they are all different."""
-    found = dict.fromkeys(name for name in names if _TOKEN.fullmatch(name))
+    taken = {name for name in names if _TOKEN.fullmatch(name)}
     identifiers = list[str]()
     for place, name in enumerate(names):
-        own = name
-        if name not in found:
-            own = f"node_{place}"
-            while own in found:
-                own += "_"
-            found[own] = None
+        own = name if name in taken else f"node_{place}"
+        while own != name and own in taken:
+            own += "_"
         identifiers.append(own)
+        taken.add(own)
     return identifiers
-
-
-def _add_data(element: ElementTree.Element, scope: str, attributes: Attributes) -> None:
-    for name, value in attributes.items():
-        text = repr(value) if isinstance(value, float) else str(value)
-        ElementTree.SubElement(element, "data", key=f"{scope}_{name}").text = text
 
 
 # Where files are written: those of the user are never replaced unless asked for, results of a fit never
 
 
-def _check_file(results: Results, path: Path, *, force: bool) -> None:
-    """Raise unless this file may be written."""
-    if _in_place(results, path):
+def _open(source: Source, path: Path | str, force: bool, *, is_folder: bool = False) -> tuple[Results, Path]:
+    """The results, and the path if this file may be written, or files to this folder."""
+    results, path = Results.of(source), Path(path)
+    if not is_folder and _in_place(results, path):
         files.check_writable(path.parent, [path.name])
-    else:
+    elif not is_folder:
         files.check_output_file(path, _inputs(results), force=force)
+    elif path.exists() and not path.is_dir():
+        raise FolderInUse(f"{path} is a file: name a folder")
+    elif not path.parent.is_dir():
+        raise InputError(f"{path} cannot be made, the folder around it does not exist: make that first")
+    elif path.is_dir() and any(path.iterdir()) and not force:
+        raise FolderInUse(
+            f"{path} is not empty: choose a new folder, or `force=True` to replace files of the same names", ["force"]
+        )
+    return results, path
 
 
-def _write_file(results: Results, path: Path, content: bytes, *, force: bool) -> Path:
-    """Write a file. One with the usual name in the folder of the fit belongs to its results, and is listed there."""
-    _check_file(results, path, force=force)
-    if _in_place(results, path):
-        files.add_files(path.parent, {path.name: content})
-    else:
-        files.write_atomic(path, content)
+def _write(results: Results, path: Path, content: bytes | Mapping[str, bytes]) -> Path:
+    """Write a file, or files by name to a folder; one that belongs to the results of a fit is listed there."""
+    if isinstance(content, bytes):
+        if _in_place(results, path):
+            files.add_files(path.parent, {path.name: content})
+        else:
+            files.write_atomic(path, content)
+        return path
+    targets = [path / name for name in content]
+    files.check_not_input(targets, _inputs(results))
+    for target in targets:
+        if os.path.lexists(target) and not (target.is_symlink() or stat.S_ISREG(target.stat().st_mode)):
+            raise FolderInUse(f"{target} is not a regular file: choose another folder")
+    with files.write_errors(path):
+        path.mkdir(exist_ok=True)
+    for target, part in zip(targets, content.values(), strict=True):
+        files.write_atomic(target, part)
     return path
 
 
-def _check_folder(folder: Path, *, force: bool) -> None:
-    """Raise unless files may be written to this folder: it is new or empty, or `force` is set."""
-    if folder.exists() and not folder.is_dir():
-        raise FolderInUse(f"{folder} is a file: name a folder")
-    if not folder.parent.is_dir():
-        raise InputError(f"{folder} cannot be made, the folder around it does not exist: make that first")
-    if folder.is_dir() and any(folder.iterdir()) and not force:
-        raise FolderInUse(
-            f"{folder} is not empty: choose a new folder, or `force=True` to replace files of the same names", ["force"]
-        )
-
-
-def _write_folder(results: Results, folder: Path, contents: Mapping[str, bytes], *, force: bool) -> Path:
-    """Write files to a folder."""
-    _check_folder(folder, force=force)
-    targets = [folder / name for name in contents]
-    files.check_not_input(targets, _inputs(results))
-    for path in targets:
-        if os.path.lexists(path) and not (path.is_symlink() or stat.S_ISREG(path.stat().st_mode)):
-            raise FolderInUse(f"{path} is not a regular file: choose another folder")
-    with files.write_errors(folder):
-        folder.mkdir(exist_ok=True)
-    for path, content in zip(targets, contents.values(), strict=True):
-        files.write_atomic(path, content)
-    return folder
-
-
 def _in_place(results: Results, path: Path) -> bool:
-    """Whether this is a file of the results of a fit."""
+    """Whether this is a file of the results of a fit: of a usual name, in its folder."""
     own = results.folder
     return own is not None and path.name in files.ADDED_FILES and path.absolute().parent == own.absolute()
 
@@ -602,8 +552,7 @@ def _plain_names(names: Iterable[object], kind: str) -> list[str]:
             own = f"{text}_{number}"
         seen.add(own)
         written.append(own)
-    changed = [pair for pair in zip(given, written, strict=True) if pair[0] != pair[1]]
-    if changed:
+    if changed := [pair for pair in zip(given, written, strict=True) if pair[0] != pair[1]]:
         some = f"{len(changed):,} name{'s' * (len(changed) > 1)} of {kind}s"
         before, after = map(shown, changed[0])
         warnings.warn(f"{some} cannot be written unchanged: {before} is written as {after}", stacklevel=3)
