@@ -436,8 +436,12 @@ def write_cytoscape(source: Source, folder: Path | str, *, graph: object = None,
             "nodes": [{"data": {"id": key, "shared_name": own["name"], **own}} for key, own in nodes.items()],
             "edges": [{"data": between | own} for between, own in edges],
         }
-        kind = {"format_version": "1.0", "generated_by": f"netbic-{__version__}", "target_cytoscapejs_version": "~2.1"}
-        content = kind | {"data": {"shared_name": about["name"], **about}, "elements": drawn}
+        content: Attributes = {
+            "format_version": "1.0",
+            "generated_by": f"netbic-{__version__}",
+            "target_cytoscapejs_version": "~2.1",
+        }
+        content |= {"data": {"shared_name": about["name"], **about}, "elements": drawn}
         contents[f"module_{module + 1}.cyjs"] = files.json_bytes(content)
     return _write(results, folder, contents)
 

@@ -10,32 +10,33 @@ import time
 import pytest
 
 import netbic
+from netbic import InputError
 from netbic.files import locked
-from netbic.storage import Run
+from netbic.storage import CheckpointMismatch, Pieces, Run, Task, read_task
 from support.commands import run
 from support.output_folders import contents
 
-RESULTS = ["modules.tsv", "summary.tsv", "edges.tsv", "alignment.json", "run.json"]
-RESULTS += ["heatmaps.npz", "enrichment.json", "gene_moments.npz", "samples.tsv", "verdicts.tsv"]
+RESULTS = ["modules.tsv", "summary.tsv", "edges.tsv", "alignment.json", "run.json", "samples.tsv"]
+RESULTS += ["heatmaps.npz", "enrichment.json", "gene_moments.npz"]
 RESULTS += [f"model/{name}" for name in ("model.json", "names.json", "arrays.npz", "column_graph.npz")]
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cohort")
-    study = netbic.simulate.cohort(150, 600, n_modules=3, module_samples=30, random_state=2)
+    study = netbic.simulate.cohort(80, 200, n_modules=3, module_samples=20, random_state=2)
     netbic.storage.write_cohort(study, folder)
     return folder
 
 
-def arguments(files, out, *more, modules=6):
+def arguments(files, out, *more, modules=4, verdict="--no-verdict"):
     data = [str(files / "expression.tsv.gz"), "--graph", str(files / "network.sif")]
-    options = ["--modules", str(modules), "--genes", "60", "--samples", "30", "--verdict", "--no-report"]
+    options = ["--modules", str(modules), "--genes", "40", "--samples", "20", verdict, "--no-report"]
     return ["fit", *data, *options, "--out", str(out), *more]
 
 
-def fit(files, out, *more, modules=6):
-    return run(*arguments(files, out, *more, modules=modules))
+def fit(*given, **options):
+    return run(*arguments(*given, **options))
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +47,7 @@ def finished(files, tmp_path_factory):
     return out
 
 
-def interrupted(files, out, after):
+def interrupted(files, out, after, **options):
     """The folder of a fit that was killed after a number of modules."""
     kept = Run.keep
 
@@ -57,25 +58,32 @@ def interrupted(files, out, after):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Run, "keep", keep)
-        assert fit(files, out).exit_code == 1
+        assert fit(files, out, **options).exit_code == 1
 
 
-def test_all_results_exist_and_the_pieces_are_removed(finished):
+def test_a_resumed_fit_writes_the_same_bytes(files, finished, tmp_path):
     assert sorted(contents(finished)) == sorted(RESULTS)
-
-
-@pytest.mark.parametrize("after", [1, 6])
-def test_a_resumed_fit_writes_the_same_bytes(files, finished, tmp_path, after):
-    interrupted(files, tmp_path / "out", after)
-    assert not (tmp_path / "out" / "modules.tsv").exists()
-    done = fit(files, tmp_path / "out", "--resume")
-    assert done.exit_code == 0
-    assert f"continuing after {after} module{'s' * (after > 1)}\n" in done.output
-    assert contents(tmp_path / "out") == contents(finished)
+    for after in (1, 4):
+        out = tmp_path / str(after)
+        interrupted(files, out, after)
+        assert not (out / "modules.tsv").exists()
+        with pytest.raises(InputError, match="not finished: resume it with netbic fit"):
+            netbic.load(out)
+        assert "--resume to continue" in fit(files, out).output
+        done = fit(files, out, "--resume")
+        assert done.exit_code == 0
+        assert f"continuing after {after} module{'s' * (after > 1)}\n" in done.output
+        assert contents(out) == contents(finished)
+    for name in ("whole", "resumed"):
+        if name == "resumed":
+            interrupted(files, tmp_path / name, 2, verdict="--verdict")
+        assert fit(files, tmp_path / name, "--resume", verdict="--verdict").exit_code == 0
+    assert contents(tmp_path / "resumed") == contents(tmp_path / "whole")
+    assert sorted(contents(tmp_path / "whole")) == sorted([*RESULTS, "verdicts.tsv"])
 
 
 def test_a_damaged_piece_does_not_change_the_result(files, finished, tmp_path):
-    interrupted(files, tmp_path / "out", 4)
+    interrupted(files, tmp_path / "out", 3)
     piece = tmp_path / "out" / ".netbic-fit" / "module-2.npz"
     piece.write_bytes(piece.read_bytes()[:200])
     done = fit(files, tmp_path / "out", "--resume")
@@ -83,111 +91,87 @@ def test_a_damaged_piece_does_not_change_the_result(files, finished, tmp_path):
     assert contents(tmp_path / "out") == contents(finished)
 
 
-def test_resume_on_a_missing_or_empty_folder_starts_from_the_beginning(files, finished, tmp_path):
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "cut-short").mkdir()
+def test_resume_on_a_folder_without_pieces(files, finished, tmp_path):
+    """A missing, empty or locked one starts from the beginning; so does one that lost a result."""
+    for name in ("empty", "cut-short"):
+        (tmp_path / name).mkdir()
     (tmp_path / "cut-short" / ".netbic-unfinished-run.json").write_bytes(b"{")
     for name in ("missing", "empty", "cut-short"):
         assert fit(files, tmp_path / name, "--resume").exit_code == 0
         assert contents(tmp_path / name) == contents(finished)
-
-
-def test_resume_on_a_finished_folder_does_nothing(files, finished):
     before = {path: path.stat().st_mtime_ns for path in finished.rglob("*")}
     done = fit(files, finished, "--resume")
     assert done.exit_code == 0
     assert "nothing to do" in done.output
     assert {path: path.stat().st_mtime_ns for path in finished.rglob("*")} == before
+    (tmp_path / "empty" / "summary.tsv").unlink()
+    with locked(tmp_path / "empty"):
+        done = fit(files, tmp_path / "empty", "--resume")
+        assert done.exit_code == 1
+        assert "another command is writing" in done.output
+    assert fit(files, tmp_path / "empty", "--resume").exit_code == 0
+    assert contents(tmp_path / "empty") == contents(finished)
 
 
-def test_an_existing_folder_is_refused_without_resume_or_force(files, finished, tmp_path):
+def test_a_foreign_folder_is_not_touched(files, finished, tmp_path):
     done = fit(files, finished)
     assert done.exit_code == 2
     assert "contains finished results" in done.output
-    interrupted(files, tmp_path / "partial", 2)
-    done = fit(files, tmp_path / "partial")
-    assert done.exit_code == 2
-    assert "--resume to continue" in done.output
-
-
-def test_a_foreign_folder_is_not_touched(files, tmp_path):
     (tmp_path / "thesis.docx").write_text("years of work")
     for more in ([], ["--resume"]):
         assert fit(files, tmp_path, *more).exit_code == 2
         assert contents(tmp_path) == {"thesis.docx": b"years of work"}
-    assert fit(files, tmp_path, "--force").exit_code == 0
-    assert contents(tmp_path)["thesis.docx"] == b"years of work"
-    (tmp_path / "file").touch()
-    assert "is a file" in fit(files, tmp_path / "file").output
+    assert "is a file" in fit(files, tmp_path / "thesis.docx").output
 
 
-def test_force_removes_what_netbic_wrote_and_nothing_else(files, tmp_path):
-    own = {
-        "model/pytorch.pt": b"w",
-        "checkpoint/epoch1.ckpt": b"c",
-        "figures.html": b"r",
-        "sub/.netbic-unfinished-thesis": b"x",
-    }
+def test_force_removes_what_netbic_wrote_and_nothing_else(files, finished, tmp_path):
+    own = {"model/pytorch.pt": b"w", "checkpoint/epoch1.ckpt": b"c", "figures.html": b"r"}
+    own |= {"sub/.netbic-unfinished-thesis": b"x", "thesis.docx": b"years of work"}
     for name, content in own.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(content)
-    for _ in range(2):
-        assert fit(files, tmp_path, "--force").exit_code == 0
-        assert {name: contents(tmp_path)[name] for name in own} == own
+    assert fit(files, tmp_path, "--force", modules=2).exit_code == 0
+    assert fit(files, tmp_path, "--force").exit_code == 0
+    assert contents(tmp_path) == contents(finished) | own
     (tmp_path / "run.json").write_text("{damaged")  # no record says which files netbic wrote
     before = contents(tmp_path)
     assert fit(files, tmp_path, "--force").exit_code == 2
     assert contents(tmp_path) == before
 
 
-def test_two_fits_do_not_share_a_folder(files, tmp_path):
-    (tmp_path / "out").mkdir()
-    with locked(tmp_path / "out"):
-        done = fit(files, tmp_path / "out", "--resume")
-        assert done.exit_code == 1
-        assert "another command is writing" in done.output
-    assert fit(files, tmp_path / "out", "--resume").exit_code == 0
-
-
-def test_missing_results_of_a_finished_run_are_written_again(files, finished, tmp_path):
-    assert fit(files, tmp_path / "out").exit_code == 0
-    (tmp_path / "out" / "summary.tsv").unlink()
-    assert fit(files, tmp_path / "out", "--resume").exit_code == 0
+def test_force_starts_an_interrupted_fit_again(files, finished, tmp_path):
+    interrupted(files, tmp_path / "out", 3)
+    assert "continuing" not in fit(files, tmp_path / "out", "--force").output
     assert contents(tmp_path / "out") == contents(finished)
 
 
 def test_the_bytes_do_not_depend_on_the_number_of_threads(files, tmp_path):
     for jobs in ("1", "2"):
-        assert fit(files, tmp_path / jobs, "--restarts", "3", "--jobs", jobs).exit_code == 0
+        assert fit(files, tmp_path / jobs, "--restarts", "3", "--jobs", jobs, verdict="--verdict").exit_code == 0
     assert contents(tmp_path / "1") == contents(tmp_path / "2")
-
-
-def test_force_starts_again(files, finished, tmp_path):
-    assert fit(files, tmp_path / "out", modules=2).exit_code == 0
-    assert fit(files, tmp_path / "out", "--force").exit_code == 0
-    assert contents(tmp_path / "out") == contents(finished)
-    interrupted(files, tmp_path / "partial", 3)
-    done = fit(files, tmp_path / "partial", "--force")
-    assert "going on" not in done.output
-    assert contents(tmp_path / "partial") == contents(finished)
 
 
 def test_other_settings_or_data_are_refused_with_what_changed(files, tmp_path):
     interrupted(files, tmp_path / "out", 2)
     done = fit(files, tmp_path / "out", "--resume", "--seed", "7", modules=9)
     assert done.exit_code == 2
-    assert "modules: 6 then, 9 now; seed: 0 then, 7 now" in done.output
+    assert "modules: 4 then, 9 now; seed: 0 then, 7 now" in done.output
     (tmp_path / "net.sif").write_text((files / "network.sif").read_text().split("\n", 1)[1])
-    changed = [*arguments(files, tmp_path / "out", "--resume"), "--graph", str(tmp_path / "net.sif")]
-    done = run(*changed)
+    done = fit(files, tmp_path / "out", "--resume", "--graph", str(tmp_path / "net.sif"))
     assert done.exit_code == 2
     assert "(network differs)" in done.output
 
 
-def test_loading_an_unfinished_fit_explains_how_to_finish_it(files, tmp_path):
-    interrupted(files, tmp_path / "out", 2)
-    with pytest.raises(netbic.InputError, match="not finished: resume it with netbic fit"):
-        netbic.load(tmp_path / "out")
+def test_a_fit_that_cannot_write_reports_it(files, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("netbic.files.write_atomic", full)
+        done = fit(files, tmp_path / "out")
+    assert done.exit_code == 1
+    assert "No space left on device" in done.output
+    assert fit(files, tmp_path / "out", "--resume").exit_code == 0
 
 
 def _modules_kept(out):
@@ -197,12 +181,10 @@ def _modules_kept(out):
 @pytest.mark.nightly
 def test_kills_at_random_moments(files, finished, tmp_path):
     """SIGKILL at random moments of a fit; the resumed fit writes the same bytes."""
-    command = [sys.executable, "-m", "netbic"]
-    chance = random.Random(0)
-    progress = 0
+    chance, progress = random.Random(0), 0
     for number in range(20):
         out, wanted = tmp_path / f"out{number}", chance.randint(0, 3)
-        fitting = [*command, *arguments(files, out)]
+        fitting = [sys.executable, "-m", "netbic", *arguments(files, out)]
         process = subprocess.Popen(fitting, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while process.poll() is None and not (
             (out / ".netbic-fit/task.json").exists() and _modules_kept(out) >= wanted
@@ -218,13 +200,49 @@ def test_kills_at_random_moments(files, finished, tmp_path):
     assert progress >= 3  # otherwise the kills came too early or too late
 
 
-def test_a_fit_that_cannot_write_reports_it(files, tmp_path, monkeypatch):
-    def full(*_):
-        raise OSError(28, "No space left on device")
+# Pieces of any task: kept one by one, read again, refused for another task
 
-    monkeypatch.setattr("netbic.files.write_atomic", full)
-    done = fit(files, tmp_path / "out")
-    assert done.exit_code == 1
-    assert "No space left on device" in done.output
-    monkeypatch.undo()
-    assert fit(files, tmp_path / "out", "--resume").exit_code == 0
+TASK = Task("tuning", {"folds": 3}, {"X": "ab12"})
+
+
+@pytest.fixture
+def folder(tmp_path):
+    pieces = Pieces(tmp_path / "pieces", TASK)
+    for name in ("1-0", "fold 2/3", "1-1"):
+        pieces[name] = name.encode()
+    return tmp_path / "pieces"
+
+
+def test_pieces_are_read_again_without_half_written_ones(folder):
+    (folder / ".netbic-unfinished-1-2").write_bytes(b"half")
+    assert dict(Pieces(folder, TASK)) == {name: name.encode() for name in ("1-0", "fold 2/3", "1-1")}
+    Pieces(folder, TASK).remove()
+    assert not folder.exists()
+
+
+def test_another_task_is_refused_with_what_differs_and_nothing_changes(folder, monkeypatch):
+    before = contents(folder)
+    for task, said in (
+        (Task("tuning", {"folds": 5}, {"X": "ab12"}), "folds: 3 then, 5 now"),
+        (Task("tuning", {"folds": 3}, {"X": "cd34"}), "X differs"),
+    ):
+        with pytest.raises(CheckpointMismatch, match=rf"other data or settings \({said}\): repeat those"):
+            Pieces(folder, task)
+    with pytest.raises(InputError, match="pieces of a tuning, not of a fit"):
+        read_task(folder, "fit")
+    monkeypatch.setattr("netbic.storage.runs.__version__", "99.0")
+    with pytest.raises(CheckpointMismatch, match=r"netbic: .* then, 99.0 now"):
+        Pieces(folder, TASK)
+    assert contents(folder) == before
+
+
+def test_other_files_and_folders_are_no_pieces(tmp_path):
+    (tmp_path / "file").write_bytes(b"mine")
+    for name in ("folder/notes.txt", "damaged/task.json"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_bytes(b"{")
+    for name in ("file", "folder", "damaged"):
+        with pytest.raises(InputError, match="is not a folder of netbic with pieces of a tuning: name another folder"):
+            Pieces(tmp_path / name, TASK)
+    with pytest.raises(InputError, match="name a folder inside one that exists"):
+        Pieces(tmp_path / "nowhere" / "pieces", TASK)
