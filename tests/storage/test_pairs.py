@@ -66,15 +66,10 @@ def test_a_loaded_model_is_the_same_to_the_last_bit(name, models, tmp_path):
         pd.testing.assert_frame_equal(table(again), table(model))
     for each in ("samples", "x", "y"):
         np.testing.assert_array_equal(again.names_[each], model.names_[each])
-    assert {side: graph is None for side, graph in again.graphs_.items()} == {
-        side: graph is None for side, graph in model.graphs_.items()
-    }
-
-
-def test_a_loaded_model_can_be_fitted_again(models, tmp_path):
-    netbic.save(models["cca"], tmp_path)
-    again = netbic.load(tmp_path).fit(X, Y)
-    np.testing.assert_array_equal(again.x_weights_, models["cca"].x_weights_)
+    for side, graph in model.graphs_.items():
+        assert (again.graphs_[side] is None) == (graph is None)
+    again.fit(X, Y)
+    np.testing.assert_array_equal(again.x_weights_, model.x_weights_)
 
 
 def test_single_precision_and_a_vector_stay_what_they_are(tmp_path):
@@ -93,10 +88,12 @@ def test_single_precision_and_a_vector_stay_what_they_are(tmp_path):
     assert weights_table(again)["name"].tolist()[:1] == [int(np.argmax(np.abs(vector.x_weights_[:, 0])))]
 
 
-def test_the_best_model_of_a_search_is_saved(tmp_path):
+def test_the_best_model_of_a_search_is_saved_and_an_unfitted_one_is_not(tmp_path):
     search = GridSearchCV(SparseGraphPLS(1, n_y=4), {"n_x": [4, 6]}, cv=3).fit(X, Y)
     netbic.save(search, tmp_path)
     assert netbic.load(tmp_path).n_x == search.best_params_["n_x"]
+    with pytest.raises(ValueError, match="not fitted"):
+        netbic.save(SparseGraphPLS(), tmp_path)
 
 
 def test_a_model_without_pairs_is_saved(tmp_path):
@@ -108,60 +105,38 @@ def test_a_model_without_pairs_is_saved(tmp_path):
     assert len(pairs_table(again)) == len(weights_table(again)) == len(pair_scores_table(again)) == 0
 
 
-def test_edited_arrays_are_refused_in_one_line(models, tmp_path):
-    for name, change, message in (
-        ("y_offsets", lambda values: values[:-1], "y_offsets .* does not fit the others"),
-        ("y_scores", lambda values: values[:-1], "y_scores .* does not fit the others"),
-        ("x_weights", lambda values: values[:, 0], "x_weights .* does not fit the others"),
-        ("rounds", lambda values: values + 1, "objectives .* does not fit the others"),
-    ):
-        netbic.save(models["pls"], tmp_path)
-        rewritten(tmp_path, "arrays.npz", lambda arrays: arrays | {name: change(arrays[name])})  # noqa: B023
+def array(name, change):
+    return "arrays.npz", lambda arrays: arrays | {name: change(arrays[name])}
+
+
+def settings(**changes):
+    return "model.json", lambda header: header | {"settings": header["settings"] | changes}
+
+
+CHANGES = [
+    (*array("y_offsets", lambda values: values[:-1]), "y_offsets .* does not fit the others"),
+    (*array("y_scores", lambda values: values[:-1]), "y_scores .* does not fit the others"),
+    (*array("x_weights", lambda values: values[:, 0]), "x_weights .* does not fit the others"),
+    (*array("rounds", lambda values: values + 1), "objectives .* does not fit the others"),
+    (*settings(n_z=3), r"settings this version does not know \(n_z\)"),
+    (*settings(deflation="none"), "deflation"),
+    (*settings(covariance="ridge", ridge="0.1"), "ridge"),
+    ("names.json", lambda names: names | {"y": names["y"][1:]}, "the model has 20 y but 19 names"),
+    ("model.json", lambda header: header | {"class": "SparseGraphSVD"}, "."),
+]
+
+
+def test_an_edited_model_is_refused_in_one_line(models, tmp_path):
+    for name, change, message in CHANGES:
+        netbic.save(models["cca"], tmp_path)
+        rewritten(tmp_path, name, change)
         with pytest.raises(InputError, match=message) as caught:
             netbic.load(tmp_path)
         assert "\n" not in str(caught.value)
-
-
-HEADERS = {
-    "unknown setting": (
-        lambda header: header["settings"] | {"n_z": 3},
-        "settings this version does not know \\(n_z\\)",
-    ),
-    "wrong choice": (lambda header: header["settings"] | {"deflation": "none"}, "deflation"),
-    "wrong ridge": (lambda header: header["settings"] | {"covariance": "ridge", "ridge": "0.1"}, "ridge"),
-}
-
-
-@pytest.mark.parametrize("edit", HEADERS)
-def test_edited_settings_are_refused(edit, models, tmp_path):
-    change, message = HEADERS[edit]
-    netbic.save(models["cca"], tmp_path)
-    rewritten(tmp_path, "model.json", lambda header: header | {"settings": change(header)})
-    with pytest.raises(InputError, match=message):
-        netbic.load(tmp_path)
-
-
-def test_names_that_do_not_fit_and_damaged_files_are_refused(models, tmp_path):
-    netbic.save(models["cca"], tmp_path / "names")
-    rewritten(tmp_path / "names", "names.json", lambda names: names | {"y": names["y"][1:]})
-    with pytest.raises(InputError, match="the model has 20 y but 19 names"):
-        netbic.load(tmp_path / "names")
-    netbic.save(models["cca"], tmp_path / "cut")
-    content = (tmp_path / "cut" / "x_graph.npz").read_bytes()
-    (tmp_path / "cut" / "x_graph.npz").write_bytes(content[:-1])
-    with pytest.raises(InputError, match="is not what was written"):
-        netbic.load(tmp_path / "cut")
-
-
-def test_a_model_of_one_table_cannot_be_passed_off_as_one_of_two(tmp_path, models):
     netbic.save(netbic.SparseGraphSVD(1, n_columns=4).fit(X), tmp_path / "one")
     rewritten(tmp_path / "one", "model.json", lambda header: header | {"class": "SparseGraphCCA"})
     with pytest.raises(InputError):
         netbic.load(tmp_path / "one")
-    netbic.save(models["cca"], tmp_path / "two")
-    rewritten(tmp_path / "two", "model.json", lambda header: header | {"class": "SparseGraphSVD"})
-    with pytest.raises(InputError):
-        netbic.load(tmp_path / "two")
 
 
 def test_what_needs_modules_says_that_there_are_pairs(models, tmp_path):
@@ -169,11 +144,6 @@ def test_what_needs_modules_says_that_there_are_pairs(models, tmp_path):
     for function in (load_modules, netbic.get.modules_df):
         with pytest.raises(InputError, match=r"contains pairs of two tables \(SparseGraphCCA\), not modules"):
             function(tmp_path)
-
-
-def test_an_unfitted_model_is_not_saved(tmp_path):
-    with pytest.raises(ValueError, match="not fitted"):
-        netbic.save(SparseGraphPLS(), tmp_path)
 
 
 def test_tables_agree_with_the_model(models):

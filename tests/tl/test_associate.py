@@ -21,7 +21,7 @@ def adata():
     return data
 
 
-def test_the_tests_are_those_of_the_model(adata):
+def test_the_tests_are_those_of_the_model_and_survive_a_file(adata, tmp_path):
     netbic.tl.associate(adata)
     model = netbic.tl.from_anndata(adata)
     expected = netbic.associate(model, adata.X, adata.obs)
@@ -29,19 +29,11 @@ def test_the_tests_are_those_of_the_model(adata):
     pd.testing.assert_frame_equal(found.reset_index(drop=True), expected.table)
     kinds = adata.uns["netbic"]["variables"].set_index("name")["type"].to_dict()
     assert kinds == {"planted": "categorical", "age": "numeric", "barcode": "left out"}
-
-
-def test_results_survive_a_file(adata, tmp_path):
-    netbic.tl.associate(adata, keys="planted")
     adata.write_h5ad(tmp_path / "a.h5ad")
     back = anndata.read_h5ad(tmp_path / "a.h5ad").uns["netbic"]["associations"]
-    np.testing.assert_array_equal(back["p"], adata.uns["netbic"]["associations"]["p"])
-    assert set(back["variable"]) == {"planted"}
-
-
-def test_a_copy_leaves_the_object_alone(adata):
+    np.testing.assert_array_equal(back["p"], found["p"])
     other = netbic.tl.associate(adata, copy=True, adjust="age")
-    assert "associations" not in adata.uns["netbic"]
+    assert set(adata.uns["netbic"]["associations"]["variable"]) == {"planted", "age"}
     assert set(other.uns["netbic"]["associations"]["variable"]) == {"planted"}
 
 

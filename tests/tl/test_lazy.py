@@ -41,7 +41,7 @@ def same(lazy, data, key="netbic"):
     np.testing.assert_allclose(lazy.obsm[f"X_{key}"], data.obsm[f"X_{key}"], atol=1e-8)
 
 
-@pytest.mark.parametrize(("kind", "mask"), [(np.asarray, None), (sp.csr_matrix, "chosen"), (sp.csr_array, None)])
+@pytest.mark.parametrize(("kind", "mask"), [(np.asarray, None), (sp.csr_matrix, "chosen")])
 def test_a_dask_matrix_or_layer(kind, mask):
     data, lazy = cells(kind(counts)), cells(in_blocks(kind))
     lazy.layers["twice"] = in_blocks(kind, 2 * counts)
@@ -119,18 +119,6 @@ def test_backed_objects(tmp_path, kind, mode):
             work(backed, copy=True)
     np.testing.assert_allclose(backed.obsm["X_netbic"], data.obsm["X_netbic"], atol=1e-8)
     backed.file.close()
-
-
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
-def test_pictures_load_only_the_rows_they_show(kind):
-    plt = pytest.importorskip("matplotlib.pyplot")
-    data, lazy = cells(kind(counts)), cells(in_blocks(kind))
-    shown = []
-    for found in (data, lazy):
-        tl.modules(found, study.network, 2, **PARAMETERS)
-        shown.append(np.asarray(netbic.pl.heatmap(found, modules=1).images[0].get_array()))
-    np.testing.assert_allclose(*shown, atol=1e-6)
-    plt.close("all")
 
 
 @pytest.fixture
