@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
@@ -32,7 +33,7 @@ from netbic.files import (
 )
 from netbic.io.expression import Expression, check_format, check_names, list_of_names, open_expression
 from netbic.io.stores import BLOCK_BYTES, RowSource, TenX, is_store, open_matrix, open_store, stored_columns
-from netbic.io.tables import NumberTable, Step, float_type, not_parquet, number_pieces, number_table, open_parquet
+from netbic.io.tables import NumberTable, Step, float_type, number_pieces, number_table, parquet_errors
 from netbic.io.text import NameArray, Progress, text_pieces
 
 Entries = tuple[Array, Array, Array]  # rows, columns, values
@@ -253,8 +254,8 @@ def _table_source(
 
 
 def _parquet_pieces(path: Path, skip: Sequence[str], annotated: bool, progress: Progress) -> Iterator[NumberTable]:
-    file = open_parquet(path)
-    try:
+    with parquet_errors(path):
+        file = pq.ParquetFile(path)
         if not file.metadata.num_rows:
             raise unusable(path, "contains only a header", "write or download it again")
         height = max(1, _BATCH // (8 * max(1, len(file.schema_arrow.names))))
@@ -263,8 +264,6 @@ def _parquet_pieces(path: Path, skip: Sequence[str], annotated: bool, progress: 
             yield number_table(path, pa.Table.from_batches([batch]).to_pandas(), skip, annotated)
             done += batch.num_rows
             progress(done / file.metadata.num_rows)
-    except (pa.ArrowException, OSError) as problem:
-        raise not_parquet(path, problem) from None
 
 
 def _read_lines(path: str, dtype: str, n_lines: int, n_columns: int, first: int, last: int) -> Array:

@@ -18,9 +18,8 @@ from netbic.io.tables import (
     Step,
     float_type,
     named_frame,
-    not_parquet,
     number_table,
-    open_parquet,
+    parquet_errors,
     read_numbers,
     read_parquet,
 )
@@ -222,7 +221,7 @@ def open_expression(
     if kind in ("zarr", ".h5ad", ".npy"):
         source = open_store(path, layer, gene_names)
     elif kind == "parquet" and samples_in_rows:
-        source = _open_parquet_rows(check_file(path), list_of_names(skip_columns))
+        source = _open_parquet_rows(path, list_of_names(skip_columns))
     else:
         if kind != "10x":
             check_file(path)
@@ -304,12 +303,9 @@ def as_floats(X: Matrix) -> Matrix:
 
 def _open_parquet_rows(path: Path, skip_columns: tuple[str, ...]) -> RowSource:
     """A table with samples in rows; a row group is read whole."""
-    file = open_parquet(path)
-    try:
-        empty = file.schema_arrow.empty_table().to_pandas()
-        starts = _group_starts(file)
-    except Exception as problem:  # pyarrow raises many kinds of errors for damaged files
-        raise not_parquet(path, problem) from None
+    with parquet_errors(path):
+        file = pq.ParquetFile(path)
+        empty, starts = file.schema_arrow.empty_table().to_pandas(), _group_starts(file)
     table = number_table(path, empty, skip_columns, False)
     has_index = named_frame(path, empty) is empty
     names = read_parquet(path, [] if has_index else [str(empty.columns[0])])

@@ -16,12 +16,12 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from netbic.arrays import Array, Bools, Floats, Indices, sparse_problem
+from netbic.arrays import Array, Bools, Floats, sparse_problem
 from netbic.errors import InputError, one_line, shown, unusable
 from netbic.graph import Graph, contradicted, sign_of
 from netbic.io.names import without_version
 from netbic.io.tables import column_key, read_columns, read_parquet
-from netbic.io.text import MISSING, Layout, NameArray, check_characters, check_file, read_bytes, read_lines, text_lines
+from netbic.io.text import MISSING, Layout, check_characters, check_file, read_bytes, read_lines, text_lines
 
 # Usual names of the columns with the two ends of an edge, most likely ones first: "source", "gene_a", "gene1", ...
 _STEMS = """official_symbol_interactor gene_symbol genesymbol symbol gene node protein participant interactor partner
@@ -97,13 +97,6 @@ class _Edges(NamedTuple):
             labels = np.array([rename(name) for name in part.categories], dtype=object)
             parts.append(pd.Categorical(labels[part.codes]))
         return self._replace(source=parts[0], target=parts[1])
-
-    def check_names(self, path: Path) -> _Edges:
-        """The same edges; an error if a name contains a control character."""
-        for part in ("source", "target", "relation", "sign"):
-            if (column := getattr(self, part)) is not None:
-                check_characters(path, f"the {part} of edge", column)
-        return self
 
 
 def read_network(
@@ -187,6 +180,9 @@ def read_network(
         edges = _edges_of_frame(path, read_parquet(path), (source, target))
     else:
         edges = _read_text(path, kind == ".sif", header, (source, target))
+    for part in ("source", "target", "relation", "sign"):
+        if (column := getattr(edges, part)) is not None:
+            check_characters(path, f"the {part} of edge", column)
     if weighted is None:
         weighted = not {"protein1", "protein2", "combined_score"} <= set(edges.columns.values())  # STRING's links
     not_renamed = 0
@@ -194,60 +190,7 @@ def read_network(
         edges, not_renamed = _rename_proteins(path, edges, string_info)
     if strip_versions:
         edges = edges.renamed(without_version)
-    return _network(path, edges, relations, min_score, weighted, signs, not_renamed)
-
-
-def _network(
-    path: Path,
-    edges: _Edges,
-    relations: Sequence[str],
-    min_score: float | None,
-    weighted: bool,
-    signs: bool | None,
-    not_renamed: int,
-) -> Network:
-    """Filter edges, drop loops, copies and contradictions, and make a graph of them."""
-    n_edges = len(edges.source)
-    kept = _wanted(path, edges, relations, min_score)
-    sign, signs_from = _signs_of_edges(path, edges, kept, signs)
-    n_wanted, kept = int(kept.sum()), kept if sign is None else kept & (sign != 0)
-    labels = pd.Index(edges.source.categories.astype(object)).union(edges.target.categories.astype(object), sort=True)
-    tails = labels.get_indexer(edges.source.categories)[edges.source.codes]
-    heads = labels.get_indexer(edges.target.categories)[edges.target.codes]
-    blank = labels.isin(MISSING)
-    if blank.any():
-        at = int(np.flatnonzero(blank[tails] | blank[heads])[0])
-        partner = edges.target[at] if blank[tails[at]] else edges.source[at]
-        what = f"edge {at + 1} ({shown(str(partner))}) has no partner"
-        raise unusable(path, what, "complete or remove it", line=_line_of_edge(path, at, edges.n_header))
-    tails, heads = tails[kept], heads[kept]
-    weights = np.ones(tails.size) if edges.weight is None or not weighted else np.abs(edges.weight[kept])
-    weights = weights if sign is None else weights * sign[kept]
-    chosen, loops, duplicates, both = _distinct(tails, heads, weights, len(labels))
-    if not chosen.size:
-        raise unusable(path, "has no edge left", "check the relations and the smallest score")
-    used, codes = np.unique(np.concatenate([tails[chosen], heads[chosen]]), return_inverse=True)
-    graph = _graph(codes[: chosen.size], codes[chosen.size :], weights[chosen], labels.to_numpy()[used])
-    foreign = [name for name in labels if _NOT_A_GENE.match(name)]
-    summary = NetworkSummary(
-        file=path.name,
-        edges_in_file=n_edges,
-        self_loops=loops,
-        duplicates=duplicates,
-        filtered=n_edges - n_wanted,
-        not_genes=len(foreign),
-        not_genes_named=tuple(foreign[:5]),
-        not_renamed=not_renamed,
-        relations=_count_relations(edges.relation),
-        columns=edges.columns,
-        columns_not_read=edges.unread,
-        weighted=_is_weighted(graph),
-        signs_from=signs_from,
-        inhibiting=0 if sign is None else graph.n_inhibiting,
-        sign_unknown=n_wanted - int(tails.size),
-        contradictory=both,
-    )
-    return Network(graph, summary)
+    return _network(path, edges, _wanted(path, edges, relations, min_score), weighted, signs, not_renamed)
 
 
 def _wanted(path: Path, edges: _Edges, relations: Sequence[str], min_score: float | None) -> Bools:
@@ -271,6 +214,40 @@ def _wanted(path: Path, edges: _Edges, relations: Sequence[str], min_score: floa
     return kept
 
 
+def _network(path: Path, edges: _Edges, wanted: Bools, weighted: bool, signs: bool | None, not_renamed: int) -> Network:
+    """Make a graph of the edges that are wanted, without loops, copies and contradictions."""
+    sign, signs_from = _signs_of_edges(path, edges, wanted, signs)
+    kept = wanted if sign is None else wanted & (sign != 0)
+    labels = pd.Index(edges.source.categories.astype(object)).union(edges.target.categories.astype(object), sort=True)
+    tails = labels.get_indexer(edges.source.categories)[edges.source.codes]
+    heads = labels.get_indexer(edges.target.categories)[edges.target.codes]
+    blank = labels.isin(MISSING)
+    if blank.any():
+        at = int(np.flatnonzero(blank[tails] | blank[heads])[0])
+        partner = edges.target[at] if blank[tails[at]] else edges.source[at]
+        what = f"edge {at + 1} ({shown(str(partner))}) has no partner"
+        raise unusable(path, what, "complete or remove it", line=_line_of_edge(path, at, edges.n_header))
+    weights = np.ones(kept.size) if edges.weight is None or not weighted else np.abs(edges.weight)
+    weights = weights if sign is None else weights * sign
+    graph, counts = _graph(path, tails[kept], heads[kept], weights[kept], labels.to_numpy())
+    foreign = [name for name in labels if _NOT_A_GENE.match(name)]
+    summary = NetworkSummary(
+        file=path.name,
+        edges_in_file=kept.size,
+        filtered=int(np.count_nonzero(~wanted)),
+        not_genes=len(foreign),
+        not_genes_named=tuple(foreign[:5]),
+        not_renamed=not_renamed,
+        relations=_count_relations(edges.relation),
+        columns=edges.columns,
+        columns_not_read=edges.unread,
+        signs_from=signs_from,
+        sign_unknown=int(np.count_nonzero(wanted & ~kept)),
+        **counts,
+    )
+    return Network(graph, summary)
+
+
 def _count_relations(relation: Any) -> dict[str, int]:
     """Edges per relation, most frequent first; an edge may have several, joined by semicolons."""
     counts = Counter[str]()
@@ -280,32 +257,39 @@ def _count_relations(relation: Any) -> dict[str, int]:
     return dict(counts.most_common(50))
 
 
-def _distinct(tails: Array, heads: Array, weights: Floats, n_nodes: int) -> tuple[Indices, int, int, int]:
-    """Which edges to keep, each pair once with its largest weight; numbers of self-loops, duplicates, contradictions.
+def _graph(
+    path: Path, tails: Array, heads: Array, weights: Floats, names: Array, keep_isolated: bool = False
+) -> tuple[Graph, dict[str, Any]]:
+    """A graph with each pair of nodes once, with its largest weight, and counts for the summary.
 
-    A pair whose largest weight occurs with both signs contradicts itself and is not kept.
+    A pair whose largest weight occurs with both signs contradicts itself and is dropped.
     """
-    keys = np.minimum(tails, heads).astype(np.int64) * n_nodes + np.maximum(tails, heads)
+    keys = np.minimum(tails, heads).astype(np.int64) * len(names) + np.maximum(tails, heads)
     proper = np.flatnonzero(tails != heads)
     order = proper[np.lexsort((-np.abs(weights[proper]), keys[proper]))]
     first = np.ones(order.size, dtype=bool)
     first[1:] = keys[order[1:]] != keys[order[:-1]]
     both = contradicted(weights[order], np.flatnonzero(first)) & (weights[order[first]] != 0)
     kept = order[first][~both]
-    counts = int(tails.size - proper.size), int(order.size - first.sum()), int(np.count_nonzero(both))
-    return kept[weights[kept] != 0], *counts
-
-
-def _graph(tails: Array, heads: Array, weights: Floats, names: NameArray) -> Graph:
-    both = np.concatenate([tails, heads]), np.concatenate([heads, tails])
-    matrix = sp.csr_array((np.concatenate([weights, weights]), both), shape=(len(names), len(names)))
+    kept = kept[weights[kept] != 0]
+    if not kept.size:
+        named = ["relations", "min_score"]
+        raise unusable(path, "has no edge left", "check `relations` and `min_score`", parameters=named)
+    tails, heads, weights = tails[kept], heads[kept], np.tile(weights[kept], 2)
+    if not keep_isolated:
+        used, codes = np.unique(np.concatenate([tails, heads]), return_inverse=True)
+        tails, heads, names = codes[: kept.size], codes[kept.size :], names[used]
+    ends = np.concatenate([tails, heads]), np.concatenate([heads, tails])
+    matrix = sp.csr_array((weights, ends), shape=(len(names), len(names)))
     matrix.sort_indices()
-    return Graph(matrix, names, signed=True)
-
-
-def _is_weighted(graph: Graph) -> bool:
-    """Whether a magnitude of a weight differs from 1."""
-    return bool((np.abs(graph.weights.data) != 1).any())
+    graph = Graph(matrix, names, signed=True)
+    return graph, {
+        "self_loops": int(keys.size - proper.size),
+        "duplicates": int(order.size - first.sum()),
+        "contradictory": int(np.count_nonzero(both)),
+        "weighted": bool((np.abs(weights) != 1).any()),
+        "inhibiting": graph.n_inhibiting,
+    }
 
 
 def _rename_proteins(path: Path, edges: _Edges, info: Path | str) -> tuple[_Edges, int]:
@@ -332,7 +316,7 @@ def _read_text(path: Path, sif: bool, header: bool | None, ends: tuple[str | Non
     """Edges of a text file."""
     data = read_bytes(path)
     if sif:
-        return _read_sif(path, data).check_names(path)
+        return _read_sif(path, data)
     lengths = [line.count("\t") + 1 for line in islice(text_lines(data), _LOOKED_AT) if line.strip()]
     ragged = len(lengths) > 1 and min(lengths) > 2 and 2 * len(set(lengths)) > len(lengths)
     if ragged or ".gmt" in (suffix.lower() for suffix in path.suffixes[-2:]):
@@ -345,7 +329,6 @@ def _read_text(path: Path, sif: bool, header: bool | None, ends: tuple[str | Non
 def _read_sif(path: Path, data: bytes) -> _Edges:
     """A relation B; a line may have several targets, or a single node, as Cytoscape writes them."""
     layout = Layout.of(path, data)
-    layout.check_quotes(data)
     has_header = column_key(layout.first[0]) in _SIF_HEADERS
     if layout.n_fields == 3 or has_header:
         try:
@@ -359,21 +342,16 @@ def _read_sif(path: Path, data: bytes) -> _Edges:
     if short is not None:
         what = "has two fields where A, relation and B are expected"
         raise unusable(path, what, "add the relation, or name the file .tsv if it has none", line=short)
-    edges = [fields for _, fields in rows if len(fields) > 2]
+    edges = [[field.strip() for field in fields] for _, fields in rows if len(fields) > 2]
     if not edges:
         raise unusable(path, "holds no edge", "a line is: A relation B")
-    last = 3 if has_header or _are_annotated(edges) else None
-    triples = [(row[0].strip(), row[1].strip(), target.strip()) for row in edges for target in row[2:last]]
+    last = 3 if has_header else None
+    if len({len(row) for row in edges}) == 1 and len(edges[0]) > 3:  # do fields after A, relation and B annotate?
+        nodes = {field for row in edges for field in (row[0], row[2])}
+        last = 3 if sum(row[3] in nodes for row in edges) < 0.1 * len(edges) else last
+    triples = [(row[0], row[1], target) for row in edges for target in row[2:last]]
     sources, relations, targets = (pd.Categorical(list(part)) for part in zip(*triples, strict=True))
     return _Edges(sources, targets, None, relations)
-
-
-def _are_annotated(edges: list[list[str]]) -> bool:
-    """Whether the fields after A, relation and B annotate the edge instead of naming more targets."""
-    if len({len(row) for row in edges}) > 1 or len(edges[0]) == 3:
-        return False
-    nodes = {field for row in edges for field in (row[0], row[2])}
-    return sum(row[3] in nodes for row in edges) < 0.1 * len(edges)
 
 
 def _edges_of_frame(
@@ -393,14 +371,10 @@ def _edges_of_frame(
     if relation is None:
         relation = next((at for at in others if keys[at] in _RELATIONS), None)
     sign = next((at for at in others if keys[at] in _SIGNS), None)
-    if sign is None:
-        for at in others:  # nothing but signs, and both of them
-            found = (
-                {sign_of(level) for level in _names_in(frame, at).categories} if keys[at] in _POSSIBLE_SIGNS else set()
-            )
-            if at not in (weight, relation) and None not in found and {1.0, -1.0} <= found:
-                sign = at
-                break
+    for at in others:
+        if sign is None and keys[at] in _POSSIBLE_SIGNS and at not in (weight, relation):
+            found = {sign_of(level) for level in _names_in(frame, at).categories}
+            sign = at if None not in found and {1.0, -1.0} <= found else None  # nothing but signs, and both of them
     roles = {"source": source, "target": target, "weight": weight, "relation": relation, "sign": sign}
     return _Edges(
         _names_in(frame, source),
@@ -411,7 +385,7 @@ def _edges_of_frame(
         {role: str(frame.columns[at]) for role, at in roles.items() if at is not None and named},
         tuple(str(frame.columns[at]) for at in range(len(keys)) if at not in roles.values() and named),
         None if sign is None else _names_in(frame, sign),
-    ).check_names(path)
+    )
 
 
 def _end_columns(
@@ -439,22 +413,19 @@ def _end_columns(
 
 
 def _names_in(frame: pd.DataFrame, at: int) -> Any:
-    """A column of names as categories of text; missing ones are empty."""
+    """A column of names as categories of text; missing ones are empty, whole numbers (Entrez ids) without a point."""
     column = frame.iloc[:, at]
     if isinstance(column.dtype, pd.CategoricalDtype) and column.notna().all() and column.cat.categories.dtype == object:
         return pd.Categorical(column).remove_unused_categories()
+
+    def as_name(value: Any) -> str:
+        return str(int(value) if isinstance(value, float) and value.is_integer() else value).strip()
+
     values = column.astype(object).where(column.notna(), "")
     if pd.api.types.infer_dtype(values) == "string":  # most names occur many times: each is treated once
         codes, names = pd.factorize(values)
-        return pd.Categorical(pd.Index(names).map(_as_name).to_numpy(object)[codes])
-    return pd.Categorical(values.map(_as_name))
-
-
-def _as_name(value: Any) -> str:
-    """A name as text; whole numbers, such as Entrez ids, without a decimal point."""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return str(value).strip()
+        return pd.Categorical(pd.Index(names).map(as_name).to_numpy(object)[codes])
+    return pd.Categorical(values.map(as_name))
 
 
 def _is_numeric(frame: pd.DataFrame, at: int) -> bool:
@@ -513,9 +484,8 @@ def _read_graphml(path: Path) -> _Edges:
         raise unusable(path, "holds no edge", "check that it is GraphML")
     rows = [(names.get(a, a), names.get(b, b), weight, sign) for a, b, weight, sign in edges]
     table = pd.DataFrame(rows, columns=["source", "target", "weight", "sign"]).astype({"weight": "category"})
-    weight = _weights(path, table, 2)
     sign = pd.Categorical(table["sign"]) if table["sign"].any() else None
-    return _Edges(_names_in(table, 0), _names_in(table, 1), weight, sign=sign).check_names(path)
+    return _Edges(_names_in(table, 0), _names_in(table, 1), _weights(path, table, 2), sign=sign)
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -599,20 +569,9 @@ def _read_npz(path: Path, names: Any, min_score: float | None, strip_versions: b
     numbers = numbers if signed else np.abs(numbers)
     enough = np.abs(numbers) >= (0.0 if min_score is None else min_score)
     low, high = np.minimum(weights.row, weights.col)[enough], np.maximum(weights.row, weights.col)[enough]
-    kept, loops, _, both = _distinct(low, high, numbers[enough], n)
-    if not kept.size:
-        raise unusable(path, "has no edge of that score", "choose a smaller `min_score`", parameters=["min_score"])
-    graph = _graph(low[kept], high[kept], numbers[enough][kept], labels)
-    summary = NetworkSummary(
-        path.name,
-        int(kept.size + loops),
-        self_loops=loops,
-        weighted=_is_weighted(graph),
-        signs_from="negative weights" if graph.is_signed else "",
-        inhibiting=graph.n_inhibiting,
-        contradictory=both,
-    )
-    return Network(graph, summary)
+    graph, counts = _graph(path, low, high, numbers[enough], labels, keep_isolated=True)
+    counts |= {"duplicates": 0, "signs_from": "negative weights" if graph.is_signed else ""}
+    return Network(graph, NetworkSummary(path.name, graph.n_edges + counts["self_loops"], **counts))
 
 
 def _read_sparse(path: Path) -> tuple[sp.coo_array, Array | None, bool]:

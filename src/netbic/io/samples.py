@@ -105,7 +105,6 @@ def _read_text(path: Path) -> pd.DataFrame:
     """All columns as text, with the names of the samples in the index."""
     data = read_bytes(path)
     layout = Layout.of(path, data)
-    layout.check_quotes(data)
     line = layout.n_skipped + 1
     names = [name.lstrip("#").strip() for name in layout.first]
     names = ["", *names] if len(names) == layout.n_fields - 1 else names  # as R writes row names

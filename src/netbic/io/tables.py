@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -15,7 +15,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
-import pyarrow.parquet as pq
 from numpy.typing import DTypeLike
 
 from netbic.arrays import Array, Floats
@@ -84,15 +83,7 @@ class NumberTable:
 def read_numbers(path: Path, skip_columns: Sequence[str] = (), annotated: bool = True) -> NumberTable:
     """Read a table of numbers with names in its first line and first column.
 
-    Parameters
-    ----------
-    path : path
-        Parquet, or text: tabs, commas, semicolons or spaces; gzip or not. The first line may lack a name for the
-        column of names (as R writes it).
-    skip_columns : sequence of str
-        Columns (beyond the first) to leave out, such as descriptions.
-    annotated : bool
-        Also leave out columns whose names are those of usual annotations (Entrez_Gene_Id, Description, Length, ...).
+    Columns to skip are left out, and with `annotated` also those with usual names of annotations (Description, ...).
     """
     if path.suffix.lower() in (".pq", ".parquet"):
         return number_table(path, read_parquet(path), skip_columns, annotated)
@@ -103,55 +94,50 @@ def number_pieces(
     path: Path | str, pieces: Iterable[tuple[int, bytes]], skip_columns: Sequence[str] = (), annotated: bool = True
 ) -> Iterator[NumberTable]:
     """A text table piece by piece (`text_pieces`): some lines at a time."""
-    pieces = iter(pieces)
-    _, data = next(pieces)
-    layout = Layout.of(path, data)
-    layout.check_quotes(data)
-    header = _header(layout, data)
-    check_characters(path, "column", header)
-    skipped = _columns_to_skip(path, header[1:], skip_columns, annotated)
-    kept = [position for position, name in enumerate(header) if position and name not in skipped]
-    if not kept:
-        raise unusable(path, "has no column of numbers left", "skip fewer columns")
-    types = dict.fromkeys(range(layout.n_fields), pa.string()) | dict.fromkeys(kept, pa.float64())
-    columns = np.array([header[at] for at in kept], dtype=object)
-    yield NumberTable(*_numbers(layout, data, types, header, True), columns, tuple(skipped))
-    for before, piece in pieces:
-        if piece.strip():
-            later = replace(layout, n_skipped=0, before=before)
-            later.check_quotes(piece)
-            yield NumberTable(*_numbers(later, piece, types, header, False), columns, tuple(skipped))
+    for before, data in pieces:
+        if not before:
+            layout = Layout.of(path, data)
+            header = _header(layout, data)
+            check_characters(path, "column", header)
+            skipped = tuple(_columns_to_skip(path, header[1:], skip_columns, annotated))
+            kept = [position for position, name in enumerate(header) if position and name not in skipped]
+            if not kept:
+                raise unusable(path, "has no column of numbers left", "skip fewer columns")
+            columns = np.array([header[at] for at in kept], dtype=object)
+        elif not data.strip():
+            continue
+        else:
+            layout = replace(layout, n_skipped=0, before=before)
+            layout.check_quotes(data)
+        yield NumberTable(*_numbers(layout, data, header, kept, 0 if before else 1), columns, skipped)
 
 
 def _numbers(
-    layout: Layout, data: bytes, types: dict[int, Any], header: Sequence[str], skip_first: bool
+    layout: Layout, data: bytes, header: Sequence[str], kept: Sequence[int], skip: int
 ) -> tuple[Floats, NameArray]:
     """Columns of numbers side by side, and the names in the first column."""
-    kept = [position for position, kind in types.items() if kind != pa.string()]
-    if len(kept) == len(types) - 1 >= _WIDE:
-        found = _wide(layout, data, len(kept), skip_first)
-        if found is not None:
-            return found
-    table = _parse(layout, data, types, header, skip_first)
+    if len(kept) == len(header) - 1 >= _WIDE and (found := _wide(layout, data, len(kept), skip)) is not None:
+        return found
+    table = _parse(layout, data, header, kept, skip)
     values = np.empty((table.num_rows, len(kept)))
     for at, position in enumerate(kept):
         values[:, at] = table.column(position).to_numpy(zero_copy_only=False)
     return values, _text(table.column(0))
 
 
-def _wide(layout: Layout, data: bytes, n_columns: int, skip_first: bool) -> tuple[Floats, NameArray] | None:
+def _wide(layout: Layout, data: bytes, n_columns: int, skip: int) -> tuple[Floats, NameArray] | None:
     """The same, parsed as one long column: faster if there are thousands of columns. None if that fails."""
     if b'"' in data or layout.separator == " ":
         return None
     mark = layout.separator.encode()
-    lines = [line for line in data.splitlines()[layout.n_skipped + skip_first :] if line.strip()]
+    lines = [line for line in data.splitlines()[layout.n_skipped + skip :] if line.strip()]
     names, _, numbers = zip(*(line.partition(mark) for line in lines), strict=True) if lines else ((), (), ())
     if not lines or any(line.count(mark) != n_columns - 1 for line in numbers):
         return None
     column = b"\n".join(numbers).replace(mark, b"\n") + b"\n"
     del lines, numbers
     try:
-        table = _by_arrow(Layout(layout.path, ",", 0, [], 1), column, {0: pa.float64()}, 0, ignore_empty_lines=False)
+        table = _by_arrow(Layout(layout.path, ",", 0, [], 1), column, 1, [0], 0, ignore_empty_lines=False)
     except pa.ArrowException:
         return None
     if table.num_rows != len(names) * n_columns or table.num_columns != 1:
@@ -207,22 +193,24 @@ def read_columns(path: Path | str, header: bool | None, data: bytes | None = Non
     """
     data = read_bytes(path) if data is None else data
     layout = Layout.of(path, data)
-    layout.check_quotes(data)
-    has_header = _looks_like_header(layout, data) if header is None else header
-    n_fields = layout.n_fields
+    has_header, n_fields = _looks_like_header(layout, data) if header is None else header, layout.n_fields
     if has_header and len(layout.first) != n_fields:
         what = f"names {len(layout.first)} columns but the lines below have {n_fields} fields"
         raise unusable(path, what, "make them agree", line=layout.n_skipped + 1)
     names = [field.lstrip("#").strip() for field in layout.first] if has_header else [str(k) for k in range(n_fields)]
-    table = _parse(layout, data, dict.fromkeys(range(n_fields), pa.string()), names, skip_first=has_header)
-    frame = pd.DataFrame({at: _categories(table.column(at)) for at in range(n_fields)})
-    return frame.set_axis(pd.Index(names, dtype=object), axis=1), int(has_header)
+    columns = {}
+    for at, column in enumerate(_parse(layout, data, names, skip=int(has_header)).columns):
+        encoded = pc.utf8_trim_whitespace(column).dictionary_encode().combine_chunks()
+        encoded = encoded.chunk(0) if isinstance(encoded, pa.ChunkedArray) else encoded  # chunked without rows
+        labels = np.asarray(encoded.dictionary.to_numpy(zero_copy_only=False), dtype=object)
+        codes = encoded.indices.to_numpy(zero_copy_only=False)
+        columns[at] = pd.Categorical.from_codes(codes, categories=pd.Index(labels))
+    return pd.DataFrame(columns).set_axis(pd.Index(names, dtype=object), axis=1), int(has_header)
 
 
 def text_columns(layout: Layout, data: bytes, names: Sequence[str]) -> list[NameArray]:
     """All columns of a table below its header line, as text."""
-    table = _parse(layout, data, dict.fromkeys(range(len(names)), pa.string()), names)
-    return [_text(table.column(at)) for at in range(len(names))]
+    return [_text(column) for column in _parse(layout, data, names).columns]
 
 
 def _looks_like_header(layout: Layout, data: bytes) -> bool:
@@ -243,47 +231,32 @@ def _text(column: pa.ChunkedArray) -> NameArray:
     return np.asarray(pc.utf8_trim_whitespace(column).to_numpy(zero_copy_only=False), dtype=object)
 
 
-def _categories(column: pa.ChunkedArray) -> pd.Categorical:
-    encoded = pc.utf8_trim_whitespace(column).dictionary_encode().combine_chunks()
-    if isinstance(encoded, pa.ChunkedArray):  # no rows
-        encoded = encoded.chunk(0)
-    labels = np.asarray(encoded.dictionary.to_numpy(zero_copy_only=False), dtype=object)
-    return pd.Categorical.from_codes(encoded.indices.to_numpy(zero_copy_only=False), categories=pd.Index(labels))
-
-
 # ----------------------------------------------------------------------------------------------------------------
 # Parsing, and what is wrong with a table that cannot be parsed
 # ----------------------------------------------------------------------------------------------------------------
 
 
-def _parse(
-    layout: Layout, data: bytes, types: dict[int, Any], names: Sequence[str], skip_first: bool = True
-) -> pa.Table:
-    """All lines, each column with its type; an error that describes the first problem."""
-    skip = 1 if skip_first else 0
+def _parse(layout: Layout, data: bytes, names: Sequence[str], numeric: Sequence[int] = (), skip: int = 1) -> pa.Table:
+    """All lines below the header; `numeric` columns hold numbers. An error describes the first problem."""
     if next(layout.rows(data, skip), None) is None:
         raise unusable(layout.path, "contains only a header", "write or download it again")
     if layout.separator == " " and (b"  " in data or b" \n" in data or b"\n " in data or b"\t" in data):
         data = single_spaced(data)
     try:
-        table = _by_arrow(layout, data, types, skip)
-        if table.num_columns != len(types):
-            raise pa.ArrowInvalid(f"{table.num_columns} columns where {len(types)} are expected")
-        return table
-    except pa.ArrowException as problem:
-        numeric = [at for at, kind in types.items() if kind != pa.string()]
-        if (wrong := _first_problem(layout, data, len(types), skip, numeric, names)) is not None:
-            raise wrong from None
-        return _by_pandas(layout, data, types, skip, one_line(str(problem), 200))
+        table = _by_arrow(layout, data, len(names), numeric, skip)
+    except pa.ArrowException:
+        return _by_line(layout, data, names, numeric, skip)
+    return table if table.num_columns == len(names) else _by_line(layout, data, names, numeric, skip)
 
 
 def _by_arrow(
-    layout: Layout, data: bytes, types: dict[int, Any], skip: int, ignore_empty_lines: bool = True
+    layout: Layout, data: bytes, n_fields: int, numeric: Sequence[int], skip: int, ignore_empty_lines: bool = True
 ) -> pa.Table:
     longest = max(map(len, data[: 1 << 20].splitlines()), default=0)  # a block must hold at least one line
     reading = arrow_csv.ReadOptions(
         skip_rows=layout.n_skipped + skip, autogenerate_column_names=True, block_size=max(1 << 22, 32 * longest)
     )
+    types = dict.fromkeys(range(n_fields), pa.string()) | dict.fromkeys(numeric, pa.float64())
     converting = arrow_csv.ConvertOptions(
         column_types={f"f{at}": kind for at, kind in types.items()},
         null_values=list(MISSING),
@@ -293,52 +266,31 @@ def _by_arrow(
     return arrow_csv.read_csv(pa.BufferReader(data), reading, parsing, converting)
 
 
-def _by_pandas(layout: Layout, data: bytes, types: dict[int, Any], skip: int, problem: str) -> pa.Table:
-    """The slow parser, which accepts blanks around numbers and stray quotes."""
-    mark = layout.separator.encode()
-    data = re.sub(rb"[ ]*" + re.escape(mark) + rb"[ ]*", mark, data)
-    kinds: Any = {at: str if kind == pa.string() else np.float64 for at, kind in types.items()}
-    missing: Any = {at: list(MISSING) for at, kind in types.items() if kind != pa.string()}
-    wrong = unusable(layout.path, f"cannot be parsed ({problem})", "check its separators and quotes")
-    try:
-        frame = pd.read_csv(
-            io.BytesIO(data),
-            sep=layout.separator,
-            header=None,
-            skiprows=layout.n_skipped + skip,
-            dtype=kinds,
-            na_values=missing,
-            keep_default_na=False,
-            skipinitialspace=True,
-        )
-        table = pa.Table.from_pandas(frame.rename(columns=lambda at: f"f{at}"), preserve_index=False)
-    except (ValueError, pa.ArrowException):
-        raise wrong from None
-    if table.num_columns != len(types):
-        raise wrong
-    return table
-
-
-def _first_problem(
-    layout: Layout, data: bytes, n_fields: int, skip: int, numeric: Sequence[int], names: Sequence[str]
-) -> InputError | None:
-    """The first line with too many or too few fields, or the first text where a number is expected."""
+def _by_line(layout: Layout, data: bytes, names: Sequence[str], numeric: Sequence[int], skip: int) -> pa.Table:
+    """The slow way, which accepts blanks around numbers, plus signs and stray quotes, and finds the first problem."""
+    numbers: list[Floats] = []
+    texts: list[list[str]] = []
+    others = [at for at in range(len(names)) if at not in set(numeric)]
     for line, fields in layout.rows(data, skip):
-        if len(fields) != n_fields:
-            what = f"has {len(fields)} fields where {n_fields} are expected (separator: {layout.spelled})"
-            return unusable(layout.path, what, "give all lines the same number of fields", line=line)
-        for position in numeric:
-            field = fields[position].strip()
+        if len(fields) != len(names):
+            what = f"has {len(fields)} fields where {len(names)} are expected (separator: {layout.spelled})"
+            raise unusable(layout.path, what, "give all lines the same number of fields", line=line)
+        own = [fields[at].strip() for at in numeric]
+        for position, field in zip(numeric, own, strict=True):
             if field in MISSING or is_number(field):
                 continue
             if (few := _not_an_expression_table(layout, data, skip, numeric)) is not None:
-                return few
+                raise few
             comma = layout.separator != "," and is_number(field.replace(",", "."))
             remedy = "write decimals with a point" if comma else "correct it, or leave the column out (`skip_columns`)"
             where = f"{position + 1} ({names[position]})" if names[position] else f"{position + 1}"
             what, parameters = f"{shown(field)} is not a number", ["skip_columns"]
-            return unusable(layout.path, what, remedy, line=line, column=where, parameters=parameters)
-    return None
+            raise unusable(layout.path, what, remedy, line=line, column=where, parameters=parameters)
+        numbers.append(np.array([np.nan if field in MISSING else float(field) for field in own], dtype=np.float64))
+        texts.append([fields[at] for at in others])
+    columns: dict[int, Any] = dict(zip(numeric, np.ascontiguousarray(np.array(numbers).T), strict=True))
+    columns |= dict(zip(others, zip(*texts, strict=True), strict=True))
+    return pa.table({f"f{at}": columns[at] for at in range(len(names))})
 
 
 def _not_an_expression_table(
@@ -362,30 +314,23 @@ def _not_an_expression_table(
 # ----------------------------------------------------------------------------------------------------------------
 
 
-def read_parquet(path: Path, columns: list[str] | None = None) -> pd.DataFrame:
-    """A Parquet file, or some of its columns, as a DataFrame."""
+@contextmanager
+def parquet_errors(path: Path) -> Iterator[None]:
+    """Errors in one line that name the file: pyarrow raises many kinds of them for damaged files."""
+    check_file(path)
     try:
-        return pd.read_parquet(check_file(path), columns=columns)
+        yield
     except InputError:
         raise
     except Exception as problem:
-        raise not_parquet(path, problem) from None
+        what = f"cannot be read as Parquet ({one_line(str(problem), 120)})"
+        raise unusable(path, what, "check that it is one, or write it again") from None
 
 
-def open_parquet(path: Path) -> pq.ParquetFile:
-    """A Parquet file, to be read piece by piece."""
-    try:
-        return pq.ParquetFile(check_file(path))
-    except InputError:
-        raise
-    except Exception as problem:  # pyarrow raises many kinds of errors for damaged files
-        raise not_parquet(path, problem) from None
-
-
-def not_parquet(path: Path, problem: Exception) -> InputError:
-    """The error for a file that pyarrow cannot read."""
-    what = f"cannot be read as Parquet ({one_line(str(problem), 120)})"
-    return unusable(path, what, "check that it is one, or write it again")
+def read_parquet(path: Path, columns: list[str] | None = None) -> pd.DataFrame:
+    """A Parquet file, or some of its columns, as a DataFrame."""
+    with parquet_errors(path):
+        return pd.read_parquet(path, columns=columns)
 
 
 def named_frame(path: Path, frame: pd.DataFrame) -> pd.DataFrame:

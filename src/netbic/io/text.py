@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from netbic.errors import InputError, shown, unusable
+from netbic.errors import shown, unusable
 
 Progress = Callable[[float], object]
 NameArray = NDArray[np.object_]
@@ -51,17 +51,7 @@ def as_names(names: Iterable[Any]) -> NameArray:
 
 
 def check_characters(path: Path | str, kind: str, names: Iterable[Any], line: int | None = None) -> None:
-    r"""Raise if a name holds a control character.
-
-    Parameters
-    ----------
-    path : path
-        The file that the names come from.
-    kind : str
-        What they name: "gene", "sample", "node", ...
-    names : iterable of str, or column of categories
-    line : int, optional
-        The line of the file that all of them are in.
+    r"""Raise if one of the names (or of a column of categories) in a file holds a control character.
 
     Examples
     --------
@@ -115,28 +105,23 @@ def check_file(path: Path | str) -> Path:
     """The path of an existing file that is not empty; an error otherwise."""
     path = Path(path)
     try:
-        if path.is_dir():
-            raise unusable(path, "is a folder", "name the file in it")
-        if not path.exists():
-            raise unusable(path, "does not exist", "check the spelling and the folder")
         details = path.stat()
-        if not stat.S_ISREG(details.st_mode):  # a pipe or device might never end
-            raise unusable(path, "is not a regular file", "save its content to a regular file first")
-        if details.st_size == 0:
-            raise unusable(path, "is empty", "write or download it again")
+    except (FileNotFoundError, NotADirectoryError):
+        raise unusable(path, "does not exist", "check the spelling and the folder") from None
     except (OSError, ValueError) as problem:  # invalid names, folders without permission
-        if isinstance(problem, InputError):
-            raise
         raise unusable(path, "cannot be opened", f"{problem}") from None
+    if stat.S_ISDIR(details.st_mode):
+        raise unusable(path, "is a folder", "name the file in it")
+    if not stat.S_ISREG(details.st_mode):  # a pipe or device might never end
+        raise unusable(path, "is not a regular file", "save its content to a regular file first")
+    if details.st_size == 0:
+        raise unusable(path, "is empty", "write or download it again")
     return path
 
 
 def read_bytes(path: Path | str) -> bytes:
     """The text of a file as UTF-8 bytes without a byte-order mark; gzip is unpacked whatever the file is called."""
-    text = io.BytesIO()
-    for _, piece in text_pieces(path):
-        text.write(piece)
-    return text.getvalue()
+    return b"".join(piece for _, piece in text_pieces(path))
 
 
 def read_lines(path: Path | str) -> NameArray:
@@ -146,15 +131,9 @@ def read_lines(path: Path | str) -> NameArray:
 
 
 def text_pieces(path: Path | str, size: int = _PIECE, progress: Progress | None = None) -> Iterator[tuple[int, bytes]]:
-    """The text of a file in pieces of whole lines, each with the number of lines before it.
+    """The text of a file in pieces of whole lines, of about this many bytes, each with the number of lines before it.
 
-    Parameters
-    ----------
-    path : path
-    size : int
-        Bytes of a piece, about.
-    progress : function, optional
-        Called with the share of the file that has been read.
+    `progress` is called with the share of the file that has been read.
     """
     path = check_file(path)
     lines, rest = 0, b""
@@ -173,7 +152,12 @@ def text_pieces(path: Path | str, size: int = _PIECE, progress: Progress | None 
             continue
         if progress is not None:
             progress(share)
-        _check_encoding(path, piece, lines)
+        try:
+            piece.isascii() or piece.decode()
+        except UnicodeDecodeError as problem:
+            line = lines + piece.count(b"\n", 0, problem.start) + 1
+            what = f"byte {piece[problem.start]:#04x} is not UTF-8"
+            raise unusable(path, what, "convert it, e.g. iconv -f latin1 -t utf-8", line=line) from None
         if not lines:
             piece = piece.removeprefix(b"\xef\xbb\xbf")
             if not piece.strip():
@@ -212,17 +196,6 @@ def _check_beginning(path: Path, data: bytes) -> None:
     for mark, encoding in _MARKS.items():
         if data.startswith(mark):
             raise unusable(path, f"is encoded as {encoding}", "save it as UTF-8")
-
-
-def _check_encoding(path: Path, data: bytes, before: int) -> None:
-    if data.isascii():
-        return
-    try:
-        data.decode()
-    except UnicodeDecodeError as problem:
-        line = before + data.count(b"\n", 0, problem.start) + 1
-        what = f"byte {data[problem.start]:#04x} is not UTF-8"
-        raise unusable(path, what, "convert it, e.g. iconv -f latin1 -t utf-8", line=line) from None
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -266,7 +239,7 @@ class Layout:
 
     @classmethod
     def of(cls, path: Path | str, data: bytes) -> Layout:
-        """Guess the layout from the first lines."""
+        """Guess the layout from the first lines; an error if a quoted field does not end on its line."""
         lines = list(islice(text_lines(data), _LOOKED_AT))
         separator = _separator([line for line in lines if not line.startswith("#")] or lines)
         if separator is None:
@@ -276,7 +249,9 @@ class Layout:
         n_skipped = _n_comments(lines, rows, usual.most_common(1)[0][0] if usual else 0)
         rest = [row for row, line in zip(rows[n_skipped + 1 :], lines[n_skipped + 1 :], strict=True) if line.strip()]
         n_fields = Counter(map(len, rest)).most_common(1)[0][0] if rest else len(rows[n_skipped])
-        return cls(Path(path), separator, n_skipped, rows[n_skipped], n_fields)
+        layout = cls(Path(path), separator, n_skipped, rows[n_skipped], n_fields)
+        layout.check_quotes(data)
+        return layout
 
     @property
     def spelled(self) -> str:
