@@ -27,7 +27,7 @@ from netbic.cli.options import (
 from netbic.cli.samples import SampleTable, sample_table_of
 
 if TYPE_CHECKING:
-    from netbic.io import TwoTables
+    from netbic.io import PairedDatasets
     from netbic.selection import PairTests
     from netbic.storage import PairModel
 
@@ -142,7 +142,7 @@ def pairs(
     }
     _check(settings, graph1, graph2)
     given = [_of_table(reading, number, graph is not None) for number, graph in enumerate((graph1, graph2))]
-    tables = io.open_two_tables(table1, table2, (graph1, graph2), (given[0], given[1]))
+    tables = io.open_paired_datasets(table1, table2, (graph1, graph2), (given[0], given[1]))
     for line in tables.lines():
         echo(line, quiet)
     tests: dict[str, Any] = {"variables": variables, "adjust": adjust, "types": types, "by": by}
@@ -215,7 +215,7 @@ def _of_table(reading: dict[str, Any], position: int, has_graph: bool) -> dict[s
     return own if has_graph else {name: value for name, value in own.items() if name not in network}
 
 
-def _estimator(tables: TwoTables, settings: dict[str, Any]) -> PairModel:
+def _estimator(tables: PairedDatasets, settings: dict[str, Any]) -> PairModel:
     """The estimator that the options describe."""
     import netbic
     from netbic.methods import usual_sizes
@@ -244,7 +244,7 @@ def _estimator(tables: TwoTables, settings: dict[str, Any]) -> PairModel:
     return kind(settings["pairs"], **parameters)
 
 
-def _test(model: PairModel, tables: TwoTables, permutations: int, progress: Progress) -> PairTests:
+def _test(model: PairModel, tables: PairedDatasets, permutations: int, progress: Progress) -> PairTests:
     """P-values and held-out correlations of the pairs."""
     import pandas as pd
 

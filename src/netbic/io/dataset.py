@@ -149,14 +149,8 @@ def _match_dataset(data: Expression, network: Path | str | None, settings: Mappi
             warnings.warn(f"{what}: if samples and genes are exchanged, {remedy} `samples_in_rows`", stacklevel=3)
         prepared = prepare(data, rename=renaming(strip_versions, id_map, data.genes, None), **steps)
         n_genes = prepared.expression.shape[1]
-        alignment = Alignment(
-            *data.shape,
-            n_genes,
-            isolated=n_genes,
-            steps=prepared.steps,
-            first_samples=some_names(data.samples),
-            first_genes=some_names(data.genes),
-        )
+        first = {"first_samples": some_names(data.samples), "first_genes": some_names(data.genes)}
+        alignment = Alignment(*data.shape, n_genes, isolated=n_genes, steps=prepared.steps, **first)
         return Dataset(prepared.expression, None, alignment)
     reading = _chosen(settings, _NETWORK) | {"names": settings.get("graph_names"), "strip_versions": strip_versions}
     read = read_network(network, **reading)
@@ -209,25 +203,14 @@ def digest(*parts: Any) -> str:
 
 @dataclass(frozen=True)
 class SampleMatching:
-    """How the samples of two tables were matched.
-
-    Attributes
-    ----------
-    in_first, in_second : int
-        Numbers of samples in the tables.
-    in_both : int
-    only_first, only_second : tuple of str
-        The samples that are in one table only, which are not used; at most 100.
-    by_position : bool
-        Whether the samples have no names, so that they were matched by their positions.
-    """
+    """How the samples of two tables were matched."""
 
     in_first: int
     in_second: int
     in_both: int
-    only_first: tuple[str, ...] = ()
+    only_first: tuple[str, ...] = ()  # samples of one table only, which are not used; at most 100
     only_second: tuple[str, ...] = ()
-    by_position: bool = False
+    by_position: bool = False  # samples without names
 
     def lines(self) -> Iterator[str]:
         """The summary as lines of text."""
@@ -242,7 +225,7 @@ class SampleMatching:
 
 
 @dataclass(frozen=True)
-class TwoTables:
+class PairedDatasets:
     """The input of `SparseGraphPLS` and `SparseGraphCCA`: two data sets of the same samples in the same order."""
 
     first: Dataset
@@ -262,18 +245,13 @@ class TwoTables:
 
     def to_dict(self) -> dict[str, Any]:
         """As a dictionary of plain values, to be written as JSON."""
-        tables = {
-            f"table{number}": dataset.alignment.to_dict() for number, dataset in enumerate(self.datasets, start=1)
-        }
-        return {"samples": asdict(self.samples), **tables}
+        one, other = (dataset.alignment.to_dict() for dataset in self.datasets)
+        return {"samples": asdict(self.samples), "table1": one, "table2": other}
 
     def fingerprint(self) -> dict[str, str]:
         """Digests of the data of both tables."""
-        return {
-            f"{name}{number}": found
-            for number, dataset in enumerate(self.datasets, start=1)
-            for name, found in dataset.fingerprint().items()
-        }
+        one, other = (dataset.fingerprint() for dataset in self.datasets)
+        return {f"{name}1": own for name, own in one.items()} | {f"{name}2": own for name, own in other.items()}
 
 
 def table_lines(number: int, alignment: Alignment) -> Iterator[str]:
@@ -302,28 +280,15 @@ def in_features(line: str) -> str:
     return re.sub(r"(?<![-\w.])gene(s?)(?![-\w.])", r"feature\1", line)
 
 
-def open_two_tables(
+def open_paired_datasets(
     first: Path | str,
     second: Path | str,
     networks: tuple[Path | str | None, Path | str | None] = (None, None),
     options: tuple[Mapping[str, Any], Mapping[str, Any]] = ({}, {}),
-) -> TwoTables:
-    """Read two tables and their networks, keep the samples of both, preprocess, and match.
+) -> PairedDatasets:
+    """Read two tables and their networks (options: `open_dataset`), keep the samples of both, preprocess and match.
 
-    Parameters
-    ----------
-    first, second : path
-        See `read_expression` for the formats.
-    networks : pair of paths or None
-        See `read_network`.
-    options : pair of mappings
-        Options of `open_dataset` for each table.
-
-    Returns
-    -------
-    TwoTables
-        The samples of both tables, in the order of the first one. Features that are constant in these samples are
-        dropped.
+    The samples are in the order of the first table. Features that are constant in these samples are dropped.
     """
     tables = []
     for number, (path, settings) in enumerate(zip((first, second), options, strict=True), start=1):
@@ -339,12 +304,12 @@ def open_two_tables(
             if text := dataset.expression.missing_entries():
                 raise InputError(f"{text}: pairs need complete tables, fill in such values or leave out their features")
         datasets.append(dataset)
-    return TwoTables(datasets[0], datasets[1], matching)
+    return PairedDatasets(datasets[0], datasets[1], matching)
 
 
 def match_samples(
     first: Expression, second: Expression, in_rows: tuple[bool, bool] = (False, False)
-) -> tuple[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]], SampleMatching]:
+) -> tuple[tuple[Array, Array], SampleMatching]:
     """Positions of the samples of both tables, in the order of the first one, and a summary.
 
     `in_rows` says which tables were read with samples in rows, for the error if they were exchanged.
@@ -360,30 +325,23 @@ def match_samples(
         every = np.arange(len(one))
         return (every, every), SampleMatching(len(one), len(one), len(one), by_position=True)
     both = one[one.isin(other)]
-    if len(both) < _FEWEST:
-        raise _too_few(first, second, len(both), in_rows)
-    only_first, only_second = (tuple(map(str, own[~own.isin(both)][:_STORED])) for own in (one, other))
-    rows = one.get_indexer(both), other.get_indexer(both)
-    return rows, SampleMatching(len(one), len(other), len(both), only_first, only_second)
-
-
-def _too_few(first: Expression, second: Expression, n_both: int, in_rows: tuple[bool, bool]) -> InputError:
-    """The error for tables that have hardly any sample in common, with a likely reason."""
-    named = [", ".join(shown(str(name)) for name in table.samples[:_NAMED]) for table in (first, second)]
-    found = "have no sample in common" if not n_both else f"have only {n_both} samples in common"
+    if len(both) >= _FEWEST:
+        only_first, only_second = (tuple(map(str, own[~own.isin(both)][:_STORED])) for own in (one, other))
+        rows = one.get_indexer(both), other.get_indexer(both)
+        return rows, SampleMatching(len(one), len(other), len(both), only_first, only_second)
+    # Hardly any sample is in both tables: look for a likely reason.
+    named = [", ".join(shown(str(name)) for name in own[:_NAMED]) for own in (one, other)]
+    found = "have no sample in common" if both.empty else f"have only {len(both)} samples in common"
     message = f"table 1 and table 2 {found} (table 1: {named[0]}, ...; table 2: {named[1]}, ...)"
-    for number, table, other in ((1, first, second), (2, second, first)):
-        if len(pd.Index(table.genes).intersection(pd.Index(other.samples))) >= _FEWEST:
+    for number, table, samples in ((1, first, other), (2, second, one)):
+        if len(pd.Index(table.genes).intersection(samples)) >= _FEWEST:
             parameter, remedy = f"samples_in_rows{number}", "leave out" if in_rows[number - 1] else "use"
-            return InputError(
-                f"{message}: the features of table {number} have the names of samples, so its rows and columns are "
-                f"exchanged: {remedy} `{parameter}`",
-                [parameter],
-            )
-    simple = [{re.sub(r"[\W_]+", "", str(name)).lower() for name in table.samples} for table in (first, second)]
+            what = f"the features of table {number} have the names of samples, so its rows and columns are exchanged"
+            raise InputError(f"{message}: {what}: {remedy} `{parameter}`", [parameter])
+    simple = [{re.sub(r"[\W_]+", "", str(name)).lower() for name in own} for own in (one, other)]
     if len(simple[0] & simple[1]) >= _FEWEST:
-        return InputError(f"{message}: they differ in capital letters, spaces or punctuation, rename one side")
-    return InputError(f"{message}: samples are matched by name, at least {_FEWEST} have to be in both")
+        raise InputError(f"{message}: they differ in capital letters, spaces or punctuation, rename one side")
+    raise InputError(f"{message}: samples are matched by name, at least {_FEWEST} have to be in both")
 
 
 @contextmanager
@@ -410,20 +368,9 @@ def fit_by_name(
     """Fit a model to two matrices of the same samples in the same order; it then knows all names.
 
     Graphs of the model, if there are any, have one node per feature, in their order.
-
-    Examples
-    --------
-    >>> import netbic, numpy as np, scipy.sparse as sp
-    >>> random = np.random.default_rng(0)
-    >>> X, Y = sp.csr_array(random.poisson(1.0, (20, 4)) * 1.0), random.standard_normal((20, 3))
-    >>> model = netbic.SparseGraphCCA(1, n_x=2, n_y=1)
-    >>> fit_by_name(model, X, Y, range(20), ["A", "B", "C", "D"], ["a", "b", "c"])
-    >>> model.names_["x"]
-    array(['A', 'B', 'C', 'D'], dtype=object)
     """
-    names: dict[str, Array | None] = {
-        key: np.asarray(known, dtype=object) for key, known in (("samples", samples), ("x", x_names), ("y", y_names))
-    }
+    given = {"samples": samples, "x": x_names, "y": y_names}
+    names: dict[str, Array | None] = {key: np.asarray(known, dtype=object) for key, known in given.items()}
     graphs = {side: getattr(model, f"{side}_graph") for side in ("x", "y")}
     tables = {"x": X, "y": Y}
     for side, matrix in tables.items():
@@ -444,12 +391,7 @@ def fit_by_name(
 
 
 def scores_by_name(
-    model: SparseGraphSVD,
-    X: Matrix,
-    genes: Any,
-    covariates: Any = None,
-    samples: Any = None,
-    studies: Any = None,
+    model: SparseGraphSVD, X: Matrix, genes: Any, covariates: Any = None, samples: Any = None, studies: Any = None
 ) -> Array:
     """Scores of the rows of X, whose columns are `genes`, in any order.
 
@@ -472,11 +414,11 @@ def scores_by_name(
     Examples
     --------
     >>> import netbic, netbic.io
-    >>> study = netbic.simulate.cohort(150, 700, n_modules=1, random_state=0)
-    >>> model = netbic.SparseGraphSVD(1, n_rows=40, n_columns=60).fit(study.expression)
-    >>> turned = study.expression.iloc[:, ::-1]
+    >>> cohort = netbic.simulate.cohort(150, 700, n_modules=1, random_state=0)
+    >>> model = netbic.SparseGraphSVD(1, n_rows=40, n_columns=60).fit(cohort.expression)
+    >>> turned = cohort.expression.iloc[:, ::-1]
     >>> scores = netbic.io.scores_by_name(model, turned.to_numpy(), turned.columns)
-    >>> bool((abs(scores - model.transform(study.expression)) < 1e-9).all())
+    >>> bool((abs(scores - model.transform(cohort.expression)) < 1e-9).all())
     True
     """
     model = fitted_model(model)
@@ -486,26 +428,18 @@ def scores_by_name(
         X = np.asarray(X, dtype=kept) if isinstance(X, np.ndarray) else sp.csr_array(X, dtype=kept)
         if is_sparse(X) and np.isnan(X.data).any():
             raise InputError("X is sparse and contains NaN: drop those entries (missing values need a dense X)")
-    known = pd.Index([str(gene) for gene in genes])
-    if X.shape[1] != len(known):
-        raise InputError(
-            f"X has {X.shape[1]:,} columns but {len(known):,} genes are named: one name for each column is needed"
-        )
-    if not known.is_unique:
-        raise InputError(f"gene {shown(known[known.duplicated()][0])} occurs more than once: make names unique")
-    wanted = pd.Index([str(name) for name in names_of(model, "columns")])
-    at = known.get_indexer(wanted)
-    used = np.asarray(model.columns_.any(axis=0))
-    if not (used & (at >= 0)).any():
-        mine, theirs = (", ".join(map(shown, names[:5])) for names in (known, wanted[used]))
-        raise InputError(f"no gene of the modules is in these data (modules: {theirs}; data: {mine})")
-    if missing := int(np.count_nonzero(used & (at < 0))):
-        n_used = np.count_nonzero(used)
-        what = f"{missing:,} of {n_used:,} genes of the modules are missing: they are set to their mean in the fit"
-        warnings.warn(what, stacklevel=3)
+    at = _columns_of_genes(model, X, genes)
     names = None if samples is None else np.array([str(name) for name in samples], dtype=object)
-    if model.study_scaling_ is not None:
-        model, X, covariates, at = _of_studies(model, X, at, studies, covariates, names)
+    if (scaling := model.study_scaling_) is not None:  # then as samples of one study
+        coding, there = model.covariate_coding_, np.flatnonzero(at >= 0)
+        if coding is None or is_dask(X):
+            what = "scores of a Dask array on modules of several studies"
+            raise InputError(f"{what}: give X.compute(), or parts of its rows")
+        numbers, coded = study_of_new(model, studies, covariates, int(X.shape[0]), names)
+        model, covariates = without_studies(model), Design(coded, coding)
+        X = scaling.apply(X[:, at[there]], numbers, there)
+        at = np.full(at.size, -1)
+        at[there] = np.arange(there.size)
     design, effects = design_of_new(model, covariates, int(X.shape[0]), names), model.scaler_.effects
     if not isinstance(X, np.ndarray):
         scores = compute_rows(X, _affine_scores, model.scaler_, score_directions(model), at)
@@ -523,18 +457,25 @@ def scores_by_name(
         return np.asarray(model.transform(full, covariates=Design(design, model.covariate_coding_)))
 
 
-def _of_studies(
-    model: SparseGraphSVD, X: Matrix, at: Array, studies: Any, covariates: Any, names: Array | None
-) -> tuple[SparseGraphSVD, Matrix, Design, Array]:
-    """The model, samples and covariates as those of one study, and where the genes of the model are."""
-    scaling, coding = model.study_scaling_, model.covariate_coding_
-    if scaling is None or coding is None or is_dask(X):
-        raise InputError("scores of a Dask array on modules of several studies: give X.compute(), or parts of its rows")
-    numbers, design = study_of_new(model, studies, covariates, int(X.shape[0]), names)
-    there = np.flatnonzero(at >= 0)
-    new = np.full(at.size, -1)
-    new[there] = np.arange(there.size)
-    return without_studies(model), scaling.apply(X[:, at[there]], numbers, there), Design(design, coding), new
+def _columns_of_genes(model: SparseGraphSVD, X: Matrix, genes: Any) -> Array:
+    """The column of X for each gene of the model, -1 for genes that are missing."""
+    known = pd.Index([str(gene) for gene in genes])
+    if X.shape[1] != len(known):
+        what = f"X has {X.shape[1]:,} columns but {len(known):,} genes are named"
+        raise InputError(f"{what}: one name for each column is needed")
+    if not known.is_unique:
+        raise InputError(f"gene {shown(known[known.duplicated()][0])} occurs more than once: make names unique")
+    wanted = pd.Index([str(name) for name in names_of(model, "columns")])
+    at = known.get_indexer(wanted)
+    used = np.asarray(model.columns_.any(axis=0))
+    if not (used & (at >= 0)).any():
+        mine, theirs = (", ".join(map(shown, names[:5])) for names in (known, wanted[used]))
+        raise InputError(f"no gene of the modules is in these data (modules: {theirs}; data: {mine})")
+    if missing := int(np.count_nonzero(used & (at < 0))):
+        n_used = np.count_nonzero(used)
+        what = f"{missing:,} of {n_used:,} genes of the modules are missing: they are set to their mean in the fit"
+        warnings.warn(what, stacklevel=4)
+    return at
 
 
 def _affine_scores(X: Matrix, scaler: Scaler, directions: Array, at: Array) -> Array:
