@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from netbic.arrays import Array, Bools, Floats, Indices, Matrix, is_sparse, kind_of, stored_values
+from netbic.arrays import Array, Floats, Indices, Matrix, is_sparse, kind_of, stored_values
 from netbic.errors import one_line
 from netbic.io.names import genes_as_dates
 from netbic.io.preprocessing import column_means, log_of_one_more, variances
@@ -30,10 +30,10 @@ _TOTALS = 1.5  # ratio of the 95th and the 5th percentile
 _DOMINATED = 0.5  # share of the variance of one gene in a hundred
 _FEWEST_DOMINATED = 100
 _EMPTY, _EMPTY_SHARE = 2, 0.2  # samples in which a nearly empty gene is not zero; share of such genes
-SAME_CORRELATION = 0.999
+_SAME = 0.999  # correlation
 _PROJECTIONS = 64  # their correlation is within 0.001 of an exact one of 0.999
 _CANDIDATE = 0.995  # correlation of the projections from which on a pair is compared exactly
-MOST_PAIRS = 500
+_MOST_PAIRS = 500
 _BLOCK = 1000  # samples whose correlations are computed at once
 _FEWEST_VALUES = 20  # samples with fewer values other than zero may agree by chance
 _RANKED = 500  # genes
@@ -146,18 +146,15 @@ def _some(size: int, most: int) -> Any:
 
 
 def _dates(genes: list[str]) -> Iterator[Finding]:
-    dates = genes_as_dates(genes)
-    if not dates:
-        return
-    explained = next((f"; {name} is {gene}" for name, gene in dates.items() if gene), "")
-    count = "1 gene name was" if len(dates) == 1 else f"{len(dates)} gene names were"
-    yield Finding(
-        "dates",
-        f"{count} changed to {'a date' if len(dates) == 1 else 'dates'} by a spreadsheet ({_listed(list(dates))}"
-        f"{explained})",
-        "use a table that no spreadsheet program has saved, or rename them (`id_map`)",
-        tuple(dates),
-    )
+    if dates := genes_as_dates(genes):
+        explained = next((f"; {name} is {gene}" for name, gene in dates.items() if gene), "")
+        count, kind = ("1 gene name was", "a date") if len(dates) == 1 else (f"{len(dates)} gene names were", "dates")
+        yield Finding(
+            "dates",
+            f"{count} changed to {kind} by a spreadsheet ({_listed(list(dates))}{explained})",
+            "use a table that no spreadsheet program has saved, or rename them (`id_map`)",
+            tuple(dates),
+        )
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -192,13 +189,16 @@ class _Values:
 
 
 def _scale(values: _Values, log1p: bool) -> Iterator[Finding]:
-    """Raw counts, values that are not logarithms, and logarithms of logarithms."""
+    """Raw counts, values that are not logarithms, logarithms of counts that were not normalised or of logarithms."""
     if values.few and not _mostly_small_counts(values.nonzero, values.zero_share):
         return
     given = np.expm1(values.nonzero) if log1p else values.nonzero
     least, middle = float(given.min()), float(np.median(given))
     most = float(np.expm1(values.largest) if log1p else values.largest)
-    counts = _are_counts(given, values.zero_share, tolerance=1e-3 if log1p else 0.0)
+    # Counts are whole and positive, and the largest is far above the others.
+    whole = np.abs(given - np.rint(given)) <= (1e-3 if log1p else 0.0) * np.maximum(1.0, given)
+    far = given.max() > max(_FEW_VALUES, _WIDE * middle) or _mostly_small_counts(given, values.zero_share)
+    counts = least >= 0 and np.mean(whole) >= _WHOLE and far
     if not log1p and counts:
         yield Finding(
             "raw counts",
@@ -214,24 +214,21 @@ def _scale(values: _Values, log1p: bool) -> Iterator[Finding]:
             "add `log1p=True`" if least >= 0 else "replace negative values by 0, then add `log1p=True`",
         )
     elif log1p and counts:
-        yield from _depth(values)
+        rows = values.rows.expm1() if is_sparse(values.rows) else np.expm1(values.rows)
+        low, high = np.nanquantile(np.asarray(rows.sum(axis=1, dtype=np.float64)).ravel(), [0.05, 0.95])
+        if high > _TOTALS * low:
+            yield Finding(
+                "sequencing depth",
+                f"these are logarithms of counts whose totals differ {high / max(low, 1.0):,.1f}-fold between samples "
+                "(5th to 95th percentile), which modules would follow",
+                "add `cpm=True`",
+            )
     elif log1p and values.rows.shape[1] >= _FEWEST_DOMINATED and (most < _LOG_RANGE or most < _WIDE * middle):
         yield Finding(
             "logarithms twice",
             f"the values before log1p ({middle:.3g} in the median, at most {most:,.4g}) look like logarithms already",
             "leave out `log1p=True`",
         )
-
-
-def _are_counts(values: Array, zero_share: float, tolerance: float) -> bool:
-    """Whether values other than zero are whole and positive, and the largest is far above the others."""
-    if values.min() < 0:
-        return False
-    whole = np.abs(values - np.rint(values)) <= tolerance * np.maximum(1.0, values)
-    if np.mean(whole) < _WHOLE:
-        return False
-    far = values.max() > max(_FEW_VALUES, _WIDE * np.median(values))
-    return bool(far) or _mostly_small_counts(values, zero_share)
 
 
 def _mostly_small_counts(values: Array, zero_share: float) -> bool:
@@ -253,39 +250,18 @@ def _are_unlogged(values: _Values, least: float, middle: float) -> bool:
     return bool(np.corrcoef(np.log(means[known]), np.log(spreads[known]))[0, 1] > _MEAN_AND_SPREAD)
 
 
-def _depth(values: _Values) -> Iterator[Finding]:
-    """Counts that were logged but not normalised."""
-    rows = values.rows.expm1() if is_sparse(values.rows) else np.expm1(values.rows)
-    totals = np.asarray(rows.sum(axis=1, dtype=np.float64)).ravel()
-    low, high = np.nanquantile(totals, [0.05, 0.95])
-    if not high > _TOTALS * low:
-        return
-    yield Finding(
-        "sequencing depth",
-        f"these are logarithms of counts whose totals differ {high / max(low, 1.0):,.1f}-fold between samples (5th to "
-        "95th percentile), which modules would follow",
-        "add `cpm=True`",
-    )
-
-
 # ----------------------------------------------------------------------------------------------------------------
 # Genes
 # ----------------------------------------------------------------------------------------------------------------
 
 
-def dominance(X: Matrix) -> tuple[float, Array]:
-    """Share of the variance that one gene in a hundred holds, those that vary most, and these genes."""
-    spread: Floats = np.nan_to_num(variances(X))
-    top = np.argsort(-spread, kind="stable")[: -(-X.shape[1] // 100)]
-    total = float(spread.sum())
-    return (float(spread[top].sum()) / total if total > 0 else 0.0), top
-
-
 def _dominating(values: _Values, genes: list[str]) -> Iterator[Finding]:
-    if values.rows.shape[1] < _FEWEST_DOMINATED:
-        return
-    share, top = dominance(values.rows)
-    if share > _DOMINATED:
+    """One gene in a hundred, those that vary most, with most of the variance."""
+    spread: Floats = np.nan_to_num(variances(values.rows))
+    top = np.argsort(-spread, kind="stable")[: -(-len(genes) // 100)]
+    total = float(spread.sum())
+    share = float(spread[top].sum()) / total if total > 0 else 0.0
+    if len(genes) >= _FEWEST_DOMINATED and share > _DOMINATED:
         names = tuple(genes[at] for at in top)
         which = "most variable gene" if len(top) == 1 else f"{len(top):,} most variable genes"
         yield Finding(
@@ -300,17 +276,22 @@ def _dominating(values: _Values, genes: list[str]) -> Iterator[Finding]:
 def _empty(X: Matrix, values: _Values, genes: list[str]) -> Iterator[Finding]:
     if X.shape[0] < 10 * _EMPTY or not values.zero_share:
         return
-    empty = np.flatnonzero(n_nonzero(X, axis=0) <= _EMPTY)
-    if len(empty) <= _EMPTY_SHARE * len(genes):
-        return
-    names = tuple(genes[at] for at in empty)
-    yield Finding(
-        "empty genes",
-        f"{len(empty):,} of {len(genes):,} genes ({_listed(names)}) are zero in all but at most {_EMPTY} of "
-        f"{X.shape[0]:,} samples and cannot be in a module that is found again",
-        f"keep the most variable genes (`n_variable={max(2, len(genes) - len(empty))}`)",
-        names,
-    )
+    names = tuple(genes[at] for at in np.flatnonzero(_n_nonzero(X, axis=0) <= _EMPTY))
+    if len(names) > _EMPTY_SHARE * len(genes):
+        yield Finding(
+            "empty genes",
+            f"{len(names):,} of {len(genes):,} genes ({_listed(names)}) are zero in all but at most {_EMPTY} of "
+            f"{X.shape[0]:,} samples and cannot be in a module that is found again",
+            f"keep the most variable genes (`n_variable={max(2, len(genes) - len(names))}`)",
+            names,
+        )
+
+
+def _n_nonzero(X: Matrix, axis: int) -> Indices:
+    """How many values are not zero, by gene (axis 0) or by sample (axis 1)."""
+    if is_sparse(X):
+        return np.asarray(X.astype(bool).sum(axis=axis)).ravel()
+    return np.asarray(np.count_nonzero(X, axis=axis))
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -337,47 +318,35 @@ def _samples(X: Matrix, values: _Values, names: list[str], wants_logs: bool) -> 
             centre = np.asarray(compared.mean(axis=0, dtype=np.float64)).ravel()
         else:  # one extreme sample does not change medians
             centre = np.asarray(np.median(compared, axis=0), dtype=np.float64)
-        yield from _same(same_samples(compared, centre), names, among)
+        if pairs := _same_samples(compared, centre):
+            listed = [f"{names[one]} = {names[other]}" for one, other in pairs]
+            at_least = "at least " if len(pairs) == _MOST_PAIRS else ""
+            which = "1 pair of samples has" if len(pairs) == 1 else f"{at_least}{len(pairs)} pairs of samples have"
+            yield Finding(
+                "same samples",
+                f"{which} nearly the same values{among} (correlation above {_SAME}, genes centred; {_listed(listed)}), "
+                "and modules would seem to be found again",
+                "keep one sample of each pair",
+                tuple(dict.fromkeys(names[at] for pair in pairs for at in pair)),
+            )
+    found, reason = np.empty(0, dtype=np.intp), ""
     if mostly_zero:
-        yield from _outliers(*nearly_empty_samples(compared), names, among)
-    elif not is_sparse(compared):
-        yield from _outliers(*outlying_samples(compared), names, among)
-
-
-def _same(pairs: list[tuple[int, int]], names: list[str], among: str) -> Iterator[Finding]:
-    if not pairs:
-        return
-    listed = [f"{names[one]} = {names[other]}" for one, other in pairs]
-    at_least = "at least " if len(pairs) == MOST_PAIRS else ""
-    which = "1 pair of samples has" if len(pairs) == 1 else f"{at_least}{len(pairs)} pairs of samples have"
-    yield Finding(
-        "same samples",
-        f"{which} nearly the same values{among} (correlation above {SAME_CORRELATION}, genes centred; "
-        f"{_listed(listed)}), and modules would seem to be found again",
-        "keep one sample of each pair",
-        tuple(dict.fromkeys(names[at] for pair in pairs for at in pair)),
-    )
-
-
-def _outliers(found: Indices, reason: str, names: list[str], among: str) -> Iterator[Finding]:
-    which = tuple(names[at] for at in found)
-    if not which:
-        return
-    if len(which) == 1:
-        count, first, modules = "1 sample differs", "", "a module of its own"
-        remedy = "check it, and leave it out if it failed"
-    else:
-        count, first, modules = f"{len(which)} samples differ", "the first: ", "modules of their own"
+        found, reason = _nearly_empty_samples(compared)
+    elif not is_sparse(compared) and compared.shape[0] >= _FEWEST_SAMPLES:
+        found, reason = _outlying_samples(compared)
+    outliers = tuple(names[at] for at in found)
+    if len(outliers) == 1:
+        what = (
+            f"1 sample differs from all others{among} ({_listed(outliers)}; {reason}) and may form a module of its own"
+        )
+        yield Finding("outlying samples", what, "check it, and leave it out if it failed", outliers)
+    elif outliers:
+        what = f"{len(outliers)} samples differ from all others{among} ({_listed(outliers)}; the first: {reason})"
         remedy = "check them, and leave out those that failed"
-    yield Finding(
-        "outlying samples",
-        f"{count} from all others{among} ({_listed(which)}; {first}{reason}) and may form {modules}",
-        remedy,
-        which,
-    )
+        yield Finding("outlying samples", f"{what} and may form modules of their own", remedy, outliers)
 
 
-def same_samples(X: Matrix, centre: Floats) -> list[tuple[int, int]]:
+def _same_samples(X: Matrix, centre: Floats) -> list[tuple[int, int]]:
     """Pairs of samples whose profiles correlate above 0.999, the `centre` of each gene subtracted; at most 500.
 
     Candidates are found by random projections, so that a sparse matrix stays sparse.
@@ -386,7 +355,7 @@ def same_samples(X: Matrix, centre: Floats) -> list[tuple[int, int]]:
     directions -= directions.mean(axis=0)  # so that the mean of each sample does not count, as in a correlation
     projected = np.asarray(X @ directions.astype(X.dtype)) - centre @ directions
     lengths = np.linalg.norm(projected, axis=1)
-    enough = (lengths > 1e-6 * lengths.max(initial=0.0)) & (n_nonzero(X, axis=1) >= _FEWEST_VALUES)
+    enough = (lengths > 1e-6 * lengths.max(initial=0.0)) & (_n_nonzero(X, axis=1) >= _FEWEST_VALUES)
     rows = np.flatnonzero(enough)
     units = (projected[rows] / lengths[rows, None]).astype(np.float32)
     pairs: list[Array] = []
@@ -394,67 +363,57 @@ def same_samples(X: Matrix, centre: Floats) -> list[tuple[int, int]]:
         one, other = np.nonzero(units[start : start + _BLOCK] @ units.T > _CANDIDATE)
         once = one + start < other
         pairs.append(rows[np.column_stack([one[once] + start, other[once]])])
-    candidates = np.concatenate(pairs)[:MOST_PAIRS] if pairs else np.empty((0, 2), dtype=np.intp)
-    same = _correlations(X, centre, candidates) > SAME_CORRELATION
-    return [(int(one), int(other)) for one, other in candidates[same]]
+    candidates = np.concatenate(pairs)[:_MOST_PAIRS] if pairs else np.empty((0, 2), dtype=np.intp)
+    same: list[tuple[int, int]] = []
+    for some in np.array_split(candidates, range(50, len(candidates), 50)):
+        first, second = (X[some[:, side]].astype(np.float64) for side in (0, 1))
+        squares = _covariances(first, first, centre) * _covariances(second, second, centre)
+        correlations = _covariances(first, second, centre) / np.sqrt(np.maximum(squares, np.finfo(float).tiny))
+        same += [(int(a), int(b)) for a, b in some[correlations > _SAME]]
+    return same
 
 
-def _correlations(X: Matrix, centre: Floats, pairs: Array) -> Floats:
-    """Correlations of pairs of samples after a profile was subtracted."""
-    found = np.zeros(len(pairs))
-    profile = centre - centre.mean()
-    for start in range(0, len(pairs), 50):
-        one, other = (X[pairs[start : start + 50, side]].astype(np.float64) for side in (0, 1))
-        squares = _covariance(one, one, profile) * _covariance(other, other, profile)
-        lengths = np.sqrt(np.maximum(squares, np.finfo(float).tiny))
-        found[start : start + 50] = _covariance(one, other, profile) / lengths
-    return found
-
-
-def _covariance(one: Matrix, other: Matrix, profile: Floats) -> Floats:
+def _covariances(one: Matrix, other: Matrix, centre: Floats) -> Floats:
     """Inner products of samples minus a profile, all with mean 0; they are not formed, so that sparse ones stay so."""
+    profile = centre - centre.mean()
     products = one.multiply(other).sum(axis=1) if is_sparse(one) else np.einsum("ij,ij->i", one, other)
     sums = [np.asarray(rows.sum(axis=1)).ravel() for rows in (one, other)]
     centred = np.asarray(products).ravel() - sums[0] * sums[1] / len(profile)
     return np.asarray(centred - one @ profile - other @ profile + profile @ profile)
 
 
-def n_nonzero(X: Matrix, axis: int) -> Indices:
-    """How many values are not zero, by gene (axis 0) or by sample (axis 1)."""
-    if is_sparse(X):
-        return np.asarray(X.astype(bool).sum(axis=axis)).ravel()
-    return np.asarray(np.count_nonzero(X, axis=axis))
-
-
-def outlying_samples(X: Array) -> tuple[Indices, str]:
+def _outlying_samples(X: Array) -> tuple[Indices, str]:
     """Samples whose profile is unrelated to the median profile, or far away from it; the most different first.
 
     What is usual is taken from the median and the tenth of the samples that are furthest away, so that cohorts of
     mixed samples, in which many of them are far from the median, have no outliers. Returns the samples, and what tells
     the first of them apart.
     """
-    if X.shape[0] < _FEWEST_SAMPLES:
-        return np.empty(0, dtype=np.intp), ""
     middle = np.median(X, axis=0)
     deviations = X - middle
     sizes = np.abs(deviations)
     usual = np.median(sizes[sizes > 0]) if sizes.any() else 0.0
-    deviations = np.clip(deviations, -_LARGEST * usual, _LARGEST * usual)
-    distances = np.abs(deviations).mean(axis=1)
-    some = slice(None, None, -(-X.shape[1] // _RANKED))
-    correlations = _rank_correlations(X[:, some], middle[some])
+    distances = np.abs(np.clip(deviations, -_LARGEST * usual, _LARGEST * usual)).mean(axis=1)
     constant = X.min(axis=1) == X.max(axis=1)
     constant &= 2 * np.count_nonzero(constant) < len(constant)
-    found = np.flatnonzero(_far(distances) | _unrelated(correlations) | constant)
+    outlying = constant.copy()
+    if (distance := np.median(distances)) > 0:
+        logs = np.log(np.maximum(distances / distance, np.finfo(float).tiny))
+        spread = np.quantile(logs, 0.9) / _UPPER_DECILE
+        outlying |= (distances > _FAR[0] * distance) & (logs > _FAR[1] * spread)
+    some = slice(None, None, -(-X.shape[1] // _RANKED))
+    correlations = _rank_correlations(X[:, some], middle[some])
+    if (correlation := np.median(correlations)) >= _RELATED:
+        z = np.arctanh(np.clip(correlations, -0.9999, 0.9999))
+        spread = (np.median(z) - np.quantile(z, 0.1)) / _UPPER_DECILE
+        outlying |= (correlations < _UNRELATED[0] * correlation) & (z < np.median(z) - _UNRELATED[1] * spread)
+    found = np.flatnonzero(outlying)
     found = found[np.argsort(-distances[found], kind="stable")]
-    if not found.size:
-        return found, ""
-    if constant[found[0]]:
+    if not found.size or constant[found[0]]:
         return found, "all values are equal"
-    reason = f"{distances[found[0]] / np.median(distances):.1f} times the usual distance to the median profile"
-    if np.median(correlations) >= _RELATED:
-        shown = f"{correlations[found[0]]:.2f} (usually {np.median(correlations):.2f})"
-        reason += f", rank correlation with it {shown}"
+    reason = f"{distances[found[0]] / distance:.1f} times the usual distance to the median profile"
+    if correlation >= _RELATED:
+        reason += f", rank correlation with it {correlations[found[0]]:.2f} (usually {correlation:.2f})"
     return found, reason
 
 
@@ -466,29 +425,9 @@ def _rank_correlations(X: Array, profile: Array) -> Floats:
     return np.asarray(np.divide(ranks @ own, lengths, out=np.zeros(len(X)), where=lengths > 0), dtype=np.float64)
 
 
-def _far(distances: Floats) -> Bools:
-    times, deviations = _FAR
-    usual = np.median(distances)
-    if not usual > 0:
-        return np.zeros(len(distances), dtype=bool)
-    logs = np.log(np.maximum(distances / usual, np.finfo(float).tiny))
-    spread = np.quantile(logs, 0.9) / _UPPER_DECILE
-    return np.asarray((distances > times * usual) & (logs > deviations * spread))
-
-
-def _unrelated(correlations: Floats) -> Bools:
-    share, deviations = _UNRELATED
-    usual = np.median(correlations)
-    if usual < _RELATED:
-        return np.zeros(len(correlations), dtype=bool)
-    z = np.arctanh(np.clip(correlations, -0.9999, 0.9999))
-    spread = (np.median(z) - np.quantile(z, 0.1)) / _UPPER_DECILE
-    return np.asarray((correlations < share * usual) & (z < np.median(z) - deviations * spread))
-
-
-def nearly_empty_samples(X: Matrix) -> tuple[Indices, str]:
+def _nearly_empty_samples(X: Matrix) -> tuple[Indices, str]:
     """Samples in which far fewer genes than usual are not zero, for matrices that are mostly zero; see above."""
-    counts: Any = n_nonzero(X, axis=1)
+    counts: Any = _n_nonzero(X, axis=1)
     usual = float(np.median(counts))
     found = np.flatnonzero((counts < _FEW_DETECTED * usual) & (usual >= _FEWEST_VALUES))
     found = found[np.argsort(counts[found], kind="stable")]

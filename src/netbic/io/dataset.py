@@ -149,7 +149,7 @@ def _match_dataset(data: Expression, network: Path | str | None, settings: Mappi
             warnings.warn(f"{what}: if samples and genes are exchanged, {remedy} `samples_in_rows`", stacklevel=3)
         prepared = prepare(data, rename=renaming(strip_versions, id_map, data.genes, None), **steps)
         n_genes = prepared.expression.shape[1]
-        first = {"first_samples": some_names(data.samples), "first_genes": some_names(data.genes)}
+        first: dict[str, Any] = {"first_samples": some_names(data.samples), "first_genes": some_names(data.genes)}
         alignment = Alignment(*data.shape, n_genes, isolated=n_genes, steps=prepared.steps, **first)
         return Dataset(prepared.expression, None, alignment)
     reading = _chosen(settings, _NETWORK) | {"names": settings.get("graph_names"), "strip_versions": strip_versions}
