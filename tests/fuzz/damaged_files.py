@@ -33,7 +33,7 @@ import scipy.sparse as sp
 import netbic
 from netbic.io import InputError, open_store, read_expression, read_network
 from netbic.io.expression import _open_parquet_rows
-from netbic.io.stores import open_matrix, stored_columns
+from netbic.io.stores import open_matrix
 
 OUTCOMES = ("read", "refused", "signal", "hang", "memory", "traceback")
 FINE = ("read", "refused")
@@ -171,7 +171,7 @@ def _read_matrix(path: Path, **options: object) -> None:
 def _by_blocks(path: Path, **options: object) -> object:
     if path.suffix == ".h5ad" and "csc" in path.name:
         with open_matrix(path) as stored:
-            return np.array([values.sum() for _, _, values in stored_columns(stored, 50)])
+            return np.array([values.sum() for _, _, values in stored.columns(50)])
     source = open_store(path, **options)
     parts = [source.rows(first, min(first + 7, source.shape[0])) for first in range(0, source.shape[0], 7)]
     return sp.vstack(parts) if source.is_sparse else np.vstack(parts)

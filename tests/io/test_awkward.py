@@ -254,7 +254,8 @@ def test_new_samples_are_preprocessed_like_the_training_samples(tmp_path):
     path = written(tmp_path, counts)
     net = network(tmp_path, EDGES.to_csv(sep="\t", index=False, header=False))
     arguments = ("--cpm", "--log1p", "--top-genes", 30, "--modules", 2, "--genes", 10, "--samples", 4)
-    assert run("fit", path, "--graph", net, "--out", tmp_path / "out", *arguments).exit_code == 0
+    fitted = run("fit", path, "--graph", net, "--out", tmp_path / "out", "--no-report", "--no-verdict", *arguments)
+    assert fitted.exit_code == 0
     done = run("score", tmp_path / "out", path, "--out", tmp_path / "scores.tsv")
     assert done.exit_code == 0, done.output
     model = netbic.load(tmp_path / "out")
@@ -285,21 +286,11 @@ def test_scores_with_a_saved_model_and_of_other_file_layouts(tmp_path):
 
 def test_missing_entries_in_new_samples_are_reported_with_a_working_remedy(tmp_path):
     incomplete = written(tmp_path, TABLE.where(TABLE.iloc[3, 5] != TABLE))
-    assert run("fit", written(tmp_path, TABLE, "whole.tsv"), "--out", tmp_path / "out", "--no-report").exit_code == 0
+    options = "--modules", 1, "--no-report", "--no-verdict", "--out"
+    assert run("fit", written(tmp_path, TABLE, "whole.tsv"), *options, tmp_path / "out").exit_code == 0
     done = run("score", tmp_path / "out", incomplete)
     assert done.exit_code == 1
     assert "the first: gene 'GENE003', sample 's5'" in done.output
     assert "fit with --missing ignore" in done.output
-    remedied = "--out", tmp_path / "again", "--no-report", "--missing", "ignore"
-    assert run("fit", tmp_path / "whole.tsv", *remedied).exit_code == 0
+    assert run("fit", tmp_path / "whole.tsv", "--missing", "ignore", *options, tmp_path / "again").exit_code == 0
     assert run("score", tmp_path / "again", incomplete).exit_code == 0
-
-
-def test_a_method_with_a_graph_needs_its_sigma(tmp_path):
-    path, net = written(tmp_path, TABLE), network(tmp_path, EDGES.to_csv(sep="\t", index=False, header=False))
-    arguments = ("fit", path, "--graph", net, "--out", tmp_path / "out", "--modules", 1)
-    done = run(*arguments, "--method", "sgSVD*")
-    assert done.exit_code == 2
-    assert "needs --smoothness" in done.output
-    assert run(*arguments, "--method", "ALSVD").exit_code == 0
-    assert isinstance(netbic.load(tmp_path / "out").column_penalty, netbic.AdaptiveLasso)  # chooses its own size

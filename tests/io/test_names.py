@@ -39,9 +39,20 @@ HOSTILE = [
     "a\r",
     "a\r\nb",
 ]
-HOSTILE += ["a\0b", "a\x01b", "a\x1fb", "a\x7fb", "a\x85b", "a\x9fb", "\x1fa", " a ", "\u3000a", "=cmd|' /C calc'!A0"]
 HOSTILE += [
+    "a\0b",
+    "a\x01b",
+    "a\x1fb",
+    "a\x7fb",
+    "a\x85b",
+    "a\x9fb",
+    "\x1fa",
+    " a ",
+    "\u3000a",
+    "=cmd|' /C calc'!A0",
     "+1",
+]
+HOSTILE += [
     "-1",
     "1e5",
     "001",
@@ -88,20 +99,23 @@ def as_written(name, read):
     return read is None or plain in {str(one).strip().removeprefix("\ufeff").strip() for one in read}
 
 
-def both_axes(read):
+def expression_names(path):
+    read = names_read(read_expression, path)
     return None if read is None else [*read.genes, *read.samples]
 
 
-def text_table(folder, name, separator):
-    for table in (frame(gene=name), frame(sample=name)):
-        table.to_csv(folder / "table.txt", sep=separator, index_label="gene")
-        yield both_axes(names_read(read_expression, folder / "table.txt"))
+def node_names(path, **options):
+    read = names_read(lambda path: read_network(path, **options), path)
+    return None if read is None else read.graph.names.tolist()
 
 
-def parquet_table(folder, name):
+def tables(folder, name):
     for table in (frame(gene=name), frame(sample=name)):
+        for separator in "\t,":
+            table.to_csv(folder / "table.txt", sep=separator, index_label="gene")
+            yield expression_names(folder / "table.txt")
         table.to_parquet(folder / "table.parquet")
-        yield both_axes(names_read(read_expression, folder / "table.parquet"))
+        yield expression_names(folder / "table.parquet")
 
 
 def tenx_folder(folder, name):
@@ -111,37 +125,29 @@ def tenx_folder(folder, name):
     for gene, cell in ((name, "c0"), ("g0", name)):
         (cells / "barcodes.tsv").write_bytes(f"{cell}\nc1\nc2\nc3\n".encode())
         (cells / "features.tsv").write_bytes(f"ENSG0\t{gene}\nE1\tg1\nE2\tg2\nE3\tg3\nE4\tg4\n".encode())
-        yield both_axes(names_read(read_expression, cells))
+        yield expression_names(cells)
 
 
 def sif(folder, name):
     (folder / "net.sif").write_bytes(f"{name}\tbinds\tB\nB\tbinds\tC\n".encode())
-    read = names_read(read_network, folder / "net.sif")
-    yield None if read is None else read.graph.names
+    yield node_names(folder / "net.sif")
 
 
-def edge_table(folder, name):
+def networks(folder, name):
     edges = pd.DataFrame({"source": [name, "B"], "target": ["B", "C"]})
     edges.to_csv(folder / "net.tsv", sep="\t", index=False)
     edges.to_parquet(folder / "net.parquet")
-    for path in (folder / "net.tsv", folder / "net.parquet"):
-        read = names_read(read_network, path)
-        yield None if read is None else read.graph.names
+    yield from (node_names(folder / "net.tsv"), node_names(folder / "net.parquet"))
+    sp.save_npz(folder / "net.npz", sp.csr_array(np.eye(3)[::-1]))
+    yield node_names(folder / "net.npz", names=np.array([name, "B", "C"], dtype=object))
 
 
 def graphml(folder, name):
     written = "".join(f"&#{ord(letter)};" for letter in name)
     nodes = f'<node id="n0"><data key="name">{written}</data></node><node id="n1"/>'
     (folder / "net.graphml").write_text(f'<graphml>{nodes}<edge source="n0" target="n1"/></graphml>')
-    read = names_read(read_network, folder / "net.graphml")
-    yield None if read is None else [*read.graph.names, *([""] if "n0" in read.graph.names else [])]
-
-
-def npz_with_names(folder, name):
-    sp.save_npz(folder / "net.npz", sp.csr_array(np.eye(3)[::-1]))
-    given = np.array([name, "B", "C"], dtype=object)
-    read = names_read(lambda path: read_network(path, names=given), folder / "net.npz")
-    yield None if read is None else read.graph.names
+    read = node_names(folder / "net.graphml")
+    yield None if read is None else [*read, *([""] if "n0" in read else [])]
 
 
 def gmt(folder, name):
@@ -157,26 +163,8 @@ def id_map(folder, name):
     yield None if read is None or "a" not in read else read.values()
 
 
-READERS = {
-    "tsv": lambda folder, name: text_table(folder, name, "\t"),
-    "csv": lambda folder, name: text_table(folder, name, ","),
-    "parquet": parquet_table,
-    "10x": tenx_folder,
-    "edges": edge_table,
-    "graphml": graphml,
-    "npz": npz_with_names,
-    "gmt": gmt,
-    "id map": id_map,
-    "sif": sif,
-}
-LINES = {"10x", "sif", "gmt"}  # without quotes: a tab or a line break ends the name
-
-
-@pytest.mark.parametrize("kind", READERS)
-@settings(max_examples=40)
-@given(name=st.text(max_size=6))
-def test_readers_refuse_a_name_or_return_it_unchanged(folder, kind, name):
-    check_reader(folder, kind, name)
+READERS = {function.__name__: function for function in (tables, tenx_folder, sif, networks, graphml, gmt, id_map)}
+LINES = {"tenx_folder", "sif", "gmt"}  # without quotes: a tab or a line break ends the name
 
 
 @pytest.mark.parametrize("kind", READERS)
@@ -185,14 +173,18 @@ def test_readers_refuse_hostile_names_or_return_them_unchanged(folder, kind):
         check_reader(folder, kind, name)
 
 
+@pytest.mark.parametrize("kind", READERS)
+@settings(max_examples=20)
+@given(name=st.text(max_size=6))
+def test_readers_refuse_a_name_or_return_it_unchanged(folder, kind, name):
+    check_reader(folder, kind, name)
+
+
 def check_reader(folder, kind, name):
+    is_one_field = bool(name.strip()) and not set(name) & set('\t\n\r"')
     for read in READERS[kind](folder, name):
-        assert (kind in LINES and not is_one_field(name)) or as_written(name, read), name
+        assert (kind in LINES and not is_one_field) or as_written(name, read), name
         assert read is None or not any(set(CONTROLS) & set(str(found)) for found in read), name
-
-
-def is_one_field(name):
-    return bool(name.strip()) and not set(name) & set('\t\n\r"')
 
 
 @pytest.mark.filterwarnings("ignore:Writing zarr v2")
@@ -204,10 +196,10 @@ def test_stores_refuse_a_name_or_return_it_unchanged(tmp_path, suffix, name):
     data.write_h5ad(path) if suffix == ".h5ad" else data.write_zarr(path)
     read = names_read(read_expression, path)
     assert (read is None) == bool(set(CONTROLS) & set(name))
-    assert as_written(name, both_axes(read))
+    assert read is None or as_written(name, read.genes)
 
 
-@pytest.mark.parametrize("character", CONTROLS)
+@pytest.mark.parametrize("character", ["\r", "\x07", "\x9f"])
 def test_the_refusal_names_the_place(tmp_path, character):
     table = frame().rename(index={"g2": f"GENE{character}2"})
     table.to_parquet(tmp_path / "table.parquet")
@@ -276,7 +268,7 @@ def round_trip(path, table):
     return None
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(name=st.one_of(st.sampled_from(HOSTILE), st.text(st.characters(codec=None), max_size=4)))
 @example(name="a\udc80b")
 @example(name="\ud800")
@@ -343,16 +335,12 @@ def test_tabs_and_line_feeds_survive_a_fit(tmp_path):
     data.to_parquet(tmp_path / "data.parquet")
     pd.DataFrame({"source": genes[:-1], "target": genes[1:]}).to_parquet(tmp_path / "net.parquet")
     arguments = ["fit", "data.parquet", "--graph", "net.parquet", "--out", "out", "--modules", "2", "--no-report"]
-    assert run_in(tmp_path, *arguments, "--genes", "6", "--samples", "5").exit_code == 0
-    assert run_in(tmp_path, "score", "out", "data.parquet", "--out", "scores.tsv").exit_code == 0
+    with contextlib.chdir(tmp_path):
+        assert run(*arguments, "--genes", "6", "--samples", "5").exit_code == 0
+        assert run("score", "out", "data.parquet", "--out", "scores.tsv").exit_code == 0
     members, model = read_table(tmp_path / "out" / "modules.tsv"), netbic.load(tmp_path / "out")
     pd.testing.assert_frame_equal(members, netbic.storage.modules_table(model))
     assert read_table(tmp_path / "scores.tsv")["sample"].tolist() == data.columns.tolist()
-
-
-def run_in(folder, *arguments):
-    with contextlib.chdir(folder):
-        return run(*arguments)
 
 
 def test_tables_of_ordinary_names_are_written_as_before(tmp_path):

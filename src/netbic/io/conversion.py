@@ -32,7 +32,7 @@ from netbic.files import (
     write_errors,
 )
 from netbic.io.expression import Expression, check_format, check_names, list_of_names, open_expression
-from netbic.io.stores import BLOCK_BYTES, RowSource, TenX, is_store, open_matrix, open_store, stored_columns
+from netbic.io.stores import BLOCK_BYTES, RowSource, TenX, is_store, open_matrix, open_store
 from netbic.io.tables import NumberTable, Step, float_type, number_pieces, number_table, parquet_errors
 from netbic.io.text import NameArray, Progress, text_pieces
 
@@ -117,9 +117,9 @@ def convert(
         if kind in ("zarr", ".h5ad", ".npy"):
             rows = _store_source(source, scratch, layer, gene_names, dtype, reading)
         elif kind == "10x":
-            tenx = TenX.open(source, gene_names)
-            entries, names = tenx.entries(reading), (tenx.barcodes, tenx.features[tenx.kept])
-            rows = _transpose_entries(entries, scratch, *names, dtype or np.float64, tenx.steps)
+            tenx, kind_of_values = TenX(source, gene_names), dtype or np.float64
+            names = tenx.barcodes, tenx.genes
+            rows = _transpose_entries(tenx.entries(reading), scratch, *names, kind_of_values, tenx.steps)
         else:
             skip = list_of_names(skip_columns)
             if kind == "parquet":
@@ -186,7 +186,14 @@ def write_store(
         group.attrs.update({"_index": "_index", "column-order": []})
         group.attrs.update({"encoding-type": "dataframe", "encoding-version": "0.2.0"})
         write_elem(group, "_index", np.array([str(name) for name in names], dtype=object))
-    height, shape = _height(rows, block_rows, dtype), rows.shape
+    shape = rows.shape
+    row_bytes = max(1.0, rows.row_bytes if rows.is_sparse else float(shape[1] * dtype.itemsize))
+    height = max(1, int(BLOCK_BYTES / row_bytes)) if block_rows is None else block_rows
+    if block_rows is not None and not 1 <= block_rows <= max(1, _LARGEST / row_bytes):
+        most = max(1, int(_LARGEST / row_bytes))
+        what = f"`block_rows={block_rows}`: choose 1 to {most:,}, so that blocks stay below 2 GB"
+        raise InputError(what, ["block_rows"])
+    height = min(height, shape[0])
     starts = [np.zeros(1, dtype=np.int64)]
     layout: dict[str, Any] = {"fill_value": np.nan, "dtype": dtype, "config": _EVERY_CHUNK}
     if rows.is_sparse:
@@ -217,18 +224,6 @@ def write_store(
     if missing:
         what = f"{missing:,} values are missing: fits that read data in blocks need complete data, fill them in first"
         warnings.warn(what, stacklevel=3)
-
-
-def _height(rows: RowSource, asked: int | None, dtype: np.dtype[Any]) -> int:
-    """Samples per block: as asked for, or about 64 MB."""
-    row_bytes = rows.row_bytes if rows.is_sparse else float(rows.shape[1] * dtype.itemsize)
-    if asked is None:
-        return min(rows.shape[0], max(1, int(BLOCK_BYTES / max(row_bytes, 1.0))))
-    if asked < 1 or asked * row_bytes > _LARGEST:
-        most = max(1, int(_LARGEST / max(row_bytes, 1.0)))
-        what = f"`block_rows={asked}`: choose 1 to {most:,}, so that blocks stay below 2 GB"
-        raise InputError(what, ["block_rows"])
-    return min(asked, rows.shape[0])
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -297,7 +292,7 @@ def _store_source(
             kind = float_type(stored.values.dtype) if dtype is None else dtype
 
             def pieces() -> Iterator[Entries]:
-                for rows, columns, values in stored_columns(stored, _BATCH // 8):
+                for rows, columns, values in stored.columns(_BATCH // 8):
                     yield rows, columns, values
                     progress(columns[-1] / stored.values.shape[1] if columns.size else 0.0)
 

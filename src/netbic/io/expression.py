@@ -161,8 +161,8 @@ def read_expression(
     path = Path(path)
     kind = check_format(path, samples_in_rows, layer, gene_names, skip_columns)
     if kind == "10x":
-        folder = TenX.open(path, gene_names)
-        expression = Expression(folder.read(), folder.barcodes, folder.features[folder.kept], folder.steps)
+        folder = TenX(path, gene_names)
+        expression = Expression(folder.read(), folder.barcodes, folder.genes, folder.steps)
     elif kind in ("zarr", ".npy", ".h5ad"):
         expression = Expression(*read_store(path, layer, gene_names))
     else:

@@ -86,28 +86,23 @@ class Alignment:
 
 
 def _network_lines(summary: NetworkSummary) -> Iterator[str]:
-    parts = [f"{summary.edges_in_file:,} edges"]
-    for count, what in (
-        (summary.filtered, "filtered out"),
-        (summary.self_loops, "self-loops dropped"),
-        (summary.duplicates, "duplicates dropped"),
-    ):
-        if count:
-            parts.append(f"{count:,} {what}")
+    dropped = {
+        "filtered out": summary.filtered,
+        "self-loops dropped": summary.self_loops,
+        "duplicates dropped": summary.duplicates,
+    }
+    parts = [f"{summary.edges_in_file:,} edges", *(f"{count:,} {what}" for what, count in dropped.items() if count)]
     if summary.columns:
         parts.append(f"columns {', '.join(summary.columns.values())}")
-    if summary.columns_not_read:
-        more = len(summary.columns_not_read) - _NAMED_COLUMNS
-        named = ", ".join(summary.columns_not_read[:_NAMED_COLUMNS]) + (f" and {more} more" if more > 0 else "")
-        parts.append(f"columns not used: {named}")
+    if unread := summary.columns_not_read:
+        more = f" and {len(unread) - _NAMED_COLUMNS} more" if len(unread) > _NAMED_COLUMNS else ""
+        parts.append(f"columns not used: {', '.join(unread[:_NAMED_COLUMNS])}{more}")
     yield f"network: {', '.join(parts)}{', weighted' if summary.weighted else ''}"
     if summary.signs_from:
-        read = [f"read from {summary.signs_from}: {summary.inhibiting:,} edges inhibit, the others activate"]
-        if summary.sign_unknown:
-            read.append(f"{summary.sign_unknown:,} edges of unknown sign dropped")
-        if summary.contradictory:
-            read.append(f"{summary.contradictory:,} pairs with edges of both signs dropped")
-        yield f"signs: {', '.join(read)} (`signs=False` ignores them)"
+        read = f"read from {summary.signs_from}: {summary.inhibiting:,} edges inhibit, the others activate"
+        read += f", {summary.sign_unknown:,} edges of unknown sign dropped" if summary.sign_unknown else ""
+        read += f", {summary.contradictory:,} pairs with edges of both signs dropped" if summary.contradictory else ""
+        yield f"signs: {read} (`signs=False` ignores them)"
     if summary.not_renamed:
         yield f"proteins without a gene name: {summary.not_renamed:,}"
     if summary.not_genes:
@@ -200,14 +195,11 @@ def some_names(names: Iterable[object]) -> tuple[str, ...]:
 
 
 def check_overlap(genes: NameArray, graph: Graph, samples: Collection[str] = (), *, from_files: bool = False) -> Bools:
-    """Which genes are nodes of a graph; an error if hardly any is.
-
-    With `from_files` the error names the parameter of `open_dataset` that may help.
-    """
-    inside = pd.Index(genes).isin(np.asarray(graph.names))
+    """Which genes are nodes of a graph; an error if hardly any is, which may name a parameter of `open_dataset`."""
+    nodes = np.asarray(graph.names)
+    inside = pd.Index(genes).isin(nodes)
     matched = int(np.count_nonzero(inside))
     if matched < 2 or matched < _FEW * min(len(genes), graph.n_nodes):
-        nodes = np.asarray(graph.names)
         own, other = (", ".join(shown(str(name)) for name in some[:5]) for some in (genes, nodes))
         found = "no gene of the data is" if not matched else f"only {matched:,} of {len(genes):,} genes of the data are"
         remedy, parameter = _remedy(genes, nodes, samples)

@@ -26,15 +26,7 @@ def without_version(name: str) -> str:
 
 
 def look_exchanged(samples: NameArray, genes: NameArray) -> bool:
-    """Whether the names of the samples look like genes, and those of the genes do not.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> symbols, barcodes = np.array(["A4GALT", "TP53", "MYC"]), np.array(["TCGA-AO-A03P", "TCGA-AR-A1AH"])
-    >>> look_exchanged(symbols, barcodes), look_exchanged(barcodes, symbols)
-    (True, False)
-    """
+    """Whether the names of the samples look like genes, and those of the genes do not."""
 
     def gene_names(names: NameArray) -> bool:
         known = _COMMON.intersection(str(name).upper() for name in names)
@@ -94,22 +86,14 @@ def read_id_map(
 # Names that a spreadsheet changed to dates: MARCH1 to 1-Mar, SEPT2 to 2-Sep or 2001-09-02
 # ----------------------------------------------------------------------------------------------------------------
 
-_MONTHS = {
-    name: number
-    for number, names in enumerate(
-        (
-            *("jan", "feb", "mar mär mrz mars", "apr", "may mai", "jun", "jul", "aug"),
-            *("sep sept", "oct okt", "nov", "dec dez"),
-        ),
-        start=1,
-    )
-    for name in names.split()
-}
-_DAY_MONTH = re.compile(r"(\d{1,2})(?:-|\. ?)([^\W\d]{3,4})\.?(?:-\d{2,4})?$", re.IGNORECASE)  # 1-Mar, 01-Mar-01
-_MONTH_DAY = re.compile(r"([A-Z][a-z]{2})-(\d{1,2})$")  # Mar-01
-_ISO = re.compile(r"(?:19|20)\d\d-(\d\d)-(\d\d)(?:[ T]00:00(?::00(?:\.0+)?)?)?$")  # 2001-03-01 00:00:00
-_SLASHES = re.compile(r"(\d{1,2})/(\d{1,2})/(?:\d\d)?\d\d$")  # 3/1/2001, month or day first
-_SERIAL = re.compile(r"\d{5}$")
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+_OTHER_MONTHS = {"mär": 3, "mrz": 3, "mars": 3, "mai": 5, "sept": 9, "okt": 10, "dez": 12}
+_DATES = [
+    re.compile(r"(?P<day>\d{1,2})(?:-|\. ?)(?P<month>[^\W\d]{3,4})\.?(?:-\d{2,4})?$"),  # 1-Mar, 01-Mar-01, 1. Dez
+    re.compile(r"(?P<month>[A-Z][a-z]{2})-(?P<day>\d{1,2})$"),  # Mar-01
+    re.compile(r"(?:19|20)\d\d-(?P<month>\d\d)-(?P<day>\d\d)(?:[ T]00:00(?::00(?:\.0+)?)?)?$"),  # 2001-03-01 00:00:00
+    re.compile(r"(?P<month>\d{1,2})/(?P<day>\d{1,2})/(?:\d\d)?\d\d$"),  # 3/1/2001; or the day first
+]
 _DAY_ZERO = date(1899, 12, 30)  # of the serial numbers of spreadsheets
 _YEARS = range(1995, 2050)  # those in which a symbol can have become a date
 _MOST = 100  # far more than the symbols that look like dates: otherwise these are dates and not genes
@@ -120,44 +104,30 @@ def genes_as_dates(genes: Sequence[str]) -> dict[str, str]:
 
     Numbers such as 44256 are taken for dates only if nearly all other names are not numbers, and only on days that
     stand for a gene; Entrez ids are numbers too.
-
-    Examples
-    --------
-    >>> genes_as_dates(["TP53", "1-Mar", "2001-09-02 00:00:00", "MYC", "EGFR"])
-    {'1-Mar': 'MARCHF1 (formerly MARCH1)', '2001-09-02 00:00:00': 'SEPTIN2 (formerly SEPT2)'}
     """
     names = [str(gene).strip() for gene in genes]
     numbers = [name for name in names if name.isdecimal()]
-    found = {name: _gene(*day) for name in names if name[:1].isalnum() and (day := _day(name)) is not None}
+    found = {name: gene for name in names if name[:1].isalnum() and (gene := _gene_of_date(name)) is not None}
     if len(numbers) <= min(_MOST, 0.05 * len(names)):
-        found |= {name: gene for name in numbers if (day := _serial(name)) is not None and (gene := _gene(*day))}
+        for name in numbers:
+            when = _DAY_ZERO + timedelta(days=int(name) if len(name) == 5 else 0)
+            if when.year in _YEARS and (gene := _gene(when.month, when.day)):
+                found[name] = gene
     return found if len(found) <= min(_MOST, 0.5 * len(names)) else {}
 
 
-def _day(name: str) -> tuple[int, int] | None:
-    """Month and day of a name that looks like a date."""
-    if (parts := _DAY_MONTH.match(name)) and parts[2].lower() in _MONTHS:
-        return _valid(_MONTHS[parts[2].lower()], int(parts[1]))
-    if (parts := _MONTH_DAY.match(name)) and parts[1].lower() in _MONTHS:
-        return _valid(_MONTHS[parts[1].lower()], int(parts[2]))
-    if parts := _ISO.match(name):
-        return _valid(int(parts[1]), int(parts[2]))
-    if parts := _SLASHES.match(name):
-        first, second = int(parts[1]), int(parts[2])
-        return _valid(first, second) if _gene(first, second) else _valid(second, first)
-    return None
-
-
-def _valid(month: int, day: int) -> tuple[int, int] | None:
-    return (month, day) if 1 <= month <= 12 and 1 <= day <= 31 else None
-
-
-def _serial(name: str) -> tuple[int, int] | None:
-    """Month and day of the serial number of a date."""
-    if not _SERIAL.match(name):
+def _gene_of_date(name: str) -> str | None:
+    """The gene that a date stands for, "" if it is not known; None if the name is not a date."""
+    parts = next(filter(None, (pattern.match(name) for pattern in _DATES)), None)
+    if parts is None:
         return None
-    when = _DAY_ZERO + timedelta(days=int(name))
-    return (when.month, when.day) if when.year in _YEARS else None
+    word, day = parts["month"].lower(), int(parts["day"])
+    month = int(word) if word.isdecimal() else _OTHER_MONTHS.get(word, 0)
+    if word in _MONTHS:
+        month = _MONTHS.index(word) + 1
+    if "/" in name and not _gene(month, day):
+        month, day = day, month
+    return _gene(month, day) if 1 <= month <= 12 and 1 <= day <= 31 else None
 
 
 def _gene(month: int, day: int) -> str:

@@ -42,10 +42,7 @@ _DOWNLOAD = "download it again"
 
 
 def as_matrix(values: Matrix) -> Matrix:
-    """A dense array or CSR matrix of floats; masked entries of a masked array are missing (NaN).
-
-    The index arrays of a sparse matrix are checked first: the compiled code of SciPy trusts them.
-    """
+    """A dense array or CSR matrix of floats, its index arrays checked; masked entries of a masked array are NaN."""
     values = checked(values)
     matrix: Matrix = sp.csr_array(values) if is_sparse(values) else np.asarray(values)
     return matrix.astype(float_type(matrix.dtype), copy=False)
@@ -125,6 +122,15 @@ class StoredMatrix(NamedTuple):
         parts = [self.values.group[name] for name in ("data", "indices")]
         return float(sum(part.shape[0] * part.dtype.itemsize for part in parts) / max(self.values.shape[0], 1))
 
+    def columns(self, entries: int) -> Iterator[tuple[Array, Array, Array]]:
+        """Rows, columns and values of a matrix stored by columns, about `entries` of them at a time."""
+        indptr, first = np.asarray(self.values.group["indptr"][:]), 0
+        while first < self.values.shape[1]:
+            last = max(first + 1, int(np.searchsorted(indptr, indptr[first] + entries, side="right")) - 1)
+            part = checked(self.values[:, first:last]).tocoo()
+            yield part.row, part.col + first, part.data
+            first = last
+
 
 def is_zarr(path: Path) -> bool:
     """Whether a folder is a Zarr store, or has the name of one."""
@@ -171,10 +177,8 @@ def open_store(path: Path, layer: str | None = None, gene_names: str | None = No
 def read_rows(path: str, key: str, first: int, last: int) -> Matrix:
     """The rows from `first` up to (not including) `last`, as an array or CSR of floats."""
     with readable(path, first, last), _open_root(Path(path)) as root:
-        element = root[key] if key else root
-        if is_group(element):
-            return as_matrix(_sparse_dataset(element)[first:last])
-        return as_matrix(np.array(element[first:last]))
+        rows = _values(root, key)[first:last]
+        return as_matrix(rows if is_sparse(rows) else np.array(rows))
 
 
 @contextmanager
@@ -194,18 +198,14 @@ def readable(path: str, first: int, last: int) -> Iterator[None]:
 @contextmanager
 def open_matrix(path: Path, layer: str | None = None, gene_names: str | None = None) -> Iterator[StoredMatrix]:
     """The matrix of a file (X, or a layer) while it is open; errors of the libraries name the file in one line."""
-    if is_zarr(path):
-        _check_store(path)
-    else:
-        check_file(path)
+    _check_path(path)
     try:
         with _open_root(path) as root:
             key = _key(path, root, layer)
-            element = root[key] if key else root
-            values = _sparse_dataset(element) if is_group(element) else element
+            values = _values(root, key)
             _check_header(path, key, values)
             if key:
-                names = read_names(path, root, "obs"), read_names(path, root, "var", gene_names)
+                names = _read_names(path, root, "obs"), _read_names(path, root, "var", gene_names)
             else:
                 names = as_names(f"sample_{row}" for row in range(values.shape[0])), as_names(range(values.shape[1]))
             if tuple(values.shape) != (names[0].size, names[1].size):
@@ -236,25 +236,29 @@ def _open_root(path: Path) -> Iterator[Any]:
             yield file
 
 
-def is_group(element: Any) -> bool:
+def _is_group(element: Any) -> bool:
     """Whether an element of a file holds others."""
     return hasattr(element, "keys")
 
 
-def _sparse_dataset(group: Any) -> Any:
-    """AnnData's view of a sparse matrix in a file; only those pointers are read that are needed."""
-    return import_optional("anndata.io", "anndata", "a sparse matrix").sparse_dataset(group, should_cache_indptr=False)
+def _values(root: Any, key: str) -> Any:
+    """An array, or AnnData's view of a sparse matrix, of whose pointers only those are read that are needed."""
+    element = root[key] if key else root
+    if not _is_group(element):
+        return element
+    anndata_io = import_optional("anndata.io", "anndata", "a sparse matrix")
+    return anndata_io.sparse_dataset(element, should_cache_indptr=False)
 
 
 def _key(path: Path, root: Any, layer: str | None) -> str:
     """Where the matrix is; a bare array is the matrix itself."""
-    if not is_group(root):
+    if not _is_group(root):
         if layer is not None:
             raise unusable(path, f"has no layer {shown(layer)}", "it is a bare array: leave the layer out")
         return ""
     if "obs" not in root or "var" not in root:
         raise unusable(path, "has no obs and var", "AnnData's layout is needed, or a bare array of samples by genes")
-    if not is_group(root["obs"]) or not is_group(root["var"]):
+    if not _is_group(root["obs"]) or not _is_group(root["var"]):
         raise unusable(path, "was written by an old AnnData", "read it with anndata and write it again")
     layers = sorted(root["layers"].keys()) if "layers" in root else []
     if layer is not None and layer not in layers:
@@ -295,8 +299,10 @@ def _check_header(path: Path, key: str, values: Any) -> None:
             raise unusable(path, f"lacks {gone:,} of its {array.nchunks:,} chunks", "copy or convert it again")
 
 
-def _check_store(path: Path) -> None:
-    """Raise if a store holds something other than files and folders: reading a pipe would never end."""
+def _check_path(path: Path) -> None:
+    """Raise unless this is a file, or a store of nothing but files and folders: reading a pipe would never end."""
+    if not is_zarr(path):
+        check_file(path)
     for folder, _, names in os.walk(path):
         for name in names:
             if not stat.S_ISREG(os.stat(os.path.join(folder, name)).st_mode):
@@ -304,7 +310,7 @@ def _check_store(path: Path) -> None:
                 raise unusable(path, f"{inside} is not a regular file", "copy or write the store again")
 
 
-def read_names(path: Path, root: Any, axis: str, column: str | None = None) -> NameArray:
+def _read_names(path: Path, root: Any, axis: str, column: str | None = None) -> NameArray:
     """The index of obs or var, or one of its columns."""
     frame, read = root[axis], import_optional("anndata.io", "anndata", "an AnnData file").read_elem
     if column is None:
@@ -317,8 +323,7 @@ def read_names(path: Path, root: Any, axis: str, column: str | None = None) -> N
 
 def read_obs(path: Path) -> Any:
     """The obs of an .h5ad file or .zarr store, as a DataFrame."""
-    if not is_zarr(path):
-        check_file(path)
+    _check_path(path)
     try:
         with _open_root(path) as root:
             return import_optional("anndata.io", "anndata", "the obs of an AnnData file").read_elem(root["obs"])
@@ -329,71 +334,53 @@ def read_obs(path: Path) -> Any:
         raise unusable(path, what, "write it again") from None
 
 
-def stored_columns(stored: StoredMatrix, entries: int) -> Iterator[tuple[Array, Array, Array]]:
-    """Rows, columns and values of a matrix stored by columns, about `entries` of them at a time."""
-    indptr, first = np.asarray(stored.values.group["indptr"][:]), 0
-    while first < stored.values.shape[1]:
-        last = max(first + 1, int(np.searchsorted(indptr, indptr[first] + entries, side="right")) - 1)
-        part = checked(stored.values[:, first:last]).tocoo()
-        yield part.row, part.col + first, part.data
-        first = last
-
-
 # ----------------------------------------------------------------------------------------------------------------
 # Folders in 10x format
 # ----------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class TenX:
-    """A folder with matrix.mtx, barcodes.tsv and features.tsv (or genes.tsv), each compressed with gzip or not."""
+    """A folder with matrix.mtx, barcodes.tsv and features.tsv (or genes.tsv), each compressed with gzip or not.
 
-    matrix_file: Path
-    barcodes: NameArray
-    features: NameArray
-    kept: Indices  # features that are genes
+    Features other than genes are left out, unless there are no genes.
+    """
 
-    @classmethod
-    def open(cls, folder: Path, gene_names: str | None) -> TenX:
-        """Find the files and read the names; other features than genes are kept only if there are no genes."""
+    def __init__(self, folder: Path, gene_names: str | None) -> None:
         if gene_names not in (None, "id", "symbol"):
             what = f"`gene_names={gene_names}` is not known for a 10x folder: choose 'id' or 'symbol'"
             raise InputError(what, ["gene_names"])
-        matrix_file = _part(folder, "matrix.mtx")
-        barcodes = read_lines(_part(folder, "barcodes.tsv"))
+        self._file = _part(folder, "matrix.mtx")
+        self.barcodes = read_lines(_part(folder, "barcodes.tsv"))
         lines = text_lines(read_bytes(_part(folder, "features.tsv", "genes.tsv")))
         rows = [line.split("\t") for line in lines if line.strip()]  # id, symbol and kind, or ids alone
         features = as_names(row[1] if len(row) > 1 and gene_names != "id" else row[0] for row in rows)
-        genes = np.array([len(row) < 3 or row[2].strip() == "Gene Expression" for row in rows])
-        return cls(matrix_file, barcodes, features, np.flatnonzero(genes if genes.any() else ~genes))
-
-    @property
-    def steps(self) -> tuple[Step, ...]:
-        """What is left out."""
-        others = np.delete(self.features, self.kept).tolist()
-        return ({"step": "features other than gene expression left out", "named": others},) if others else ()
+        kept = np.array([len(row) < 3 or row[2].strip() == "Gene Expression" for row in rows])
+        kept = kept if kept.any() else ~kept
+        self.genes, others = features[kept], features[~kept].tolist()
+        self.steps: tuple[Step, ...] = ()
+        if others:
+            self.steps = ({"step": "features other than gene expression left out", "named": others},)
+        self._columns = np.where(kept, np.cumsum(kept) - 1, -1)  # of the features
 
     def read(self) -> Matrix:
         """The counts, cells in rows."""
         parts = list(self.entries())
         rows, columns, values = (np.concatenate([part[at] for part in parts] or [np.empty(0, int)]) for at in range(3))
-        return as_matrix(sp.coo_array((values, (rows, columns)), shape=(self.barcodes.size, self.kept.size)))
+        return as_matrix(sp.coo_array((values, (rows, columns)), shape=(self.barcodes.size, self.genes.size)))
 
     def entries(self, progress: Progress | None = None) -> Iterator[tuple[Array, Array, Array]]:
         """Cells, genes and values of the entries, some lines of the file at a time."""
-        columns_of = np.full(self.features.size, -1)
-        columns_of[self.kept] = np.arange(self.kept.size)
         n_fields = n_entries = n_read = 0
-        for _, data in text_pieces(self.matrix_file, progress=progress):
+        for _, data in text_pieces(self._file, progress=progress):
             if not n_fields:
                 n_fields, n_entries, data = self._header(data)
             if data.strip():
-                genes, cells, values = self._parse(data, n_fields)
-                n_read += genes.size
-                kept = columns_of[genes] >= 0
-                yield cells[kept], columns_of[genes][kept], values[kept]
+                features, cells, values = self._parse(data, n_fields)
+                n_read += cells.size
+                genes = self._columns[features]
+                yield cells[genes >= 0], genes[genes >= 0], values[genes >= 0]
         if n_read != n_entries:
-            raise unusable(self.matrix_file, f"declares {n_entries:,} entries but has {n_read:,}", _DOWNLOAD)
+            raise unusable(self._file, f"declares {n_entries:,} entries but has {n_read:,}", _DOWNLOAD)
 
     def _header(self, data: bytes) -> tuple[int, int, bytes]:
         """Fields per line, number of entries, and the text after the header; an error if the names do not fit."""
@@ -405,17 +392,17 @@ class TenX:
         sizes = [int(size) if size.isdigit() else 0 for size in line.split()]
         coordinates = len(banner) == 5 and banner[2] == "coordinate" and banner[3] in ("integer", "real", "pattern")
         if not coordinates or len(sizes) != 3:
-            raise unusable(self.matrix_file, "is not a MatrixMarket file of coordinates", _DOWNLOAD)
+            raise unusable(self._file, "is not a MatrixMarket file of coordinates", _DOWNLOAD)
         if banner[4] != "general":
-            raise unusable(self.matrix_file, f"is {banner[4]}", "a general matrix of genes by cells is needed")
-        if (sizes[1], sizes[0]) != (self.barcodes.size, self.features.size):
-            what = f"has {sizes[0]:,} genes x {sizes[1]:,} cells, but there are {self.features.size:,} features"
+            raise unusable(self._file, f"is {banner[4]}", "a general matrix of genes by cells is needed")
+        if (sizes[1], sizes[0]) != (self.barcodes.size, self._columns.size):
+            what = f"has {sizes[0]:,} genes x {sizes[1]:,} cells, but there are {self._columns.size:,} features"
             remedy = "the files do not belong together"
-            raise unusable(self.matrix_file, f"{what} and {self.barcodes.size:,} barcodes", remedy)
+            raise unusable(self._file, f"{what} and {self.barcodes.size:,} barcodes", remedy)
         return (2 if banner[3] == "pattern" else 3), sizes[2], rest
 
     def _parse(self, data: bytes, n_fields: int) -> list[Array]:
-        """Genes, cells and values, counted from 0."""
+        """Features, cells and values, counted from 0."""
         if b"  " in data or b"\t" in data or b" \n" in data or b"\n " in data or data[:1] == b" ":
             data = single_spaced(data)
         types = {"f0": pa.int64(), "f1": pa.int64()} | ({"f2": pa.float64()} if n_fields == 3 else {})
@@ -431,11 +418,10 @@ class TenX:
             places = [table.column(at).to_numpy() - 1 for at in (0, 1)]
         except (pa.ArrowException, TypeError) as problem:
             what = f"cannot be read as a MatrixMarket file ({one_line(str(problem), 120)})"
-            raise unusable(self.matrix_file, what, _DOWNLOAD) from None
-        for numbers, size in zip(places, (self.features.size, self.barcodes.size), strict=True):
+            raise unusable(self._file, what, _DOWNLOAD) from None
+        for numbers, size in zip(places, (self._columns.size, self.barcodes.size), strict=True):
             if not (numbers.min() >= 0 and numbers.max() < size):
-                what = f"has an entry at {numbers.max() + 1:,} of {size:,}"
-                raise unusable(self.matrix_file, what, _DOWNLOAD)
+                raise unusable(self._file, f"has an entry at {numbers.max() + 1:,} of {size:,}", _DOWNLOAD)
         return [*places, table.column(2).to_numpy() if n_fields == 3 else np.ones(places[0].size)]
 
 
