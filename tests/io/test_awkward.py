@@ -294,3 +294,10 @@ def test_missing_entries_in_new_samples_are_reported_with_a_working_remedy(tmp_p
     assert "fit with --missing ignore" in done.output
     assert run("fit", tmp_path / "whole.tsv", "--missing", "ignore", *options, tmp_path / "again").exit_code == 0
     assert run("score", tmp_path / "again", incomplete).exit_code == 0
+
+
+def test_a_method_with_a_graph_needs_its_smoothness(tmp_path):
+    path, net = written(tmp_path, TABLE), network(tmp_path, EDGES.to_csv(sep="\t", index=False, header=False))
+    done = run("fit", path, "--graph", net, "--out", tmp_path / "out", "--modules", 1, "--method", "sgSVD*")
+    assert done.exit_code == 2
+    assert "needs --smoothness" in done.output

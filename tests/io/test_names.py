@@ -20,51 +20,10 @@ from netbic.io.names import read_id_map
 from support.commands import run
 
 SURROGATE = re.compile("[\ud800-\udfff]")
-HOSTILE = [
-    "",
-    " ",
-    "NA",
-    "nan",
-    "#",
-    "#1.2",
-    '"',
-    '""',
-    '"x',
-    'x"y',
-    "'",
-    "a\tb",
-    "a\nb",
-    "a\rb",
-    "\r",
-    "a\r",
-    "a\r\nb",
-]
-HOSTILE += [
-    "a\0b",
-    "a\x01b",
-    "a\x1fb",
-    "a\x7fb",
-    "a\x85b",
-    "a\x9fb",
-    "\x1fa",
-    " a ",
-    "\u3000a",
-    "=cmd|' /C calc'!A0",
-    "+1",
-]
-HOSTILE += [
-    "-1",
-    "1e5",
-    "001",
-    "@SUM(A1)",
-    "\u202eevil\u202c",
-    "\u2028",
-    "\ufeffa",
-    "🧬",
-    "x" * 5000,
-    "a,b;c d",
-    "None",
-]
+HOSTILE = ["", " ", "NA", "nan", "#", "#1.2", '"', '""', '"x', 'x"y', "'", "a\tb", "a\nb", "a\rb", "\r", "a\r"]
+HOSTILE += ["a\r\nb", "a\0b", "a\x01b", "a\x1fb", "a\x7fb", "a\x85b", "a\x9fb", "\x1fa", " a ", "\u3000a", "+1"]
+HOSTILE += ["-1", "1e5", "001", "=cmd|' /C calc'!A0", "@SUM(A1)", "\u202eevil\u202c", "\u2028", "\ufeffa", "🧬"]
+HOSTILE += ["x" * 5000, "a,b;c d", "None"]
 VALUES = np.random.default_rng(0).normal(8, 1, (5, 4))
 CONTROLS = [chr(code) for code in range(256) if unicodedata.category(chr(code)) == "Cc" and chr(code) not in "\t\n"]
 
