@@ -127,7 +127,7 @@ def tumours():
     folder = Path(os.environ["NETBIC_DATA"])
     parts = {name: pd.read_parquet(folder / f"{file}.parquet").T.astype(float) for name, file in FILES.items()}
     stacked = netbic.stack_studies(parts)
-    print(stacked.summary)
+    print(f"{len(parts)} studies, {stacked.X.shape[0]} samples, {stacked.X.shape[1]} genes")
     labels = pd.read_csv(folder / "expr_tcga_brca_agilent2012_samples.tsv", sep="\t", index_col=0)
     labels = labels.reindex(parts["BRCA Agilent"].index)
     sets = netbic.io.read_gene_sets(folder / "go_bp_human.gmt.gz")

@@ -62,6 +62,12 @@ def shown(value: str) -> str:
     return repr(value if len(value) <= 40 else value[:40] + "...")
 
 
+def some_names(names: Any, most: int = 3, *, quoted: bool = True) -> str:
+    """The first names of many, for a message: 'a', 'b', 'c' and 4 more."""
+    listed = ", ".join(shown(str(name)) if quoted else str(name) for name in names[:most])
+    return listed + (f" and {len(names) - most:,} more" if len(names) > most else "")
+
+
 @contextmanager
 def reworded(words: Mapping[str, str], stacklevel: int = 4) -> Iterator[None]:
     """Give the warnings of a block again at its end, for the caller of the function, with other words.

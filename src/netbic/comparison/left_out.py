@@ -23,7 +23,6 @@ from netbic.estimators import (
     covariate_names,
     fitted_model,
     module_scores,
-    own_studies,
 )
 from netbic.selection import correlation, for_part, graphs_by_position, partners
 
@@ -115,7 +114,7 @@ def leave_one_study_out(
         raise InputError("studies cannot be left out of a graph of the samples: fit without `row_graph`")
     if covariates is not None:
         covariates = as_table(covariates, int(X.shape[0]), axis_names(X)[0])[0]
-    labels, n_modules, tables = np.asarray(own_studies(model)), model.n_components_, []
+    labels, n_modules, tables = np.asarray(model.study_labels_), model.n_components_, []
     rows = X.iloc if isinstance(X, pd.DataFrame) else X
     for study in model.study_scaling_.names:
         kept = labels != study

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -13,23 +13,19 @@ from pandas.api import types
 from scipy.linalg import orth
 
 from netbic.arrays import Array, Floats, Indices
-from netbic.errors import InputError, shown
+from netbic.errors import InputError, shown, some_names
 from netbic.estimators.inputs import check_one_matrix, names_of_index
 
 if TYPE_CHECKING:
     from netbic.estimators.svd import SparseGraphSVD
 
 _CODES: Final = range(3, 11)  # numbers of different integers that look like the codes of groups
-_NAMED: Final = 3  # samples or levels in a message
 _DEPENDENT: Final = 1e-7  # share of a column's length outside the span of earlier ones, below which it is dropped
 _FEWEST_LEFT: Final = 2  # dimensions that covariates and the mean have to leave
 
 
 class Design(NamedTuple):
-    """A design matrix that is encoded already, a row per sample, and how it was encoded.
-
-    It can be given as `covariates` to the fit of a model, and to the methods of a model with the same coding.
-    """
+    """A design matrix, and how it was encoded: `covariates` for a fit, or for a model with the same coding."""
 
     values: Floats
     coding: CovariateCoding
@@ -37,19 +33,10 @@ class Design(NamedTuple):
 
 @dataclass(frozen=True)
 class Covariate:
-    """One covariate: a number, or a category with several levels.
-
-    Attributes
-    ----------
-    name : str
-    levels : tuple of str, optional
-        Of a category; the first one is the reference. None for a number.
-    mean, deviation : float
-        By which a number is standardised.
-    """
+    """A number, which is standardised, or a category, the first of whose levels is the reference."""
 
     name: str
-    levels: tuple[str, ...] | None = None
+    levels: tuple[str, ...] | None = None  # None: a number
     mean: float = 0.0
     deviation: float = 1.0
 
@@ -95,10 +82,9 @@ class Covariate:
             return ((_numbers(self.name, values) - self.mean) / self.deviation)[:, None]
         labels = text_labels(values)
         if new := sorted(set(labels.tolist()) - set(self.levels)):
-            known = ", ".join(map(shown, self.levels[:10])) + (", ..." if len(self.levels) > 10 else "")
             raise InputError(
                 f"covariate {shown(self.name)} has the level {shown(new[0])}, which no sample of the fit has "
-                f"({known}): its effect is not known, fit a model to samples with this level, too"
+                f"({some_names(self.levels, 10)}): its effect is not known, fit a model to samples with this level, too"
             )
         return pd.get_dummies(pd.Categorical(labels, categories=list(self.levels)), dtype=float).to_numpy()[:, 1:]
 
@@ -109,25 +95,13 @@ class CovariateCoding:
 
     Categories become indicators of all levels but the first, numbers are standardised. Columns that are constant, or
     determined by earlier ones, are left out, and the mean in the samples of the fit is subtracted from the others.
-
-    Attributes
-    ----------
-    covariates : tuple of Covariate
-    columns : tuple of str
-        Names of the columns of the design matrix.
-    kept : tuple of int
-        Their positions among all columns of all covariates.
-    means : tuple of float
-        What is subtracted from them.
-    is_table : bool
-        Whether covariates were given as a table, whose columns have names.
     """
 
     covariates: tuple[Covariate, ...]
-    columns: tuple[str, ...]
-    kept: tuple[int, ...]
-    means: tuple[float, ...]
-    is_table: bool
+    columns: tuple[str, ...]  # of the design matrix
+    kept: tuple[int, ...]  # their positions among all columns of all covariates
+    means: tuple[float, ...]  # what is subtracted from them
+    is_table: bool  # with names of columns
 
     @classmethod
     def learn(cls, covariates: Any, n_samples: int, names: Array | None) -> tuple[CovariateCoding, Floats]:
@@ -135,16 +109,16 @@ class CovariateCoding:
         if isinstance(covariates, Design):
             return covariates.coding, covariates.values
         table, is_table = as_table(covariates, n_samples, names)
-        check_complete(table, names)
+        complete_columns(table, table.columns, names)
         found = tuple(Covariate.learn(str(name), table[name], is_table) for name in table.columns)
         coded = _encode(found, table)
         labels = [column for each in found for column in each.columns]
         means = coded.mean(axis=0) if coded.size else np.zeros(coded.shape[1])
         kept = _independent(coded, means, labels, [each.name for each in found if not each.columns])
-        _check_left(len(kept), n_samples, "")
+        design = np.ascontiguousarray(coded[:, kept] - means[kept])
+        check_part(design, n_samples)
         chosen = tuple(labels[at] for at in kept)
-        made = cls(found, chosen, tuple(kept.tolist()), tuple(means[kept].tolist()), is_table)
-        return made, np.ascontiguousarray(coded[:, kept] - means[kept])
+        return cls(found, chosen, tuple(kept.tolist()), tuple(means[kept].tolist()), is_table), design
 
     def encode(self, covariates: Any, n_samples: int, names: Array | None) -> Floats:
         """The design matrix for other samples."""
@@ -160,41 +134,23 @@ class CovariateCoding:
             if table.shape[1] != len(wanted):
                 raise InputError(f"covariates have {table.shape[1]} columns, but those of the fit had {len(wanted)}")
             table = table.set_axis(wanted, axis=1)
-        if absent := [name for name in wanted if name not in table]:
-            raise InputError(
-                f"covariate {shown(absent[0])} of the fit is not a column of the table, which has "
-                f"{some_names(list(table.columns))}: add it"
-            )
-        table = table[wanted]
-        check_complete(table, names)
+        table = complete_columns(table, wanted, names)
         return np.ascontiguousarray(_encode(self.covariates, table)[:, list(self.kept)] - np.array(self.means))
-
-    def record(self) -> dict[str, Any]:
-        """Everything as JSON."""
-        return asdict(self)
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> CovariateCoding:
-        """The coding that `record` described; an error if it cannot be one."""
+        """The coding from its fields as JSON; an error if it cannot be one."""
         try:
-            each = tuple(
-                Covariate(
-                    str(one["name"]),
-                    None if one["levels"] is None else tuple(map(str, one["levels"])),
-                    float(one["mean"]),
-                    float(one["deviation"]),
-                )
-                for one in record["covariates"]
-            )
-            columns, kept = tuple(map(str, record["columns"])), tuple(map(int, record["kept"]))
-            made = cls(each, columns, kept, tuple(map(float, record["means"])), bool(record["is_table"]))
+            levels = [None if one["levels"] is None else tuple(one["levels"]) for one in record["covariates"]]
+            each = [Covariate(**(one | {"levels": own})) for one, own in zip(record["covariates"], levels, strict=True)]
+            columns, kept, means = (tuple(record[name]) for name in ("columns", "kept", "means"))
             labels = [column for one in each for column in one.columns]
-            whole = [labels[at] for at in kept] == list(columns) and len(made.means) == len(columns)
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError):
+            whole = tuple(labels[at] for at in kept) == columns and len(means) == len(columns)
+        except (KeyError, TypeError, IndexError):
             whole = False
         if not whole:
             raise InputError("the covariates of the model are not described correctly: it was changed, fit again")
-        return made
+        return cls(tuple(each), columns, kept, means, bool(record["is_table"]))
 
 
 def _encode(covariates: Sequence[Covariate], table: pd.DataFrame) -> Floats:
@@ -235,11 +191,12 @@ def _independent(coded: Floats, means: Floats, labels: Sequence[str], constant: 
     return np.array(kept, dtype=np.intp)
 
 
-def _check_left(n_columns: int, n_samples: int, part: str) -> None:
-    if n_columns >= n_samples - _FEWEST_LEFT:
+def check_part(design: Floats | None, n_samples: int, part: str = "") -> None:
+    """Raise if the samples, or a part of them ("a half of "), would be explained by the covariates alone."""
+    if design is not None and design.shape[1] >= n_samples - _FEWEST_LEFT:
         raise InputError(
-            f"covariates have {n_columns} degrees of freedom, which leave nothing of {part}{n_samples} samples: use "
-            "fewer covariates, or merge levels with few samples"
+            f"covariates have {design.shape[1]} degrees of freedom, which leave nothing of {part}{n_samples} samples: "
+            "use fewer covariates, or merge levels with few samples"
         )
 
 
@@ -269,37 +226,48 @@ def as_table(covariates: Any, n_samples: int, names: Array | None) -> tuple[pd.D
                 "covariates.reshape(-1, 1)"
             )
         table = pd.DataFrame(values, columns=[f"x{number}" for number in range(values.shape[1])])
+    return in_order_of_samples(table, n_samples, names, "covariates"), is_table
+
+
+def in_order_of_samples(table: Any, n_samples: int, names: Array | None, what: str) -> Any:
+    """A table or Series with a row per sample: by name if both it and the samples have names, else by position."""
     own = names_of_index(table.index)
     if own is None or names is None or np.array_equal(own, names):
         if len(table) != n_samples:
             raise InputError(
-                f"covariates have {len(table)} rows but X has {n_samples} samples: one row per sample is needed"
+                f"{what} have {len(table):,} rows but X has {n_samples:,} samples: one row per sample is needed"
             )
-        return table, is_table
+        return table
     index = pd.Index(own)
     if not index.is_unique:
-        raise InputError(f"sample {shown(str(index[index.duplicated()][0]))} occurs twice in the covariates")
+        twice = shown(str(index[index.duplicated()][0]))
+        raise InputError(f"sample {twice} occurs twice in {what}: give one row per sample")
     at = index.get_indexer(pd.Index(names))
-    if (absent := np.flatnonzero(at < 0)).size:
-        listed = some_names([str(names[place]) for place in absent])
+    if (at < 0).any():
+        absent = names[at < 0]
         raise InputError(
-            f"{absent.size} of {n_samples} samples have no covariates ({listed}; the table has "
-            f"{some_names(list(own))}): add them, or leave these samples out of X"
+            f"{absent.size} of {n_samples} samples have no {what} ({some_names(absent)}; the table has "
+            f"{some_names(own)}): add them, or leave these samples out of X"
         )
-    return table.iloc[at], is_table
+    return table.iloc[at]
 
 
-def check_complete(table: pd.DataFrame, names: Array | None) -> None:
-    """Raise if a covariate of a sample is missing, or blank text."""
-    for name in table.columns:
-        missing = is_missing(table[name])
-        if missing.size:
-            listed = some_names([str(at if names is None else names[at]) for at in missing])
+def complete_columns(table: pd.DataFrame, wanted: Iterable[str], names: Array | None) -> pd.DataFrame:
+    """These covariates; an error if one is not in the table, or is missing (or blank text) for a sample."""
+    for name in wanted:
+        if name not in table:
+            raise InputError(
+                f"covariate {shown(name)} of the fit is not a column of the table, which has "
+                f"{some_names(table.columns)}: add it"
+            )
+        if (missing := is_missing(table[name])).size:
+            listed = some_names(missing if names is None else names[missing])
             noun = "sample" if missing.size == 1 else "samples"
             raise InputError(
-                f"covariate {shown(str(name))} is missing for {missing.size} {noun} ({listed}): fill it in, e.g. by a "
+                f"covariate {shown(name)} is missing for {missing.size} {noun} ({listed}): fill it in, e.g. by a "
                 "level 'unknown' or the median, or leave these samples out"
             )
+    return table[list(wanted)]
 
 
 def is_missing(values: pd.Series[Any]) -> Indices:
@@ -341,25 +309,9 @@ def text_labels(values: pd.Series[Any]) -> Array:
     return np.array([*texts, ""], dtype=object)[:-1]  # an array of objects, even of equal lengths
 
 
-def some_names(names: Sequence[Any]) -> str:
-    """The first names of many, for a message."""
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(shown(str(name)) for name in names[:_NAMED]) + more
-
-
 # ----------------------------------------------------------------------------------------------------------------
 # Fitted models
 # ----------------------------------------------------------------------------------------------------------------
-
-
-def learn_covariates(
-    covariates: Any, n_samples: int, names: Array | None
-) -> tuple[CovariateCoding | None, Floats | None]:
-    """The coding and the design matrix for a fit; no design matrix if no covariate has an effect."""
-    if covariates is None:
-        return None, None
-    coding, design = CovariateCoding.learn(covariates, n_samples, names)
-    return coding, design if coding.columns else None
 
 
 def store_covariates(model: SparseGraphSVD, coding: CovariateCoding | None, design: Floats | None) -> None:
@@ -433,10 +385,7 @@ def covariate_names(model: SparseGraphSVD) -> list[str]:
 
 
 def training_design(model: SparseGraphSVD, X: Any, covariates: Any = None) -> Floats | None:
-    """The design matrix of `covariates_of`, to be cut together with X; None if there are no covariates.
-
-    Parts of its rows can be given to `fit` as `covariates`.
-    """
+    """The design matrix of `covariates_of`, of which parts can be given to `fit` with parts of X; None without any."""
     found = covariates_of(model, X, covariates)
     return None if found is None or not found.coding.columns else found.values
 
@@ -447,9 +396,3 @@ def basis_of(design: Floats) -> Floats:
     lengths = np.linalg.norm(centred, axis=0)
     varying = lengths > 1e-10 * np.linalg.norm(design, axis=0)
     return np.asarray(orth(centred[:, varying] / lengths[varying], rcond=_DEPENDENT))
-
-
-def check_part(design: Floats | None, n_samples: int, what: str) -> None:
-    """Raise if part of the samples would be explained by the covariates alone."""
-    if design is not None:
-        _check_left(design.shape[1], n_samples, f"{what} of ")

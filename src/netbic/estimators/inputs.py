@@ -84,9 +84,14 @@ def has_missing(X: Any) -> bool:
     return kind_of(X) not in ("blocks", "operator") and bool(np.isnan(stored_values(X)).any())
 
 
+def holds_studies(X: Any) -> bool:
+    """Whether X is a dict of studies."""
+    return isinstance(X, Mapping) and kind_of(X) == "other"  # a sparse matrix may be a mapping, too
+
+
 def check_one_matrix(X: Any) -> None:
     """Raise if X is a dict of studies, where the matrix of all samples is needed."""
-    if isinstance(X, Mapping) and kind_of(X) == "other":  # a sparse matrix may be a mapping, too
+    if holds_studies(X):
         raise InputError(
             "X is a dict of studies, but the matrix of all samples is needed: give netbic.stack_studies(X).X (the "
             "model knows the study of each sample)"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -17,6 +16,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import _num_samples, check_array, check_is_fitted
 
 from netbic.arrays import Array, Bools, Floats, check_choice, checked, kind_of, without_names
+from netbic.errors import some_names
 from netbic.estimators.inputs import axis_names, one_blas_thread, scale_data, validated_table
 from netbic.estimators.parameters import build_axis, check_solver_parameters, is_number, iteration_settings
 from netbic.graph import Graph
@@ -26,7 +26,6 @@ from netbic.solver import PAIR_DEFLATIONS, PAIR_WORDS, Axis, Pair, PairSearch, d
 
 COVARIANCES = ("diagonal", "ridge", "full")
 _SMALLEST, _LARGEST = 1e-140, 1e140  # of the product of both norms
-_SHOWN = 3  # names in an error message
 _RANK = 1e-10  # squared singular values below this share of the largest one are zero
 
 
@@ -36,17 +35,12 @@ class PreparedTable(NamedTuple):
     operator: Corrected
     noise: float  # the norm that rounding errors alone can reach
     scaler: Scaler
-    whitening: RidgeWhitening | None = None
+    whitening: RidgeWhitening | None
 
     @property
     def table(self) -> Table:
         """The table as the solver needs it."""
-        return Table(self.operator, None if self.whitening is None else self.whitening.rows())
-
-    @property
-    def norm(self) -> float:
-        """The Frobenius norm."""
-        return float(np.sqrt(self.operator.squared_norm))
+        return Table(self.operator, None if self.whitening is None else self.whitening.rows)
 
 
 # scikit-learn has no types: mypy cannot check its base classes.
@@ -75,20 +69,8 @@ class TwoTableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     scalers_: dict[str, Scaler]
 
     n_components: int
-    n_x: int | None
-    n_y: int | None
-    x_penalty: Penalty | None
-    y_penalty: Penalty | None
-    x_graph: Any
-    y_graph: Any
-    x_smoothness: float | None
-    y_smoothness: float | None
-    smoothness_scale: str
-    graph_term: str
-    signs: str
     deflation: str
     scale: bool = True
-    verbose: int
 
     def _whitening(self, operator: Corrected, name: str) -> RidgeWhitening | None:
         """The whitening of a centred and scaled table; by default none."""
@@ -133,13 +115,14 @@ class TwoTableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         y_axis, y_graph = build_axis(self, "y", Y.shape[1], names["y"])
         with one_blas_thread():
             x, y = self.prepared(X, "X"), self.prepared(Y, "Y")
-            size = x.norm * y.norm
+            norms = [float(np.sqrt(one.operator.squared_norm)) for one in (x, y)]
+            size = norms[0] * norms[1]
             if size and not _SMALLEST < size < _LARGEST:
                 raise ValueError(
-                    f"products of the entries of X and Y leave the range of numbers (their norms are {x.norm:.3g} and "
-                    f"{y.norm:.3g}): use scale=True, or rescale both tables"
+                    f"products of the entries of X and Y leave the range of numbers (their norms are {norms[0]:.3g} "
+                    f"and {norms[1]:.3g}): use scale=True, or rescale both tables"
                 )
-            noise = x.noise * y.norm + y.noise * x.norm  # of the cross-product, by rounding errors alone
+            noise = x.noise * norms[1] + y.noise * norms[0]  # of the cross-product, by rounding errors alone
             settings = iteration_settings(self, np.result_type(X, Y))
             deflation: Any = self.deflation  # a plain string to mypy; `_check` has verified it
             starts = _check_starts(y_start, Y.shape[1], self.n_components)
@@ -150,9 +133,8 @@ class TwoTableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                 if self.verbose:
                     print(f"pair {len(pairs)}: d = {pair.module.d:.6g}, {len(pair.module.objectives)} iterations")
         self.names_, self.graphs_ = names, {"x": x_graph, "y": y_graph}
-        modules = [pair.module for pair in pairs]
-        axes = x_axis, y_axis
-        for message, category in diagnostics(modules, self.n_components, search.ended, *axes, settings, PAIR_WORDS):
+        found = [pair.module for pair in pairs], self.n_components, search.ended
+        for message, category in diagnostics(*found, x_axis, y_axis, settings, PAIR_WORDS):
             warnings.warn(message, category, stacklevel=3)
         return pairs, x, y
 
@@ -168,25 +150,18 @@ class TwoTableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _store(self, pairs: list[Pair], x: PreparedTable, y: PreparedTable) -> None:
         """Set the fitted attributes that describe the pairs."""
-        modules = [pair.module for pair in pairs]
-        x_weights = _columns([module.u.full() for module in modules], x.operator.shape[1])
-        y_weights = _columns([module.v.full() for module in modules], y.operator.shape[1])
-        x_scores = _columns([pair.x_scores for pair in pairs], x.operator.shape[0])
-        y_scores = _columns([pair.y_scores for pair in pairs], y.operator.shape[0])
-        predictor = x_scores if self.deflation == "regression" else y_scores
-        x_loadings, y_loadings = _loadings(x.table, x_scores), _loadings(y.table, predictor)
-        deflated = self.deflation != "hotelling", self.deflation == "canonical"
-        self.x_weights_, self.y_weights_ = x_weights, y_weights
-        self.x_loadings_, self.y_loadings_ = x_loadings, y_loadings
-        self.x_rotations_ = _rotations(x, x_weights, x_loadings if deflated[0] else None)
-        self.y_rotations_ = _rotations(y, y_weights, y_loadings if deflated[1] else None)
-        self.x_scores_ = x_scores
+        modules, (n, p), q = [pair.module for pair in pairs], x.operator.shape, y.operator.shape[1]
+        self.x_weights_ = _columns([module.u.full() for module in modules], p)
+        self.y_weights_ = _columns([module.v.full() for module in modules], q)
+        self.x_support_, self.y_support_ = self.x_weights_.T != 0, self.y_weights_.T != 0
+        self.x_scores_ = _columns([pair.x_scores for pair in pairs], n)
+        self.y_scores_ = _columns([pair.y_scores for pair in pairs], n)
+        predictor = self.x_scores_ if self.deflation == "regression" else self.y_scores_
+        self.x_loadings_, self.y_loadings_ = _loadings(x.table, self.x_scores_), _loadings(y.table, predictor)
+        self.x_rotations_ = _rotations(x, self.x_weights_, None if self.deflation == "hotelling" else self.x_loadings_)
+        self.y_rotations_ = _rotations(y, self.y_weights_, self.y_loadings_ if self.deflation == "canonical" else None)
         if self.deflation == "regression":  # the scores of Y itself, not of what earlier pairs leave
-            y_scores = _columns(
-                [y.table.matvec(module.v.support, module.v.values) for module in modules], len(y_scores)
-            )
-        self.y_scores_ = y_scores
-        self.x_support_, self.y_support_ = x_weights.T != 0, y_weights.T != 0
+            self.y_scores_ = _columns([y.table.matvec(module.v.support, module.v.values) for module in modules], n)
         self.singular_values_ = np.array([module.d for module in modules])
         self.correlations_ = paired_correlations(self.x_scores_, self.y_scores_)
         self.n_components_ = len(modules)
@@ -487,14 +462,13 @@ class SparseGraphCCA(TwoTableModel):
     def _whitening(self, operator: Corrected, name: str) -> RidgeWhitening | None:
         if self.covariance == "diagonal":
             return None
-        whitening = RidgeWhitening.of(operator, self.ridge if self.covariance == "ridge" else 0.0)
         n, p = operator.shape
         if self.covariance == "full" and n <= p + 1:
             raise ValueError(
                 f"covariance='full' but {name} has {n} samples and {p} features: more samples than features are "
                 "needed. Use covariance='ridge' or 'diagonal'"
             )
-        return whitening
+        return RidgeWhitening(operator, self.ridge if self.covariance == "ridge" else 0.0)
 
     def score(self, X: Any, Y: Any = None, *, y: Any = None) -> float:
         """Mean correlation of the scores of X and of Y over all pairs, in these samples."""
@@ -503,64 +477,34 @@ class SparseGraphCCA(TwoTableModel):
         return float(np.mean(paired_correlations(*scores))) if self.n_components_ else 0.0
 
 
-@dataclass(frozen=True, eq=False)
 class RidgeWhitening:
-    """The map X -> X R^-1/2 with R = (1 - ridge) S + ridge I, where S is the covariance matrix of X.
+    """The map X -> X R^-1/2 with R = (1 - ridge) S + ridge I, where S is the covariance matrix of a prepared table X.
 
     With X = U D V' and n samples, X R^-1/2 = W X for W = U diag(g) U' and g = ((1 - ridge) D^2 / (n - 1) + ridge)^-1/2,
-    so that X itself is not changed, and R is never formed.
-
-    Parameters
-    ----------
-    X : Corrected
-        The centred and scaled table.
-    ridge : float
-        From 0 (the covariance matrix itself, on the space of the samples) to 1 (no whitening).
+    so that X itself is not changed, and R is never formed. A ridge of 0 is the covariance matrix itself, on the space
+    of the samples; 1 is no whitening.
     """
 
-    X: Corrected
-    ridge: float
-    vectors: Floats  # U
-    squares: Floats  # D^2
-
-    @classmethod
-    def of(cls, X: Corrected, ridge: float) -> RidgeWhitening:
-        """Compute the singular vectors of the samples."""
-        on_rows = X.shape[0] <= X.shape[1]
+    def __init__(self, X: Corrected, ridge: float) -> None:
+        on_rows, self.X = X.shape[0] <= X.shape[1], X
         squares, vectors = eigh(X.gram(on_rows, 1.0, np.float64), lower=False, check_finite=False)
         kept = squares > _RANK * squares[-1]
-        squares, vectors = squares[kept], vectors[:, kept]
+        self.squares, vectors = squares[kept], vectors[:, kept]
         if not on_rows:
             every = np.arange(X.shape[1])
-            vectors = X.products([(every, vector) for vector in vectors.T]).T / np.sqrt(squares)
-        return cls(X, ridge, vectors, squares)
-
-    @property
-    def rank(self) -> int:
-        """The rank of X."""
-        return int(self.squares.size)
-
-    @property
-    def gains(self) -> Floats:
-        """g, by which singular values are multiplied."""
-        gains: Floats = ((1 - self.ridge) * self.squares / (self.X.shape[0] - 1) + self.ridge) ** -0.5
-        return gains
-
-    def rows(self) -> Whitening:
-        """W, as a map of the samples."""
-        return Whitening(self.vectors, self.gains)
+            vectors = X.products([(every, vector) for vector in vectors.T]).T / np.sqrt(self.squares)
+        gains = ((1 - ridge) * self.squares / (X.shape[0] - 1) + ridge) ** -0.5
+        self.rows, self.outside = Whitening(vectors, gains), ridge**-0.5 if ridge else 0.0
 
     def coefficients(self, weights: Array) -> Floats:
         """R^-1/2 times the weights of whitened features, of shape (p, K): weights of the features themselves.
 
         R^-1/2 = ridge^-1/2 I + V diag(g - ridge^-1/2) V', and V'w = D^-1 U'Xw. Without a ridge, only the second term.
         """
-        outside = self.ridge**-0.5 if self.ridge else 0.0
-        every = np.arange(self.X.shape[1])
+        every, vectors = np.arange(self.X.shape[1]), self.rows.vectors
         images = self.X.products([(every, column) for column in np.asarray(weights, dtype=np.float64).T]).T
-        inside = self.vectors @ (((self.gains - outside) / self.squares)[:, None] * (self.vectors.T @ images))
-        coefficients: Floats = outside * weights + self.X.left_products(inside).T
-        return coefficients
+        inside = vectors @ (((self.rows.gains - self.outside) / self.squares)[:, None] * (vectors.T @ images))
+        return np.asarray(self.outside * weights + self.X.left_products(inside).T)
 
 
 def _columns(vectors: list[Floats], size: int) -> Floats:
@@ -569,15 +513,11 @@ def _columns(vectors: list[Floats], size: int) -> Floats:
 
 def _loadings(table: Table, scores: Floats) -> Floats:
     """Least-squares coefficients of each feature on the scores of each pair by itself: X't / t't."""
-    loadings: Floats = table.left_products(scores).T / np.sum(scores**2, axis=0)
-    return loadings
+    return np.asarray(table.left_products(scores).T / np.sum(scores**2, axis=0))
 
 
 def _rotations(table: PreparedTable, weights: Floats, loadings: Floats | None) -> Floats:
-    """R such that X R are the scores: W (P'W)^-1 if the scores of earlier pairs were projected out, else W.
-
-    Weights of a whitened table refer to whitened features; the rotations refer to the features themselves.
-    """
+    """R such that X R are the scores: W (P'W)^-1 if the scores of earlier pairs were projected out, else W."""
     rotations = weights
     if loadings is not None and weights.shape[1]:
         rotations = weights @ np.linalg.pinv(loadings.T @ weights)
@@ -588,8 +528,7 @@ def paired_correlations(x_scores: Floats, y_scores: Floats) -> Floats:
     """Correlations of corresponding columns; 0 where one of both is constant."""
     x, y = x_scores - x_scores.mean(axis=0), y_scores - y_scores.mean(axis=0)
     norms = np.linalg.norm(x, axis=0) * np.linalg.norm(y, axis=0)
-    found: Floats = np.divide(np.sum(x * y, axis=0), norms, out=np.zeros(x.shape[1]), where=norms > 0)
-    return found
+    return np.asarray(np.divide(np.sum(x * y, axis=0), norms, out=np.zeros(x.shape[1]), where=norms > 0))
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -599,8 +538,7 @@ def paired_correlations(x_scores: Floats, y_scores: Floats) -> Floats:
 
 def validated_x(model: TwoTableModel, X: Any, reset: bool) -> Any:
     """Check X as scikit-learn does: a dense or CSR matrix of floats."""
-    _check_kind(X, "X")
-    with _finite("X"):
+    with _two_tables("X", X):
         return validated_table(model, checked(X, missing="error"), reset, _options(reset))
 
 
@@ -608,20 +546,38 @@ def validated_y(model: TwoTableModel, Y: Any, reset: bool) -> tuple[Any, bool]:
     """Check Y likewise, and say whether it is a vector, which becomes a table with one column."""
     if Y is None:
         raise ValueError(f"{type(model).__name__} needs two tables: requires y to be passed, but the target y is None")
-    _check_kind(Y, "Y")
-    with _finite("Y"):
+    with _two_tables("Y", Y):
         values = checked(Y, "Y", missing="error") if getattr(Y, "ndim", 2) == 2 else Y
         values = check_array(without_names(values), input_name="Y", ensure_2d=False, **_options(reset))
     is_vector = values.ndim == 1
     values = values.reshape(-1, 1) if is_vector else values
-    if not reset:
-        _check_features(model, axis_names(Y)[1], values.shape[1])
+    if reset:
+        return values, is_vector
+    known, names, expected = model.names_["y"], axis_names(Y)[1], len(model.y_weights_)
+    if values.shape[1] != expected:
+        raise ValueError(
+            f"Y has {values.shape[1]} features but the model was fitted to {expected}: give the same features"
+        )
+    if known is not None and names is not None and not np.array_equal(known, names):
+        at = int(np.flatnonzero(known != names)[0])
+        raise ValueError(
+            f"feature {at} of Y is {names[at]!r}, but it was {known[at]!r} in the fit: give the same features in the "
+            "same order, e.g. Y[model.names_['y']]"
+        )
     return values, is_vector
 
 
+def _options(fitting: bool) -> dict[str, Any]:
+    dtypes = [np.float64, np.float32]
+    return {"dtype": dtypes, "accept_sparse": "csr", "ensure_min_samples": 2 if fitting else 1}
+
+
 @contextmanager
-def _finite(name: str) -> Iterator[None]:
+def _two_tables(name: str, table: Any) -> Iterator[None]:
     """Errors about missing and infinite entries say which table has them, and what to do."""
+    if (kind := kind_of(table)) in ("dask", "operator"):
+        what = "a Dask array" if kind == "dask" else f"a {type(table).__name__}"
+        raise TypeError(f"{name} is {what}: two tables have to be in memory, as arrays, DataFrames or sparse matrices")
     try:
         yield
     except ValueError as error:
@@ -635,41 +591,13 @@ def _finite(name: str) -> Iterator[None]:
         ) from None
 
 
-def _check_features(model: TwoTableModel, names: Array | None, count: int) -> None:
-    """Raise unless these are the features of Y of the fit, in the same order."""
-    known, expected = model.names_["y"], len(model.y_weights_)
-    if count != expected:
-        raise ValueError(f"Y has {count} features but the model was fitted to {expected}: give the same features")
-    if known is None or names is None or np.array_equal(known, names):
-        return
-    at = int(np.flatnonzero(known != names)[0])
-    raise ValueError(
-        f"feature {at} of Y is {names[at]!r}, but it was {known[at]!r} in the fit: give the same features in the same "
-        "order, e.g. Y[model.names_['y']]"
-    )
-
-
-def _options(fitting: bool) -> dict[str, Any]:
-    dtypes = [np.float64, np.float32]
-    return {"dtype": dtypes, "accept_sparse": "csr", "ensure_min_samples": 2 if fitting else 1}
-
-
-def _check_kind(table: Any, name: str) -> None:
-    if (kind := kind_of(table)) in ("dask", "operator"):
-        what = "a Dask array" if kind == "dask" else f"a {type(table).__name__}"
-        raise TypeError(f"{name} is {what}: two tables have to be in memory, as arrays, DataFrames or sparse matrices")
-
-
 def in_order_of(X: Any, Y: Any) -> Any:
-    """Y with its samples in the order of X, if both have names; otherwise samples are matched by position.
-
-    Raises
-    ------
-    ValueError
-        If the names are not the same, or the numbers of samples differ.
-    """
-    if _have_same_labels(X, Y):
-        return Y.loc[X.index]
+    """Y with its samples in the order of X, if both have names; otherwise samples are matched by position."""
+    one: Any = getattr(X, "index", None)
+    other: Any = getattr(Y, "index", None)
+    indexed = isinstance(one, pd.Index) and isinstance(other, pd.Index) and not one.equals(other)
+    if indexed and one.is_unique and other.is_unique and len(one) == len(other) and one.isin(other).all():
+        return Y.loc[one]  # the same labels, numbers included, in another order
     x_names, y_names = axis_names(X)[0], axis_names(Y)[0]
     if x_names is None or y_names is None or np.array_equal(x_names, y_names):
         if (n := _num_samples(X)) != (m := _num_samples(Y)):
@@ -677,34 +605,22 @@ def in_order_of(X: Any, Y: Any) -> Any:
                 f"X has {n} samples but Y has {m} (inconsistent numbers of samples): give the same samples in both"
             )
         return Y
-    for names, table in ((x_names, "X"), (y_names, "Y")):
-        if len(repeated := pd.Index(names)[pd.Index(names).duplicated()]):
-            raise ValueError(f"sample {repeated[0]!r} occurs twice in {table}: samples are matched by name")
-    missing = [_only_in(x_names, y_names, "X"), _only_in(y_names, x_names, "Y")]
-    if any(missing):
-        remedy = (
-            "keep the samples of both, e.g. both = X.index.intersection(Y.index), and give X.loc[both] and Y.loc[both]"
-        )
-        if not np.isin(x_names, y_names).any():
-            remedy = "use the same names of samples in both; if samples are in columns, give X.T and Y.T"
-        raise ValueError(f"X and Y have different samples ({'; '.join(filter(None, missing))}): {remedy}")
-    return Y.loc[x_names]
-
-
-def _have_same_labels(X: Any, Y: Any) -> bool:
-    """Whether both are pandas objects whose different indexes hold the same labels, numbers included."""
-    one, other = getattr(X, "index", None), getattr(Y, "index", None)
-    if not (isinstance(one, pd.Index) and isinstance(other, pd.Index)) or one.equals(other):
-        return False
-    return one.is_unique and other.is_unique and len(one) == len(other) and bool(one.isin(other).all())
-
-
-def _only_in(names: Array, others: Array, table: str) -> str:
-    only = pd.Index(names).difference(pd.Index(others), sort=False)
-    if not len(only):
-        return ""
-    shown = ", ".join(map(str, only[:_SHOWN])) + (", ..." if len(only) > _SHOWN else "")
-    return f"{len(only):,} of {len(names):,} samples of {table} are not in the other table: {shown}"
+    missing = []
+    for names, others, table in ((x_names, y_names, "X"), (y_names, x_names, "Y")):
+        index = pd.Index(names)
+        if not index.is_unique:
+            raise ValueError(
+                f"sample {index[index.duplicated()][0]!r} occurs twice in {table}: samples are matched by name"
+            )
+        if len(only := index.difference(pd.Index(others), sort=False)):
+            listed = some_names(only, quoted=False)
+            missing.append(f"{len(only):,} of {len(names):,} samples of {table} are not in the other table: {listed}")
+    if not missing:
+        return Y.loc[x_names]
+    remedy = "keep the samples of both, e.g. both = X.index.intersection(Y.index), and give X.loc[both] and Y.loc[both]"
+    if not np.isin(x_names, y_names).any():
+        remedy = "use the same names of samples in both; if samples are in columns, give X.T and Y.T"
+    raise ValueError(f"X and Y have different samples ({'; '.join(missing)}): {remedy}")
 
 
 def _check_starts(y_start: Any, n_features: int, n_components: int) -> Floats | None:

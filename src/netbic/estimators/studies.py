@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -29,24 +28,24 @@ from netbic.arrays import (
     is_sparse,
     kind_of,
     stored_values,
+    to_dense,
 )
-from netbic.errors import InputError, shown
+from netbic.errors import InputError, shown, some_names
 from netbic.estimators.covariates import (
     Covariate,
     CovariateCoding,
     Design,
     as_table,
     basis_of,
-    check_complete,
+    complete_columns,
     holds_numbers,
+    in_order_of_samples,
     is_missing,
-    learn_covariates,
-    some_names,
     text_labels,
 )
-from netbic.estimators.inputs import has_missing, names_of_index
+from netbic.estimators.inputs import has_missing, holds_studies, names_of_index
 from netbic.operators import Corrected, Scaler, as_operator, learn_from_observed
-from netbic.solver import REPEATED
+from netbic.solver import REPEATED, correlations
 
 if TYPE_CHECKING:
     from netbic.estimators.svd import SparseGraphSVD
@@ -65,25 +64,12 @@ _SAMPLES_PER_SCORE: Final = 3  # of a study, for every earlier score that is reg
 
 @dataclass(frozen=True, eq=False)
 class StudyScaling:
-    """How the samples of each study are scaled: `study_scaling_` of a model that was fitted to several studies.
+    """How the samples of each study are scaled: `study_scaling_` of a model that was fitted to several studies."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        The studies, sorted.
-    weights : array of shape (n_studies,)
-        By which all entries of a study are multiplied.
-    factors : array of shape (n_studies, n_features), optional
-        By which the columns of a study are multiplied: inverse standard deviations within the study. None if columns
-        are not scaled.
-    covariates : tuple of str
-        Names of the covariates, whose effects are removed within each study.
-    """
-
-    names: tuple[str, ...]
-    weights: Floats
-    factors: Floats | None = None
-    covariates: tuple[str, ...] = ()
+    names: tuple[str, ...]  # of the studies, sorted
+    weights: Floats  # a number per study, by which all its entries are multiplied
+    factors: Floats | None = None  # (n_studies, n_features), inverse standard deviations; None if not scaled
+    covariates: tuple[str, ...] = ()  # whose effects are removed within each study
 
     def numbers(self, labels: Any) -> Indices:
         """The position of each label in `names`; an error for a study that was not in the fit."""
@@ -141,18 +127,20 @@ class StudyInput(NamedTuple):
 
 def as_matrix(X: Any, studies: Any) -> tuple[Any, Any]:
     """X and the labels of its samples; a mapping of names to matrices is stacked."""
-    if not isinstance(X, Mapping) or kind_of(X) != "other":  # a sparse matrix may be a mapping, too
+    if not holds_studies(X):
         return X, studies
     if studies is not None:
         raise InputError("X is a dict of studies, so that `studies` is known: omit it", ["studies"])
-    stacked = stack_studies(X)
-    return stacked.X, stacked.studies
+    return stack_studies(X)
 
 
 def study_input(model: SparseGraphSVD, X: Any, studies: Any, covariates: Any, names: Array | None) -> StudyInput:
     """The validated data of a fit as they are searched, with the design matrix of covariates and studies."""
     if studies is None:
-        return StudyInput(X, *learn_covariates(covariates, X.shape[0], names))
+        if covariates is None:
+            return StudyInput(X)
+        coding, design = CovariateCoding.learn(covariates, X.shape[0], names)
+        return StudyInput(X, coding, design if coding.columns else None)
     if model.center != "columns":
         raise InputError(f"center={model.center!r} but each study is centred by itself: use center='columns'")
     if kind_of(X) not in ("dense", "sparse"):
@@ -164,15 +152,15 @@ def study_input(model: SparseGraphSVD, X: Any, studies: Any, covariates: Any, na
         raise InputError(f"studies has one label only, {shown(str(levels[0]))}: fit without `studies`", ["studies"])
     if (counts < _FEWEST).any():
         raise InputError(
-            f"study {some_names(levels[counts < _FEWEST].tolist())} has one sample, of which nothing is left after "
-            "centring: leave it out, or add samples",
+            f"study {some_names(levels[counts < _FEWEST])} has one sample, of which nothing is left after centring: "
+            "leave it out, or add samples",
             ["studies"],
         )
     table = pd.DataFrame({_STUDY: pd.Categorical(labels.astype(str), categories=levels.tolist())})
     own: tuple[str, ...] = ()
     if covariates is not None:
         given, is_table = as_table(covariates, len(labels), names)
-        check_complete(given, names)
+        complete_columns(given, given.columns, names)
         own = tuple(map(str, given.columns))
         for name in own:
             values = given[name].reset_index(drop=True)
@@ -182,7 +170,11 @@ def study_input(model: SparseGraphSVD, X: Any, studies: Any, covariates: Any, na
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "covariates with one value")  # as of a batch in one study only
         coding, design = CovariateCoding.learn(table, len(labels), None)
-    scaling = _learn_scaling(model, X, numbers, design, levels.tolist(), own)
+    norms, factors = np.empty(len(levels)), np.ones((len(levels), X.shape[1]))
+    for study, name in enumerate(levels):
+        rows = numbers == study
+        norms[study], factors[study] = _scaling_within(model, X[rows], basis_of(design[rows]), str(name))
+    scaling = StudyScaling(tuple(levels.tolist()), np.sqrt(norms.mean() / norms), factors if model.scale else None, own)
     return StudyInput(scaling.apply(X, numbers), coding, design, scaling, labels)
 
 
@@ -193,61 +185,34 @@ def study_labels(studies: Any, n_samples: int, names: Array | None) -> Array:
             raise InputError(f"studies is a table with {studies.shape[1]} columns: give one of them", ["studies"])
         studies = studies.iloc[:, 0]
     series = studies if isinstance(studies, pd.Series) else pd.Series(np.ravel(np.asarray(studies, dtype=object)))
-    own = names_of_index(series.index)
-    if own is not None and names is not None and not np.array_equal(own, names):
-        index = pd.Index(own)
-        if not index.is_unique:
-            twice = shown(str(index[index.duplicated()][0]))
-            raise InputError(
-                f"sample {twice} occurs twice in studies, so that labels cannot be matched by name: give every sample "
-                "one label, or labels without names in the order of X",
-                ["studies"],
-            )
-        series = series.reindex(pd.Index(names))
-    if len(series) != n_samples:
-        raise InputError(
-            f"studies has {len(series):,} label{'s' * (len(series) != 1)} but X has {n_samples:,} samples: one label "
-            "per sample is needed",
-            ["studies"],
-        )
+    series = in_order_of_samples(series, n_samples, names, "studies")
     if (at := is_missing(series)).size:
-        listed = some_names([str(place if names is None else names[place]) for place in at])
         raise InputError(
-            f"studies has no label for {at.size:,} sample{'s' * (at.size != 1)} ({listed}): give every sample the name "
-            "of its study, or leave these samples out",
+            f"studies has no label for {at.size:,} sample{'s' * (at.size != 1)} "
+            f"({some_names(at if names is None else names[at])}): give every sample the name of its study, or leave "
+            "these samples out",
             ["studies"],
         )
     return text_labels(series)
 
 
-def _learn_scaling(
-    model: SparseGraphSVD,
-    X: Matrix,
-    numbers: Indices,
-    design: Floats,
-    names: Sequence[str],
-    covariates: tuple[str, ...],
-) -> StudyScaling:
-    """Weights and factors of every study."""
-    norms, factors = np.empty(len(names)), np.ones((len(names), X.shape[1]))
-    for study, name in enumerate(names):
-        own = numbers == study
-        part, basis = X[own], basis_of(design[own])
-        within = basis if basis.shape[1] else None
-        if has_missing(part):
-            varies = ~np.isnan(part).all(axis=0)  # a gene may be missing in one of the studies
-            scaler = learn_from_observed(part[:, varies], "columns", model.scale, within)
-            factors[study, varies] = 1.0 if scaler.factors is None else scaler.factors
-            norms[study] = float(np.nansum(scaler.apply(part[:, varies], within).astype(np.float64) ** 2))
-        else:
-            data = as_operator(part, low_memory=True)
-            scaler = Scaler.learn(data, "columns", model.scale, within)
-            factors[study] = 1.0 if scaler.factors is None else scaler.factors
-            norms[study] = scaler.operator(data, within).squared_norm
-        rounding = 10 * float(np.finfo(X.dtype).eps)
-        if not norms[study] > rounding**2 * float(np.nansum(np.square(stored_values(part), dtype=np.float64))):
-            raise InputError(f"study {shown(name)} does not vary, at least not beyond its covariates: leave it out")
-    return StudyScaling(tuple(names), np.sqrt(norms.mean() / norms), factors if model.scale else None, covariates)
+def _scaling_within(model: SparseGraphSVD, X: Matrix, basis: Floats, name: str) -> tuple[float, Floats]:
+    """The squared norm of one study, centred, scaled and without covariates, and the factors of its columns."""
+    within, factors = basis if basis.shape[1] else None, np.ones(X.shape[1])
+    if has_missing(X):
+        varies = ~np.isnan(X).all(axis=0)  # a gene may be missing in one of the studies
+        scaler = learn_from_observed(X[:, varies], "columns", model.scale, within)
+        factors[varies] = 1.0 if scaler.factors is None else scaler.factors
+        norm = float(np.nansum(scaler.apply(X[:, varies], within).astype(np.float64) ** 2))
+    else:
+        data = as_operator(X, low_memory=True)
+        scaler = Scaler.learn(data, "columns", model.scale, within)
+        factors[:] = 1.0 if scaler.factors is None else scaler.factors
+        norm = scaler.operator(data, within).squared_norm
+    rounding = 10 * float(np.finfo(X.dtype).eps)
+    if not norm > rounding**2 * float(np.nansum(np.square(stored_values(X), dtype=np.float64))):
+        raise InputError(f"study {shown(name)} does not vary, at least not beyond its covariates: leave it out")
+    return norm, factors
 
 
 def _only_within(values: pd.Series[Any], own: Array, known: Covariate | None) -> Any:
@@ -282,10 +247,7 @@ def study_of_new(
             f"the model was fitted {wanted}: give these samples' covariates in the same way (`covariates`)"
         )
     if covariates is not None:
-        given, _ = as_table(covariates, len(labels), names)
-        if absent := [name for name in scaling.covariates if name not in given]:
-            raise InputError(f"covariate {shown(absent[0])} of the fit is not a column of the table: add it")
-        check_complete(given, names)
+        given = complete_columns(as_table(covariates, len(labels), names)[0], scaling.covariates, names)
         coded = {each.name: each for each in coding.covariates}
         for name in scaling.covariates:
             values = given[name].reset_index(drop=True)
@@ -293,17 +255,6 @@ def study_of_new(
                 within = f"{name} in {study}"
                 table[within] = _only_within(values, labels == study, coded[within])
     return numbers, coding.encode(table, len(labels), None)
-
-
-def store_studies(model: SparseGraphSVD, scaling: StudyScaling, operator: Corrected) -> None:
-    """Set `studies_` of a model that was fitted to several studies; `operator` is its matrix before diffusion."""
-    found = study_numbers(operator, model.components_, scaling.numbers(model.study_labels_), len(scaling.names))
-    model.studies_ = studies_table(model, scaling, found)
-
-
-def own_studies(model: SparseGraphSVD) -> Array | None:
-    """The study of each sample that a model was fitted to; None if it was fitted to one study."""
-    return model.study_labels_
 
 
 def rescaled(model: SparseGraphSVD, X: Matrix, rows: Any = slice(None), columns: Any = slice(None)) -> Matrix:
@@ -339,8 +290,7 @@ def as_one_study(model: SparseGraphSVD, X: Any) -> tuple[SparseGraphSVD, Any]:
     """
     if model.study_scaling_ is None:
         return model, X
-    labels = own_studies(model)
-    if labels is None or len(labels) != X.shape[0]:
+    if model.study_labels_ is None or len(model.study_labels_) != X.shape[0]:
         raise InputError("the model was fitted to several studies, to other samples than those in X: give the same X")
     return without_studies(model), rescaled(model, X)
 
@@ -358,14 +308,7 @@ def without_studies(model: SparseGraphSVD) -> SparseGraphSVD:
 
 
 class StudyNumbers(NamedTuple):
-    """Numbers of shape (n_modules, n_studies): d_s = |X_s v|, share of the variance of the study, and the ratio.
-
-    The coherence of weights v in a centred matrix B is |Bv|^2 / sum_g v_g^2 |B_g|^2: the variance of the weighted sum
-    of genes, relative to what it would be if the genes were independent. A module was found with the samples of a
-    study, so that its weights fit the noise of this study, too. Coherence is therefore measured in one half of the
-    samples of the study, with weights fitted to the other half and to the other studies. The ratio compares it with
-    that of random genes of similar variance, whose weights are fitted in the same way.
-    """
+    """Numbers of shape (n_modules, n_studies): d_s = |X_s v|, share of the variance of the study, and the ratio."""
 
     d: Floats
     share: Floats
@@ -373,123 +316,94 @@ class StudyNumbers(NamedTuple):
 
 
 def study_numbers(operator: Corrected, components: Floats, numbers: Indices, n_studies: int) -> StudyNumbers:
-    """The numbers of all modules; `operator` is the centred, scaled and weighted matrix of all studies."""
+    """The numbers of all modules; `operator` is the centred, scaled and weighted matrix of all studies.
+
+    The coherence of weights v in a centred matrix B is |Bv|^2 / sum_g v_g^2 |B_g|^2: the variance of the weighted sum
+    of genes, relative to what it would be if the genes were independent. A module was found with the samples of a
+    study, so that its weights fit the noise of this study, too. Coherence is therefore measured in one half of the
+    samples of the study, with weights fitted to the other half and to the other studies. The ratio compares it with
+    that of random genes of similar variance, whose weights are fitted in the same way.
+    """
     vectors = [(at := np.flatnonzero(row), row[at].astype(np.float64)) for row in components]
     scores = operator.products(vectors)
-    of_rows, of_columns = operator.squared_lengths()
+    of_rows, variances = operator.squared_lengths()
     squares = np.array([np.bincount(numbers, row**2, minlength=n_studies) for row in scores]).reshape(-1, n_studies)
     totals = np.maximum(np.bincount(numbers, of_rows, minlength=n_studies), np.finfo(float).tiny)
-    judged = _Halves.of(operator, scores, of_columns, numbers, n_studies)
-    ratios = np.array([judged.ratios(k, row) for k, row in enumerate(components)]).reshape(-1, n_studies)
+    generator = np.random.default_rng(0)
+    studies = [np.flatnonzero(numbers == study) for study in range(n_studies)]
+    orders = [generator.permutation(own.size) for own in studies]
+    halves = [[order[: order.size // 2], order[order.size // 2 :]] for order in orders]
+    # Variances of scaled columns differ by rounding errors only: their order is random.
+    rounded = np.round(variances / max(float(variances.max(initial=0.0)), np.finfo(float).tiny), 8)
+    ranked = np.lexsort((generator.permutation(variances.size), rounded))
+    few = np.array([own.size < _FEWEST_JUDGED for own in studies])
+    ratios = np.full((len(components), n_studies), np.nan)
+    for k, component in enumerate(components):
+        members = np.argsort(-np.abs(component), kind="stable")[: min(np.count_nonzero(component), _MOST_GENES)]
+        generator = np.random.default_rng([k, 1])
+        sets = [_similar(ranked, component, members, generator) for _ in range(_RANDOM_SETS)]
+        # Earlier scores are regressed out, but not those that this module repeats, and of each study only as many as
+        # there are enough samples for.
+        earlier = scores[:k][np.abs(correlations(scores[k], scores[:k])) < REPEATED]
+        kept = [earlier[: own.size // _SAMPLES_PER_SCORE, own] for own in studies]
+        bases = [np.asarray(orth(each.T)) if each.any() else np.empty((each.shape[1], 0)) for each in kept]
+        parts = list(zip(studies, bases, halves, strict=True))
+        own = _coherences(operator, parts, members, component[members].astype(np.float64))
+        random = [
+            _coherences(operator, parts, each, generator.standard_normal(each.size)) for each in sets if each.size
+        ]
+        if random:
+            expected = np.mean(random, axis=0)
+            ratios[k] = np.where(few | ~(expected > 0), np.nan, own / np.where(expected > 0, expected, 1.0))
     return StudyNumbers(np.sqrt(squares), squares / totals, ratios)
 
 
-def studies_table(model: SparseGraphSVD, scaling: StudyScaling, found: StudyNumbers) -> pd.DataFrame:
-    """A row per module and study: `module`, `study`, `n_samples`, `d`, `share`, `ratio` and `lives_here`."""
-    labels = pd.Series(model.study_labels_)
-    n_modules, n_studies = found.d.shape
-    return pd.DataFrame(
-        {
-            "module": np.repeat(np.arange(n_modules), n_studies),
-            "study": np.tile(np.array(scaling.names, dtype=object), n_modules),
-            "n_samples": np.tile([int((labels == name).sum()) for name in scaling.names], n_modules),
-            "d": found.d.ravel(),
-            "share": found.share.ravel(),
-            "ratio": found.ratio.ravel(),
-            "lives_here": found.ratio.ravel() >= _LIMIT,
-        }
-    )
+def _similar(ranked: Indices, component: Floats, members: Indices, generator: np.random.Generator) -> Indices:
+    """As many other genes of similar variance as a module has; fewer if there are not enough."""
+    others = ranked[component[ranked] == 0]
+    place = np.empty(ranked.size, dtype=np.intp)
+    place[ranked] = np.arange(ranked.size)
+    at = np.searchsorted(place[others], place[members])
+    reach, chosen = max(_NEAR * ranked.size, 10.0), np.empty(0, dtype=np.intp)
+    for _ in range(_DRAWS if others.size else 0):
+        drawn = np.rint(at + generator.uniform(-reach, reach, at.size)).astype(np.intp)
+        chosen = np.union1d(chosen, np.clip(drawn, 0, others.size - 1))
+        if chosen.size >= members.size:
+            chosen = generator.choice(chosen, members.size, replace=False)
+            break
+    return np.asarray(others[chosen], dtype=np.intp)
 
 
-def shared_by(table: pd.DataFrame) -> list[str]:
-    """Where each module lives, in words.
+def _coherences(operator: Corrected, parts: list[Any], genes: Indices, start: Floats) -> Floats:
+    """Coherence of some genes in every study, in halves that were not used to fit the weights.
 
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> own = {"study": ["a", "b", "c"], "ratio": [3.0, 2.5, 1.0], "lives_here": [True, True, False]}
-    >>> shared_by(pd.DataFrame({"module": 0} | own))
-    ['shared by 2 of 3 studies (a, b)']
+    `parts` are, for each study, its samples, a basis of what is regressed out, and the halves (positions within it).
     """
-    texts = []
-    for _, part in table.groupby("module", sort=True):
-        own, total = part.loc[part["lives_here"], "study"].tolist(), len(part)
-        unknown = int(part["ratio"].isna().sum())
-        more = f"; {unknown} with too few samples to tell" if unknown else ""
-        if not own:
-            texts.append(f"clear in none of {total} studies{more}")
-        elif len(own) == total:
-            texts.append(f"shared by {total} of {total} studies")
-        elif len(own) == 1:
-            texts.append(f"private to {own[0]}{more}")
-        else:
-            texts.append(f"shared by {len(own)} of {total} studies ({', '.join(own)}){more}")
-    return texts
+    base, factors, left, right = operator.parts()
+    columns = base.submatrix(np.arange(operator.shape[0]), genes).astype(np.float64)
+    columns = np.asarray(columns * (1.0 if factors is None else factors[genes]) - left @ right[genes].T)
+    halves, grams = [], []
+    for samples, basis, positions in parts:
+        own = columns[samples] - basis @ (basis.T @ columns[samples])
+        halves.append([own[half] for half in positions])
+        grams.append([own[half].T @ own[half] for half in positions])
+    total = np.sum([gram for study in grams for gram in study], axis=0)
+    found = np.zeros(len(parts))
+    for number, (study, own_grams) in enumerate(zip(halves, grams, strict=True)):
+        each = [coherence(half, _leading(total - gram, start)) for half, gram in zip(study, own_grams, strict=True)]
+        found[number] = np.mean(each)
+    return found
 
 
-@dataclass(frozen=True)
-class _Halves:
-    """The matrix, the scores of all modules, and the halves of every study."""
-
-    operator: Corrected
-    scores: Floats
-    ranked: Indices  # all genes, by variance
-    studies: list[Indices]
-    halves: list[list[Indices]]  # positions within the study
-
-    @classmethod
-    def of(cls, operator: Corrected, scores: Floats, variances: Floats, numbers: Indices, n_studies: int) -> _Halves:
-        generator = np.random.default_rng(0)
-        studies = [np.flatnonzero(numbers == study) for study in range(n_studies)]
-        orders = [generator.permutation(own.size) for own in studies]
-        halves = [[order[: order.size // 2], order[order.size // 2 :]] for order in orders]
-        # Variances of scaled columns differ by rounding errors only: their order is random.
-        rounded = np.round(variances / max(float(variances.max(initial=0.0)), np.finfo(float).tiny), 8)
-        ranked = np.lexsort((generator.permutation(variances.size), rounded))
-        return cls(operator, scores, ranked, studies, halves)
-
-    def ratios(self, k: int, component: Floats) -> Floats:
-        """How many times as much as random genes those of a module move together in each study."""
-        members = np.argsort(-np.abs(component), kind="stable")[: min(np.count_nonzero(component), _MOST_GENES)]
-        generator = np.random.default_rng([k, 1])
-        sets = [_similar(self.ranked, component, members, generator) for _ in range(_RANDOM_SETS)]
-        earlier = self.scores[self._earlier(k)]
-        # Of earlier scores, as many are regressed out of a study as there are enough samples for.
-        kept = [earlier[: own.size // _SAMPLES_PER_SCORE, own] for own in self.studies]
-        bases = [np.asarray(orth(each.T)) if each.any() else np.empty((each.shape[1], 0)) for each in kept]
-        own = self._coherences(bases, members, component[members].astype(np.float64))
-        random = [self._coherences(bases, each, generator.standard_normal(each.size)) for each in sets if each.size]
-        if not random:
-            return np.full(len(self.studies), np.nan)
-        expected = np.mean(random, axis=0)
-        few = np.array([own.size < _FEWEST_JUDGED for own in self.studies])
-        return np.where(few | ~(expected > 0), np.nan, own / np.where(expected > 0, expected, 1.0))
-
-    def _coherences(self, bases: list[Floats], genes: Indices, start: Floats) -> Floats:
-        """Coherence of some genes in every study, in halves that were not used to fit the weights."""
-        base, factors, left, right = self.operator.parts()
-        columns = base.submatrix(np.arange(self.operator.shape[0]), genes).astype(np.float64)
-        columns = np.asarray(columns * (1.0 if factors is None else factors[genes]) - left @ right[genes].T)
-        parts = [
-            columns[own] - basis @ (basis.T @ columns[own]) for own, basis in zip(self.studies, bases, strict=True)
-        ]
-        grams = [
-            [part[half].T @ part[half] for half in halves] for part, halves in zip(parts, self.halves, strict=True)
-        ]
-        total = np.sum([gram for each in grams for gram in each], axis=0)
-        return np.array(
-            [
-                np.mean([coherence(part[half], _leading(total - own, start)) for half, own in zip(h, g, strict=True)])
-                for part, h, g in zip(parts, self.halves, grams, strict=True)
-            ]
-        )
-
-    def _earlier(self, k: int) -> Indices:
-        """Earlier modules whose scores are regressed out: not those that this one repeats."""
-        scores = self.scores[: k + 1] - self.scores[: k + 1].mean(axis=1, keepdims=True)
-        lengths = np.maximum(np.linalg.norm(scores, axis=1), np.finfo(float).tiny)
-        alike = np.abs(scores[:k] @ scores[k]) / (lengths[:k] * lengths[k])
-        return np.flatnonzero(alike < REPEATED)
+def _leading(gram: Floats, vector: Floats) -> Floats:
+    """The leading eigenvector, by power iteration."""
+    for _ in range(_POWER_STEPS):
+        vector = gram @ vector
+        length = float(np.linalg.norm(vector))
+        if not length > 0:
+            return np.ones_like(vector)
+        vector = vector / length
+    return vector
 
 
 def coherence(columns: Floats, weights: Floats) -> float:
@@ -510,31 +424,39 @@ def coherence(columns: Floats, weights: Floats) -> float:
     return float(together[kept].sum()) / expected if expected > 0 else 0.0
 
 
-def _leading(gram: Floats, start: Floats) -> Floats:
-    """The leading eigenvector, by power iteration."""
-    for _ in range(_POWER_STEPS):
-        start = gram @ start
-        length = float(np.linalg.norm(start))
-        if not length > 0:
-            return np.ones_like(start)
-        start = start / length
-    return start
+def studies_table(model: SparseGraphSVD, scaling: StudyScaling, found: StudyNumbers) -> pd.DataFrame:
+    """A row per module and study: `module`, `study`, `n_samples`, `d`, `share`, `ratio` and `lives_here`."""
+    labels = pd.Series(model.study_labels_)
+    n_modules, n_studies = found.d.shape
+    return pd.DataFrame(
+        {
+            "module": np.repeat(np.arange(n_modules), n_studies),
+            "study": np.tile(np.array(scaling.names, dtype=object), n_modules),
+            "n_samples": np.tile([int((labels == name).sum()) for name in scaling.names], n_modules),
+            "d": found.d.ravel(),
+            "share": found.share.ravel(),
+            "ratio": found.ratio.ravel(),
+            "lives_here": found.ratio.ravel() >= _LIMIT,
+        }
+    )
 
 
-def _similar(ranked: Indices, component: Floats, members: Indices, generator: np.random.Generator) -> Indices:
-    """As many other genes of similar variance as a module has; fewer if there are not enough."""
-    others = ranked[component[ranked] == 0]
-    place = np.empty(ranked.size, dtype=np.intp)
-    place[ranked] = np.arange(ranked.size)
-    at = np.searchsorted(place[others], place[members])
-    reach, chosen = max(_NEAR * ranked.size, 10.0), np.empty(0, dtype=np.intp)
-    for _ in range(_DRAWS if others.size else 0):
-        drawn = np.rint(at + generator.uniform(-reach, reach, at.size)).astype(np.intp)
-        chosen = np.union1d(chosen, np.clip(drawn, 0, others.size - 1))
-        if chosen.size >= members.size:
-            chosen = generator.choice(chosen, members.size, replace=False)
-            break
-    return np.asarray(others[chosen], dtype=np.intp)
+def shared_by(table: pd.DataFrame) -> list[str]:
+    """Where each module lives, in words: shared by 2 of 3 studies (a, b)."""
+    texts = []
+    for _, part in table.groupby("module", sort=True):
+        own, total = part.loc[part["lives_here"], "study"].tolist(), len(part)
+        unknown = int(part["ratio"].isna().sum())
+        more = f"; {unknown} with too few samples to tell" if unknown else ""
+        if not own:
+            texts.append(f"clear in none of {total} studies{more}")
+        elif len(own) == total:
+            texts.append(f"shared by {total} of {total} studies")
+        elif len(own) == 1:
+            texts.append(f"private to {own[0]}{more}")
+        else:
+            texts.append(f"shared by {len(own)} of {total} studies ({', '.join(own)}){more}")
+    return texts
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -543,30 +465,10 @@ def _similar(ranked: Indices, component: Floats, members: Indices, generator: np
 
 
 class StackedStudies(NamedTuple):
-    """The result of `stack_studies`.
-
-    Attributes
-    ----------
-    X : DataFrame, array or CSR matrix
-        The samples of all studies, one study below the other.
-    studies : array of str
-        The study of each sample.
-    n_genes : dict
-        The number of genes of each study before those in common were taken.
-    """
+    """The samples of all studies (a DataFrame, array or CSR matrix), and the study of each."""
 
     X: Any
     studies: Array
-    n_genes: dict[str, int]
-
-    @property
-    def summary(self) -> str:
-        """How many samples and genes there are, as a sentence."""
-        sizes = pd.Series(self.studies).value_counts()
-        each = ", ".join(f"{name}: {sizes[name]:,} x {number:,}" for name, number in self.n_genes.items())
-        n_samples, n_genes = self.X.shape
-        genes = f"{n_genes:,} gene{'s' * (n_genes != 1)}"
-        return f"{len(self.n_genes)} studies with {n_samples:,} samples and {genes} in common ({each})."
 
 
 def stack_studies(studies: Mapping[str, Any]) -> StackedStudies:
@@ -594,10 +496,8 @@ def stack_studies(studies: Mapping[str, Any]) -> StackedStudies:
     {'one:a': 2.0, 'one:b': 4.0, 'other:b': 5.0, 'other:c': 7.0}
     >>> stacked.studies.tolist()
     ['one', 'one', 'other', 'other']
-    >>> print(stacked.summary)
-    2 studies with 4 samples and 1 gene in common (one: 2 x 2, other: 2 x 2).
     """
-    if not isinstance(studies, Mapping) or kind_of(studies) != "other":  # a sparse matrix may be a mapping, too
+    if not holds_studies(studies):
         raise InputError(
             f"studies are given as a {type(studies).__name__}: give a dict of their names and matrices, such as "
             '{"one": X_one, "other": X_other}'
@@ -606,70 +506,57 @@ def stack_studies(studies: Mapping[str, Any]) -> StackedStudies:
         given = "one study is given" if studies else "no study is given"
         raise InputError(f"{given}: at least two are needed; the matrix of a single one is given to `fit` itself")
     for name, X in studies.items():
-        _check_matrix(f"study {shown(str(name))}", X)
-    named = [kind_of(X) == "table" for X in studies.values()]
-    if any(named) and not all(named):
-        without = next(str(name) for name, known in zip(studies, named, strict=True) if not known)
-        raise InputError(f"study {shown(without)} has no names of genes but others have: give DataFrames, or arrays")
+        study = f"study {shown(str(name))}"
+        check_in_memory(X, f"{study} is to be stacked with others")
+        if kind_of(X) not in ("table", "dense", "sparse"):
+            raise InputError(
+                f"{study} is a {type(X).__name__}: give a DataFrame, an array or a sparse matrix, with samples in rows "
+                "(netbic.io.read_expression reads files)"
+            )
+        if len(X.shape) != 2 or 0 in X.shape:
+            raise InputError(
+                f"{study} has the shape {X.shape}: a matrix of samples (rows) and genes (columns) is needed"
+            )
     labels = np.repeat(np.array([str(name) for name in studies], dtype=object), [X.shape[0] for X in studies.values()])
-    n_genes = {str(name): int(X.shape[1]) for name, X in studies.items()}
-    return StackedStudies(_by_name(studies) if all(named) else _by_position(studies), labels, n_genes)
+    without_names = [name for name, X in studies.items() if kind_of(X) != "table"]
+    if not without_names:
+        return StackedStudies(_stack_by_name(studies), labels)
+    if len(without_names) < len(studies):
+        without = shown(str(without_names[0]))
+        raise InputError(f"study {without} has no names of genes but others have: give DataFrames, or arrays")
+    parts = [checked(X, f"study {shown(str(name))}") for name, X in studies.items()]
+    if len({X.shape[1] for X in parts}) > 1:
+        listed = ", ".join(f"{shown(str(name))}: {X.shape[1]:,}" for name, X in studies.items())
+        raise InputError(
+            f"studies have different numbers of columns ({listed}): give DataFrames to match genes by name"
+        )
+    if all(map(is_sparse, parts)):
+        return StackedStudies(sp.vstack(parts, format="csr"), labels)
+    return StackedStudies(np.vstack([to_dense(X) for X in parts]), labels)
 
 
-def _check_matrix(study: str, X: Any) -> None:
-    """Raise unless the data of a study are a matrix in memory."""
-    check_in_memory(X, f"{study} is to be stacked with others")
-    if isinstance(X, (str, Path)):
-        raise InputError(f"{study} is {shown(str(X))}: read the file first, with netbic.io.read_expression")
-    if kind_of(X) not in ("table", "dense", "sparse"):
-        what = "None" if X is None else f"a {type(X).__name__}"
-        raise InputError(f"{study} is {what}: give a DataFrame, an array or a sparse matrix, with samples in rows")
-    if len(X.shape) != 2 or 0 in X.shape:
-        raise InputError(f"{study} has the shape {X.shape}: a matrix of samples (rows) and genes (columns) is needed")
-
-
-def _by_name(studies: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """The genes that all studies have, in the order of the first one."""
+def _stack_by_name(studies: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """The genes that all studies have, in the order of the first one; samples keep their names if these differ."""
     for name, X in studies.items():
         if not X.columns.is_unique:
             twice = shown(str(X.columns[X.columns.duplicated()][0]))
             raise InputError(
                 f"study {shown(str(name))} has two columns {twice}: merge them, e.g. X.T.groupby(level=0).mean().T"
             )
-    first = next(iter(studies.values())).columns
-    common = first[np.logical_and.reduce([first.isin(X.columns) for X in studies.values()])]
+    tables = list(studies.values())
+    common, samples = tables[0].columns, [names_of_index(X.index) for X in tables]
+    named = all(names is not None for names in samples)
+    for X in tables:
+        common = common[common.isin(X.columns)]
     if not len(common):
         examples = ", ".join(f"{shown(str(name))}: {shown(str(X.columns[0]))}" for name, X in studies.items())
-        in_rows = False
-        if all(names_of_index(X.index) is not None for X in studies.values()):
-            index, *others = (X.index for X in studies.values())
-            in_rows = bool(np.logical_and.reduce([index.isin(other) for other in others]).any())
+        in_rows = named and set.intersection(*(set(X.index) for X in tables))
         remedy = "are genes in rows? Use X.T" if in_rows else "use the same names of genes"
         raise InputError(f"no gene is in all {len(studies)} studies ({examples}, ...): {remedy}")
-    stacked = pd.concat([X[common] for X in studies.values()])
-    return stacked.set_axis(_sample_names(studies), axis=0)
-
-
-def _sample_names(studies: Mapping[str, pd.DataFrame]) -> Any:
-    """Names of all samples: as they are, or with the name of the study if one occurs twice; none if some have none."""
-    known = [names_of_index(X.index) for X in studies.values()]
-    if any(names is None for names in known):
-        return pd.RangeIndex(sum(map(len, studies.values())))
-    index = pd.Index(np.concatenate([np.asarray(names, dtype=object) for names in known]))
-    if index.is_unique:
-        return index
-    return pd.Index([f"{name}:{sample}" for name, X in studies.items() for sample in X.index])
-
-
-def _by_position(studies: Mapping[str, Any]) -> Any:
-    parts = {name: checked(X, f"study {shown(str(name))}") for name, X in studies.items()}
-    widths = {str(name): int(X.shape[1]) for name, X in parts.items()}
-    if len(set(widths.values())) > 1:
-        listed = ", ".join(f"{shown(name)}: {width:,}" for name, width in widths.items())
-        raise InputError(
-            f"studies have different numbers of columns ({listed}): give DataFrames to match genes by name"
-        )
-    if all(kind_of(X) == "sparse" for X in parts.values()):
-        return sp.vstack(list(parts.values()), format="csr")
-    dense = [X.toarray() if kind_of(X) == "sparse" else np.asarray(X) for X in parts.values()]
-    return np.vstack(dense)
+    stacked = pd.concat([X[common] for X in tables])
+    if not named:
+        return stacked.reset_index(drop=True)
+    index = pd.Index(np.concatenate([np.asarray(names, dtype=object) for names in samples]))
+    if not index.is_unique:
+        index = pd.Index([f"{name}:{sample}" for name, X in studies.items() for sample in X.index])
+    return stacked.set_axis(index, axis=0)

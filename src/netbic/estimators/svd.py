@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple, Self
@@ -22,7 +22,7 @@ from netbic.estimators.inputs import Scaled, axis_names, names_of_index, one_bla
 from netbic.estimators.parameters import build_axis, check_parameters, iteration_settings
 from netbic.estimators.prediction import Prediction, smoother
 from netbic.estimators.results import chosen_groups, recurrence, store_modules
-from netbic.estimators.studies import StudyInput, StudyScaling, as_matrix, store_studies, study_input
+from netbic.estimators.studies import StudyInput, StudyScaling, as_matrix, studies_table, study_input, study_numbers
 from netbic.graph import Graph
 from netbic.operators import Corrected, Scaler, passes, released
 from netbic.penalties import Kept, Penalty
@@ -350,17 +350,14 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         >>> [module.v.support.size for module in model.iter_fit(toy.X)]
         [50, 50]
         """
-        if isinstance(X, Mapping):
-            X, studies = as_matrix(X, studies)
+        X, studies = as_matrix(X, studies)
         check_parameters(self)
         row_names, column_names = axis_names(X) if names is None else map(names_of_index, map(pd.Index, names))
         X = self._validated(X, reset=True)
         settings = self._settings(X.dtype)
         rows, row_graph = self._axis("row", X.shape[0], row_names)
         columns, column_graph = self._axis("column", X.shape[1], column_names)
-        given = StudyInput(X)
-        if studies is not None or covariates is not None:
-            given = study_input(self, X, studies, covariates, row_names)
+        given = study_input(self, X, studies, covariates, row_names)
         with one_blas_thread(), released(X):
             operator, noise, scaler = self._scaled(given)
             by, diffusion_scores, searched = None, None, operator
@@ -381,15 +378,15 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
             store_modules(self, searched, modules, X.dtype, operator, search.scores if searched.tracks_gram else None)
             self.study_scaling_, self.study_labels_, self.studies_ = given.scaling, given.labels, None
             if given.scaling is not None:
-                store_studies(self, given.scaling, operator)
+                numbers = given.scaling.numbers(given.labels)
+                found = study_numbers(operator, self.components_, numbers, len(given.scaling.names))
+                self.studies_ = studies_table(self, given.scaling, found)
         self.groups_ = chosen_groups(modules, rows.penalty, columns.penalty)
         self.diffusion_, self.diffusion_scores_ = 0.0 if by is None else by.weight, diffusion_scores
         self.names_ = {"rows": row_names, "columns": column_names}
         self.graphs_ = {"rows": row_graph, "columns": column_graph}
         self.scaler_, self.passes_ = scaler, passes(X)
-        self.covariate_coding_, self.covariates_ = given.coding, None
-        if given.coding is not None:
-            store_covariates(self, given.coding, given.design)
+        store_covariates(self, given.coding, given.design)
         for message, category in diagnostics(modules, self.n_components, search.ended, rows, columns, settings):
             warnings.warn(message, category, stacklevel=3)
         recurs = columns.term is not None and self.diagnostics_["recurrent"].any()

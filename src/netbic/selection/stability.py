@@ -491,7 +491,7 @@ class _Halves:
             halved = "samples" if axis == "columns" else "features"
             raise ValueError(f"X has {made.size} {halved}: at least {_FEWEST} are needed, two for each half")
         if axis == "columns":
-            check_part(made.covariates, made.size // 2, "a half")
+            check_part(made.covariates, made.size // 2, "a half of ")
         return made
 
     @property

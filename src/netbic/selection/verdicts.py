@@ -30,7 +30,6 @@ from netbic.estimators import (
     has_missing,
     heaviest,
     is_number,
-    own_studies,
     training_design,
 )
 from netbic.operators import Scaler, as_operator, learn_from_observed, winsorised
@@ -273,7 +272,7 @@ class Halves:
     @classmethod
     def of(cls, fitted: SparseGraphSVD, X: Matrix, groups: Indices, seed: int) -> Self:
         """For the modules of a model fitted to X."""
-        labels = own_studies(fitted)
+        labels = fitted.study_labels_
         studies = None if labels is None else np.unique(labels.astype(str), return_inverse=True)[1]
         fitted, X = as_one_study(fitted, X)
         model, values = by_position(fitted, X, "csr")

@@ -12,7 +12,7 @@ import io
 import json
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeGuard
 
@@ -324,7 +324,7 @@ def _add_module_state(model: SparseGraphSVD, arrays: Arrays, further: Record) ->
     if isinstance(model, StableModules):
         arrays["kept"] = model.kept_
     if model.covariate_coding_ is not None:
-        further["covariates"] = model.covariate_coding_.record()
+        further["covariates"] = asdict(model.covariate_coding_)
     if model.covariates_ is not None and model.covariate_effects_ is not None:
         tables = {"covariates": model.covariates_, "effects": model.covariate_effects_}
         arrays |= {name: table.to_numpy(dtype=np.float64) for name, table in tables.items()}

@@ -24,7 +24,6 @@ from netbic.estimators import (
     fitted_model,
     names_of,
     own_covariates,
-    own_studies,
 )
 from netbic.graph import Graph
 from netbic.io import Alignment, align, as_floats, as_matrix, check_expression, open_store, with_names
@@ -161,7 +160,7 @@ def to_anndata(model: SparseGraphSVD, X: object = None, key: str = "netbic") -> 
 
 def own_scores(model: SparseGraphSVD, X: Matrix) -> NDArray[Any]:
     """Scores of the cells that a model was fitted to."""
-    return model.transform(X, covariates=own_covariates(model), studies=own_studies(model))
+    return model.transform(X, covariates=own_covariates(model), studies=model.study_labels_)
 
 
 def store(adata: AnnData, model: SparseGraphSVD, key: str, kept: NDArray[np.intp], layer: str | None) -> None:
