@@ -7,9 +7,10 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from netbic.arrays import Array, Floats, Indices, Matrix, checked, kind_of, to_dense
@@ -51,11 +52,7 @@ class Heatmap:
         return _coloured(self.values)
 
     def row_names(self, genes: Indices, weights: Array, names: Sequence[str]) -> list[tuple[float, str]]:
-        """Names of genes beside their rows: the middle of the row as a percentage of the height, and the name.
-
-        Those with the largest absolute weights are named, as many as can be read; `genes` are the positions of the
-        genes of the module, in any order.
-        """
+        """Middles of rows, as percentages of the height, and names: of the largest weights, as many as can be read."""
         from netbic.pl import apart
 
         known = dict(zip(genes.tolist(), zip(np.abs(weights).tolist(), names, strict=True), strict=True))
@@ -125,8 +122,14 @@ def heatmaps_of(model: SparseGraphSVD, X: Matrix) -> list[Heatmap]:
         values = []
         for genes, own in members:
             whole = rescaled(model, to_dense(rows[own], np.float64), own)
-            values.append(_preprocessed(whole, genes, model.scaler_, _design(model, own)))
-    return [_heatmap(part.T, genes, samples) for part, (genes, samples) in zip(values, members, strict=True)]
+            values.append(_preprocess(whole, genes, model.scaler_, _design(model, own)))
+    found = list[Heatmap]()
+    for part, (genes, samples) in zip(values, members, strict=True):
+        seen = np.abs(part[np.isfinite(part)])
+        limit = (float(np.percentile(seen, _STRONG)) if seen.size else 0.0) or 1.0
+        levels = np.nan_to_num(np.clip(part.T / limit, -1, 1) * _LEVELS, nan=_MISSING)
+        found.append(Heatmap(np.rint(levels).astype(np.int8), limit, genes.astype(np.int32), samples.astype(np.int32)))
+    return found
 
 
 def _picked(vector: Array, count: int, spaced: bool = True) -> Indices:
@@ -138,19 +141,12 @@ def _picked(vector: Array, count: int, spaced: bool = True) -> Indices:
     return order[np.linspace(0, order.size - 1, min(count, order.size)).round().astype(np.intp)]
 
 
-def _heatmap(values: Array, genes: Indices, samples: Indices) -> Heatmap:
-    seen = np.abs(values[np.isfinite(values)])
-    limit = (float(np.percentile(seen, _STRONG)) if seen.size else 0.0) or 1.0
-    levels = np.nan_to_num(np.clip(values / limit, -1, 1) * _LEVELS, nan=_MISSING)
-    return Heatmap(np.rint(levels).astype(np.int8), limit, genes.astype(np.int32), samples.astype(np.int32))
-
-
 def _design(model: SparseGraphSVD, samples: Indices) -> Floats | None:
     """The covariates of some samples of the fit."""
     return None if model.covariates_ is None else model.covariates_.to_numpy(dtype=np.float64)[samples]
 
 
-def _preprocessed(rows: Matrix, genes: Indices, scaler: Scaler, design: Floats | None) -> Floats:
+def _preprocess(rows: Matrix, genes: Indices, scaler: Scaler, design: Floats | None) -> Floats:
     """Values of some genes, from complete rows, because row means may have to be subtracted."""
     return np.asarray(scaler.apply(to_dense(rows, np.float64), design)[:, genes])
 
@@ -159,12 +155,11 @@ def _from_blocks(model: SparseGraphSVD, blocks: RowBlocks, members: Sequence[tup
     """The values of the genes and samples of each module, from blocks of rows."""
     owners = [np.searchsorted(blocks.bounds, samples, side="right") - 1 for _, samples in members]
     which = np.unique(np.concatenate(owners)).tolist() if owners else []
-    rows = [
-        [samples[own == block] - blocks.bounds[block] for own, (_, samples) in zip(owners, members, strict=True)]
-        for block in which
-    ]
-    firsts = blocks.bounds[which].tolist()
-    designs = [[_design(model, own + first) for own in each] for each, first in zip(rows, firsts, strict=True)]
+    rows, designs = list[list[Indices]](), list[list[Floats | None]]()
+    for block in which:
+        drawn = [samples[own == block] for own, (_, samples) in zip(owners, members, strict=True)]
+        rows.append([own - blocks.bounds[block] for own in drawn])
+        designs.append([_design(model, own) for own in drawn])
     everywhere = ([genes for genes, _ in members], model.scaler_)
     shared = [[blocks.executor.broadcast(value)] * len(which) for value in everywhere]
     parts = blocks.executor.gather(blocks.map(_of_block, rows, designs, *shared, which=which))
@@ -179,7 +174,7 @@ def _of_block(
     block: Matrix, rows: list[Indices], designs: list[Floats | None], genes: list[Indices], scaler: Scaler
 ) -> list[Floats]:
     each = zip(rows, genes, designs, strict=True)
-    return [_preprocessed(block[own], other, scaler, design) for own, other, design in each]
+    return [_preprocess(block[own], other, scaler, design) for own, other, design in each]
 
 
 def png(pixels: Any, palette: bytes | None = None) -> str:
@@ -205,41 +200,24 @@ def _coloured(values: NDArray[np.int8]) -> str:
     return png(values.astype(np.int16).astype(np.uint8) ^ 128, palette)
 
 
-class Node(NamedTuple):
-    """A member; `at` is its rank among the genes of the module, by decreasing weight."""
-
-    at: int
-    x: int
-    y: int
-    radius: int
-    colour: int
-    neighbours: int
-
-
-class Label(NamedTuple):
-    """A name next to a node."""
-
-    x: int
-    y: int
-    anchor: str
-    text: str
-
-
 @dataclass(frozen=True)
 class Subnetwork:
-    """The members of a module with a neighbour in it, and the edges between them."""
+    """The members of a module with a neighbour in it, and the edges between them.
 
-    nodes: list[Node]
-    edges: NDArray[Any]  # (n, 2) ranks among the genes of the module
+    `at` of a node is its rank among the genes of the module, by decreasing weight; edges are pairs of such ranks.
+    """
+
+    nodes: list[dict[str, int]]  # at, x, y, radius, colour (0 to 6), neighbours
+    edges: NDArray[Any]
     inhibit: NDArray[Any]  # which edges do
-    labels: list[Label]
+    labels: list[dict[str, Any]]  # x, y, anchor, text
     n_edges: int
     n_alone: int
     hub_share: float  # of the edges, that involve the three members with the most neighbours
 
     def path(self, inhibit: bool = False) -> str:
         """All edges that activate (or that inhibit) as one SVG path."""
-        positions = {node.at: f"{node.x} {node.y}" for node in self.nodes}
+        positions = {node["at"]: f"{node['x']} {node['y']}" for node in self.nodes}
         edges = self.edges[self.inhibit == inhibit]
         return "".join(f"M{positions[int(a)]}L{positions[int(b)]}" for a, b in edges)
 
@@ -247,17 +225,7 @@ class Subnetwork:
 def subnetwork(
     graph: Graph, members: NDArray[Any], weights: NDArray[Any], names: Sequence[object], seed: int = 0
 ) -> Subnetwork:
-    """Lay out the genes of a module, given by decreasing weight.
-
-    Examples
-    --------
-    >>> import numpy as np, netbic
-    >>> from netbic.report.pictures import subnetwork
-    >>> path = netbic.Graph(np.diag(np.ones(3), 1) + np.diag(np.ones(3), -1))
-    >>> drawn = subnetwork(path, np.array([2, 1, 0]), np.array([0.8, -0.5, 0.3]), np.array(["c", "b", "a"]))
-    >>> [node.neighbours for node in drawn.nodes], drawn.edges.tolist(), drawn.n_alone
-    ([1, 2, 1], [[0, 1], [1, 2]], 0)
-    """
+    """Lay out the genes of a module, given by decreasing weight."""
     from netbic.pl import layout
 
     inside = graph.subgraph(members)
@@ -267,12 +235,12 @@ def subnetwork(
     positions = layout(part, seed).positions
     low, reach = positions.min(axis=0, initial=np.inf), np.ptp(positions, axis=0) if len(positions) else np.ones(2)
     positions = np.where(reach > 0, (positions - low) / np.where(reach > 0, reach, 1.0), 0.5)  # a line is centred
-    positions = np.rint(positions * [WIDTH - 2 * _MARGIN, HEIGHT - 2 * _MARGIN] + _MARGIN)
-    # The radius is given by the absolute weight, the colour (0 to 6) by its signed square root.
+    x, y = np.rint(positions * [WIDTH - 2 * _MARGIN, HEIGHT - 2 * _MARGIN] + _MARGIN).T
+    # The radius is given by the absolute weight, the colour by its signed square root.
     shares = weights[joined] / np.abs(weights).max(initial=0.0)
-    radii, colours = np.rint(5 + 13 * abs(shares)), np.rint(3 + 3 * np.sign(shares) * np.sqrt(abs(shares)))
-    columns = joined, *positions.T, radii, colours, neighbours[joined]
-    nodes = [Node(*map(int, row)) for row in zip(*columns, strict=True)]
+    look = {"radius": np.rint(5 + 13 * abs(shares)), "colour": np.rint(3 + 3 * np.sign(shares) * np.sqrt(abs(shares)))}
+    table = pd.DataFrame({"at": joined, "x": x, "y": y, **look, "neighbours": neighbours[joined]})
+    nodes: list[dict[str, int]] = table.astype(int).to_dict("records")
     ends = part.tocoo()
     once = ends.row < ends.col
     pairs = np.column_stack([ends.row, ends.col])[once]
@@ -290,18 +258,18 @@ def subnetwork(
     )
 
 
-def _labels(nodes: list[Node], names: Sequence[object]) -> list[Label]:
+def _labels(nodes: list[dict[str, int]], names: Sequence[object]) -> list[dict[str, Any]]:
     """Labels of the nodes with the largest weights that do not overlap, on the side that is farther from the edge."""
-    labels, taken = list[Label](), np.empty((0, 4))
+    labels, taken = list[dict[str, Any]](), np.empty((0, 4))
     for node in nodes[: 3 * _LABELS]:
-        name = str(names[node.at])
+        name, y, away = str(names[node["at"]]), node["y"], node["radius"] + 4
         text = name if len(name) <= _LONGEST_LABEL else f"{name[: _LONGEST_LABEL - 1]}…"
-        width, left = _LETTER * len(text), node.x > WIDTH / 2
-        x = node.x - node.radius - 4 if left else node.x + node.radius + 4
+        width, left = _LETTER * len(text), node["x"] > WIDTH / 2
+        x = node["x"] - away if left else node["x"] + away
         start = x - width if left else x
-        box = np.array([start, node.y - _LINE / 2, start + width, node.y + 14])
+        box = np.array([start, y - _LINE / 2, start + width, y + 14])
         if not ((box[:2] < taken[:, 2:]) & (taken[:, :2] < box[2:])).all(axis=1).any():
-            labels.append(Label(x, node.y + 8, "end" if left else "start", text))
+            labels.append({"x": x, "y": y + 8, "anchor": "end" if left else "start", "text": text})
             taken = np.vstack([taken, box])
         if len(labels) == _LABELS:
             break

@@ -45,13 +45,7 @@ def _covariates(model: SparseGraphSVD) -> Rows:
 
 
 def sample_rows(record: dict[str, Any]) -> Rows:
-    """The sample table: how many samples were matched, types of the variables, and covariates of the tests.
-
-    Examples
-    --------
-    >>> sample_rows({"samples": 9, "matched": 8, "adjusted_for": ["age"], "survival": [["days", "dead"]]})
-    [('samples matched', '8 of 9'), ('survival', 'days, event: dead'), ('tests adjusted for', 'age')]
-    """
+    """The sample table: how many samples were matched, types of the variables, and covariates of the tests."""
     rows = [("samples matched", f"{record['matched']:,} of {record['samples']:,}")] if "matched" in record else []
     kinds: dict[str, list[str]] = {}
     for each in record.get("variables", []):
@@ -87,19 +81,14 @@ def _defaults(model: SparseGraphSVD) -> dict[str, Any]:
     sizes = {"genes": _size(model.n_columns, model.column_penalty), "samples": _size(model.n_rows, model.row_penalty)}
     if model.column_graph is None:
         return sizes
-    unit = {"smoothness_scale": model.smoothness_scale, "graph_term": model.graph_term}
-    return {**sizes, "smoothness": _smoothness(model), **unit}
-
-
-def _smoothness(model: SparseGraphSVD) -> str:
-    """The weight of the network."""
-    if model.diffusion is not None and model.column_smoothness is None:
-        return "0"  # the network smooths the data instead
-    given = f"{smoothness_of(model.column_smoothness, model.smoothness_scale):g}"
+    smoothness = f"{smoothness_of(model.column_smoothness, model.smoothness_scale):g}"
     used_fallback = model.choices_.loc[model.choices_["axis"] == "columns", "fallback"].astype(bool)
-    if used_fallback.all():  # also if no sizes were chosen
-        return given
-    return f"{given}, or chosen together with the size" if used_fallback.any() else "chosen per module"
+    if model.diffusion is not None and model.column_smoothness is None:
+        smoothness = "0"  # the network smooths the data instead
+    elif not used_fallback.all():  # sizes were chosen
+        smoothness = f"{smoothness}, or chosen together with the size" if used_fallback.any() else "chosen per module"
+    units = {"smoothness_scale": model.smoothness_scale, "graph_term": model.graph_term}
+    return {**sizes, "smoothness": smoothness, **units}
 
 
 def _size(kept: int | None, penalty: object) -> int | str:
