@@ -55,9 +55,8 @@ def charts(model: SparseGraphSVD, table: pd.DataFrame, level: float, scores: Flo
             made.append(_similar_scores(known[:_MOST_COMPARED]))
         else:
             made.append(_members_in_common("samples", "samples", model.rows_[:_MOST_COMPARED]))
-    if "degree_fold_change" in table and len(data := _folds(table, level)):
-        made.append(_edges(data, len(table) - len(data), level))
-    return made
+    edges = _edges(table, level) if "degree_fold_change" in table else None
+    return made if edges is None else [*made, edges]
 
 
 def _finish(name: str, title: str, caption: str, chart: Any) -> Chart:
@@ -169,37 +168,8 @@ def _overlap(
     return _finish(name, title, caption + cut, altair.layer(*layers))
 
 
-def _edges(data: pd.DataFrame, not_shown: int, level: float) -> Chart:
-    random, degrees = "edges, relative to random genes", "edges, relative to random genes of the same degrees"
-    chart = altair.Chart(data).mark_point(filled=True, size=70, opacity=0.85, cursor="pointer")
-    chart = chart.encode(
-        x=altair.X("random:Q", title=random, **_log_axis(data["random"])),
-        y=altair.Y(
-            "degrees:Q", title=["edges, relative to random genes", "of the same degrees"], **_log_axis(data["degrees"])
-        ),
-        color=_colours("kind:N", {_MORE.format(level): _BLUE, _NOT_MORE: _ORANGE}),
-        tooltip=_tooltips(edges="edges|,", random=f"{random}|.2f", degrees=f"{degrees}|.2f"),
-    )
-    caption = (
-        "Edges inside each module, compared with random genes (horizontal) and with random genes of the same degrees "
-        "(vertical). Points at the lower right are modules of hubs, or of highly expressed or variable genes. If the "
-        "network was used in the fit, neither comparison is evidence of biology."
-        + (f" Modules without edges, or that cannot be compared ({not_shown}), are not shown." if not_shown else "")
-    )
-    return _finish("evidence", "Edges compared with random genes", caption, chart)
-
-
-def _log_axis(values: pd.Series) -> dict[str, Any]:
-    """A logarithmic axis that is wider than the values: a single value would have itself as its only tick."""
-    domain = [float(values.min()) / 1.1, float(values.max()) * 1.1]
-    return {
-        "scale": altair.Scale(type="log", domain=domain, nice=False, padding=20),
-        "axis": altair.Axis(tickCount=5),
-    }
-
-
-def _folds(table: pd.DataFrame, level: float) -> pd.DataFrame:
-    """Fold changes that can be drawn on a logarithmic scale."""
+def _edges(table: pd.DataFrame, level: float) -> Chart | None:
+    """Fold changes of the edges on logarithmic axes; None if there are none that can be drawn."""
     data = pd.DataFrame(
         {
             "module": table["module"] + 1,
@@ -208,5 +178,28 @@ def _folds(table: pd.DataFrame, level: float) -> pd.DataFrame:
             "edges": table["n_edges"],
             "kind": np.where(table["degree_q_value"] <= level, _MORE.format(level), _NOT_MORE),
         }
-    ).replace([np.inf, -np.inf], np.nan)
-    return data.dropna().query("random > 0 and degrees > 0")
+    )
+    data = data.replace([np.inf, -np.inf], np.nan).dropna().query("random > 0 and degrees > 0")
+    if data.empty:
+        return None
+    axes = dict[str, Any]()
+    for name in ("random", "degrees"):  # wider than the values: a single value would have itself as its only tick
+        domain = [float(data[name].min()) / 1.1, float(data[name].max()) * 1.1]
+        scale = altair.Scale(type="log", domain=domain, nice=False, padding=20)
+        axes[name] = {"scale": scale, "axis": altair.Axis(tickCount=5)}
+    random, of_degrees = "edges, relative to random genes", "of the same degrees"
+    chart = altair.Chart(data).mark_point(filled=True, size=70, opacity=0.85, cursor="pointer")
+    chart = chart.encode(
+        x=altair.X("random:Q", title=random, **axes["random"]),
+        y=altair.Y("degrees:Q", title=[random, of_degrees], **axes["degrees"]),
+        color=_colours("kind:N", {_MORE.format(level): _BLUE, _NOT_MORE: _ORANGE}),
+        tooltip=_tooltips(edges="edges|,", random=f"{random}|.2f", degrees=f"{random} {of_degrees}|.2f"),
+    )
+    not_shown = len(table) - len(data)
+    caption = (
+        "Edges inside each module, compared with random genes (horizontal) and with random genes of the same degrees "
+        "(vertical). Points at the lower right are modules of hubs, or of highly expressed or variable genes. If the "
+        "network was used in the fit, neither comparison is evidence of biology."
+        + (f" Modules without edges, or that cannot be compared ({not_shown}), are not shown." if not_shown else "")
+    )
+    return _finish("evidence", "Edges compared with random genes", caption, chart)

@@ -187,10 +187,17 @@ def _modules(model: SparseGraphSVD, tables: _Tables, level: float) -> Iterator[M
     summary = summary_table(model).assign(chosen=lambda table: bounded | table["module"].isin(chosen))
     selected, names = selected_samples(model).tolist(), module_names(model, tables.sets)
     colours = {} if tables.sample_table is None else variable_colours(tables.sample_table.variables)
-    for number, row in enumerate(_rows(summary)):
+    unidentified = model.choices_[model.choices_["diagnostic"] != ""]
+    for number, row in enumerate(summary.to_dict("records")):
         genes, weights = Members.of(model.components_[number], gene_names), model.left_vectors_[:, number]
         leading = leading_features(model.components_[number])
-        terms, edges = ([] if table is None else _rows(table[table["module"] == number]) for table in tables[:2])
+        terms, edges = (
+            [] if table is None else table[table["module"] == number].to_dict("records") for table in tables[:2]
+        )
+        # Why the data do not identify its size, by axis, where the penalty used a fallback and where it did not.
+        own = unidentified[unidentified["module"] == number]
+        parts = own[~own["fallback"].astype(bool)], own[own["fallback"].astype(bool)]
+        size_diagnostics, default_size = (dict(zip(part["axis"], part["diagnostic"], strict=True)) for part in parts)
         terms.sort(key=lambda term: float(term["q_value"]))
         heatmap, scores, known = tables.heatmaps[number], tables.scores[number], tables.sample_table
         strongest = [] if known is None else known.strongest(number)
@@ -202,9 +209,7 @@ def _modules(model: SparseGraphSVD, tables: _Tables, level: float) -> Iterator[M
         yield ModulePage(
             number=number,
             name=names[number],
-            summary=row
-            | {"size_diagnostics": _unidentified(model, number, fallback=False)}
-            | {"default_size": _unidentified(model, number, fallback=True)},
+            summary={**row, "size_diagnostics": size_diagnostics, "default_size": default_size},
             genes=genes,
             samples=Members.of(weights, sample_names),
             n_samples=len(sample_names),
@@ -236,17 +241,6 @@ def _plots(scores: SampleScores, table: SampleTable, module: int) -> Iterator[Fi
             made = survival_plot(scores, variable, q, test, tests[tests["variable"].astype(str) == variable.name])
         if made is not None:
             yield made
-
-
-def _unidentified(model: SparseGraphSVD, number: int, *, fallback: bool) -> dict[str, str]:
-    """Why the data do not identify the size of a module, by axis, where the penalty used a fallback or did not."""
-    own = model.choices_[(model.choices_["module"] == number) & (model.choices_["diagnostic"] != "")]
-    own = own[own["fallback"].astype(bool) == fallback]
-    return dict(zip(own["axis"], own["diagnostic"], strict=True))
-
-
-def _rows(table: pd.DataFrame) -> list[Row]:
-    return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
 
 
 class _Tables(NamedTuple):
