@@ -12,7 +12,7 @@ import pandas as pd
 from netbic.arrays import kind_of
 from netbic.errors import InputError
 from netbic.estimators import check_count
-from netbic.pl.base import DIVERGING, LITERAL, MINUS, SMALL, axes_for, colour_bar, label_text, without_frame
+from netbic.pl import base
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -68,12 +68,21 @@ def associations(
     >>> [text.get_text() for text in ax.texts]
     ['0.88***', '−0.10']
     """
+    from netbic.association import Associations
+    from netbic.get import associations_df
+
     check_count("n_columns", n_columns)
-    table = _table(table, key)
+    if isinstance(table, Associations):
+        table = table.table
+    elif isinstance(table, (str, Path)) or kind_of(table) == "anndata":
+        table = associations_df(table, key=key)
+    elif not isinstance(table, pd.DataFrame):
+        what = "the result of netbic.associate or its .table, an AnnData object, or the folder of a fit"
+        raise TypeError(f"table={type(table).__name__}: expected {what}")
     grid = effect_grid(table, n_columns)
     if not grid.columns:
-        ax = axes_for(ax, (4.0, 1.5))
-        ax.text(0.5, 0.5, "no association has a direction", transform=ax.transAxes, ha="center", size=SMALL)
+        ax = base.axes_for(ax, (4.0, 1.5))
+        ax.text(0.5, 0.5, "no association has a direction", transform=ax.transAxes, ha="center", size=base.SMALL)
         ax.set_axis_off()
         return ax
     from matplotlib import colormaps
@@ -82,22 +91,26 @@ def associations(
     values = np.full((len(modules), len(columns)), np.nan)
     for (module, column), row in grid.cells.items():
         values[modules.index(module), column] = row["signed"]
-    labels = _labels(modules, names)
+    labels = [str(module + 1) for module in modules]
+    if names is not None and max(modules) >= len(names):
+        raise InputError(f"{len(names)} names are given but the table has module {max(modules)} (from 0): name all")
+    if names is not None:
+        labels = [base.label_text(f"{module + 1}: {names[module]}", _LONGEST_NAME) for module in modules]
     width = 2.0 + 0.06 * max(map(len, labels)) + 0.52 * len(columns)
-    ax = axes_for(ax, (width, max(1.9 + 0.27 * len(modules), 3.2)))
-    colours = colormaps[DIVERGING].with_extremes(bad="0.88")
+    ax = base.axes_for(ax, (width, max(1.9 + 0.27 * len(modules), 3.2)))
+    colours = colormaps[base.DIVERGING].with_extremes(bad="0.88")
     image = ax.imshow(values, cmap=colours, vmin=-1, vmax=1, aspect="auto", interpolation="none")
-    style: dict[str, Any] = {"ha": "center", "va": "center", "size": SMALL - 1.5}
+    style: dict[str, Any] = {"ha": "center", "va": "center", "size": base.SMALL - 1.5}
     for (module, column), row in grid.cells.items():
         ink = "white" if abs(row["signed"]) > 0.6 else "black"
         ax.text(column, modules.index(module), f"{row['text']}{row['stars']}", color=ink, **style)
-    ax.set_yticks(range(len(modules)), labels, fontsize=SMALL, **LITERAL)
-    rotated: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor", "fontsize": SMALL, **LITERAL}
-    ax.set_xticks(range(len(columns)), [label_text(name, 32) for name in columns], **rotated)
+    ax.set_yticks(range(len(modules)), labels, fontsize=base.SMALL, **base.LITERAL)
+    rotated: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor", **base.LITERAL}
+    ax.set_xticks(range(len(columns)), [base.label_text(name, 32) for name in columns], fontsize=base.SMALL, **rotated)
     ax.set_ylabel("module")
-    ax.set_title(_LEGEND, loc="right", size=SMALL - 1)
-    without_frame(ax)
-    colour_bar(image, ax, "\n".join(grid.scales), shrink=0.9)
+    ax.set_title(_LEGEND, loc="right", size=base.SMALL - 1)
+    base.without_frame(ax)
+    base.colour_bar(image, ax, "\n".join(grid.scales), shrink=0.9)
     return ax
 
 
@@ -126,30 +139,7 @@ def effect_grid(table: pd.DataFrame, most: int) -> EffectGrid:
     shown = drawn[drawn["column"].isin(columns)]
     cells = dict[tuple[int, int], dict[Any, Any]]()
     for row in shown[np.isfinite(shown["signed"].astype(float))].to_dict("records"):
-        text = f"{row['signed']:z.2f}".replace("-", MINUS)  # z: 0.00, not -0.00
+        text = f"{row['signed']:z.2f}".replace("-", base.MINUS)  # z: 0.00, not -0.00
         stars = next((stars for limit, stars in _STARS if row["q"] <= limit), "")
         cells[int(row["module"]), places[row["column"]]] = {**row, "text": text, "stars": stars}
     return EffectGrid(columns, cells, list(dict.fromkeys(shown["scale"])), drawn["column"].nunique() - len(columns))
-
-
-def _table(given: Any, key: str) -> pd.DataFrame:
-    """The tests as a table."""
-    from netbic.association import Associations
-    from netbic.get import associations_df
-
-    if isinstance(given, Associations):
-        return given.table
-    if isinstance(given, pd.DataFrame):
-        return given
-    if not isinstance(given, (str, Path)) and kind_of(given) != "anndata":
-        what = "the result of netbic.associate or its .table, an AnnData object, or the folder of a fit"
-        raise TypeError(f"table={type(given).__name__}: expected {what}")
-    return associations_df(given, key=key)
-
-
-def _labels(modules: list[int], names: Sequence[str] | None) -> list[str]:
-    if names is None:
-        return [str(module + 1) for module in modules]
-    if modules and max(modules) >= len(names):
-        raise InputError(f"{len(names)} names are given but the table has module {max(modules)} (from 0): name all")
-    return [label_text(f"{module + 1}: {names[module]}", _LONGEST_NAME) for module in modules]

@@ -343,20 +343,10 @@ def annotation_table(
 
 
 def label_colours(counts: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, str]]:
-    """The colours of the levels of categorical variables, by variable and level.
+    """Colours by variable and level, from the number of samples of each level of each categorical variable.
 
     Colours of different variables differ as long as there are enough. Of many levels the rarest get no colour: they are
     drawn as "other".
-
-    Parameters
-    ----------
-    counts : mapping
-        The number of samples of each level of each variable, in the order of variables and levels.
-
-    Examples
-    --------
-    >>> label_colours({"sex": {"f": 7, "m": 5}, "er": {"ER+": 9}})
-    {'sex': {'f': '#E69F00', 'm': '#0072B2'}, 'er': {'ER+': '#009E73'}}
     """
     found, used = dict[str, dict[str, str]](), 0
     for name, own in counts.items():
@@ -395,11 +385,24 @@ class Strip(NamedTuple):
     is_numeric: bool = False
 
 
+def annotation_strips(annotation: Any, model: object, samples: NDArray[Any], colours: Colours | None) -> list[Strip]:
+    """The annotation of these samples as strips; none without an annotation."""
+    return [] if annotation is None else strips(annotation_table(annotation, model, samples), colours)
+
+
 def strips(table: pd.DataFrame, colours: Colours | None = None) -> list[Strip]:
     """The columns of a table as colours; `colours` are those of levels, where they are not to be chosen here."""
-    numeric = {name for name, column in table.items() if _is_numeric(column)}
-    counts = {str(name): _counts(column) for name, column in table.items() if name not in numeric}
-    chosen = label_colours(counts)
+    numeric, counted = set[Any](), dict[str, dict[str, int]]()
+    for name, column in table.items():
+        is_number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+        if is_number and column.nunique(dropna=True) > _FEW:
+            numeric.add(name)
+            continue
+        counts = column.dropna().astype(str).value_counts()  # of each level, in the order of the levels
+        is_category = isinstance(column.dtype, pd.CategoricalDtype)
+        levels = [str(level) for level in column.cat.categories] if is_category else sorted(counts.index)
+        counted[str(name)] = {level: int(counts[level]) for level in levels if counts.get(level, 0) > 0}
+    chosen = label_colours(counted)
     for name, given in (colours or {}).items():
         if name in chosen and set(chosen[name]) <= set(given):
             chosen[name] = {level: given[level] for level in chosen[name]}
@@ -409,19 +412,6 @@ def strips(table: pd.DataFrame, colours: Colours | None = None) -> list[Strip]:
         else _levels(str(name), column, chosen[str(name)])
         for name, column in table.items()
     ]
-
-
-def _is_numeric(column: pd.Series[Any]) -> bool:
-    is_number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
-    return is_number and column.nunique(dropna=True) > _FEW
-
-
-def _counts(column: pd.Series[Any]) -> dict[str, int]:
-    """The number of samples of each level, in the order of the levels."""
-    counts = column.dropna().astype(str).value_counts()
-    is_category = isinstance(column.dtype, pd.CategoricalDtype)
-    levels = [str(level) for level in column.cat.categories] if is_category else sorted(counts.index)
-    return {level: int(counts[level]) for level in levels if counts.get(level, 0) > 0}
 
 
 def _shades(name: str, values: NDArray[np.float64]) -> Strip:

@@ -12,36 +12,11 @@ from numpy.typing import NDArray
 from netbic.arrays import Indices
 from netbic.errors import InputError
 from netbic.estimators import names_of
-from netbic.pl.base import (
-    AXIS_NOUNS,
-    DIVERGING,
-    LITERAL,
-    SMALL,
-    Colours,
-    Strip,
-    annotation_table,
-    apart,
-    apply_layout,
-    axes_for,
-    check_module,
-    colour_bar,
-    data_of,
-    draw_legend,
-    entries,
-    fitted,
-    label_text,
-    module_colour,
-    name_ticks,
-    pixels,
-    strips,
-    symmetric_limit,
-    weights_of,
-)
+from netbic.pl import base
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from netbic.pl.base import ModelLike
 
 _LANE, _ANNOTATION, _WIDEST_STRIP, _GAP = 0.02, 0.03, 0.12, 0.008  # as shares of the height or width of the heatmap
 _SHARP = 500_000  # entries up to which cells are drawn sharply; more are averaged per pixel
@@ -49,13 +24,13 @@ _SHARP_STRIP = 500  # the same for members in a strip
 
 
 def heatmap(
-    model: ModelLike,
+    model: base.ModelLike,
     X: Any = None,
     *,
     modules: Iterable[int] | None = None,
     n_others: int = 0,
     annotation: Any = None,
-    colours: Colours | None = None,
+    colours: base.Colours | None = None,
     names: Sequence[str] | None = None,
     key: str = "netbic",
     ax: Axes | None = None,
@@ -108,25 +83,25 @@ def heatmap(
     from matplotlib import colormaps
     from matplotlib.patches import Rectangle
 
-    found = fitted(model, key)
+    found = base.fitted(model, key)
     listed = range(found.n_components_) if modules is None else [modules] if isinstance(modules, Integral) else modules
-    chosen = list(dict.fromkeys(check_module(found, module) for module in listed))
+    chosen = list(dict.fromkeys(base.check_module(found, module) for module in listed))
     if not chosen:
         raise InputError("there are no modules to draw: fit a model that finds some, or choose at least one")
-    weights = [weights_of(found, axis)[chosen] for axis in ("rows", "columns")]
+    weights = [base.weights_of(found, axis)[chosen] for axis in ("rows", "columns")]
     rows, columns = (module_order(own, n_others) for own in weights)
-    values = entries(found, data_of(model, X, key), rows.members, columns.members)
-    known = [] if annotation is None else strips(annotation_table(annotation, model, names_of(found, "rows")), colours)
-    ax = axes_for(ax, (8.0, 6.0 + (0.16 * len(chosen) if names is not None else 0.0)))
+    values = base.entries(found, base.data_of(model, X, key), rows.members, columns.members)
+    known = base.annotation_strips(annotation, model, names_of(found, "rows"), colours)
+    ax = base.axes_for(ax, (8.0, 6.0 + (0.16 * len(chosen) if names is not None else 0.0)))
 
-    limit, shades = symmetric_limit(values), colormaps[DIVERGING].with_extremes(bad="0.85")
+    limit, shades = base.symmetric_limit(values), colormaps[base.DIVERGING].with_extremes(bad="0.85")
     smoothing = "none" if values.size <= _SHARP else "antialiased"
     image = ax.imshow(values, cmap=shades, vmin=-limit, vmax=limit, aspect="auto", interpolation=smoothing)
     is_z_score = found.scale and found.center == "columns"
     label = "z-score" if is_z_score else "value" if found.center is None else "centred value"
     below: dict[str, Any] = {"anchor": (0.0, 0.0), "shrink": 0.4} if known else {}  # the legend is above
-    colour_bar(image, ax, label, extend="both", **below)
-    _draw_lanes(ax, *(_lanes(*side, chosen) for side in zip((rows, columns), weights, strict=True)))
+    base.colour_bar(image, ax, label, extend="both", **below)
+    _draw_lanes(ax, [rows, columns], weights, chosen)
     for k in range(len(chosen)):
         (top, bottom), (left, right) = rows.bounds[k : k + 2], columns.bounds[k : k + 2]
         size = right - left, bottom - top
@@ -136,51 +111,30 @@ def heatmap(
 
     ax.set(xlabel=_counted(columns, "columns"), ylabel=_counted(rows, "rows"))
     if names is not None:
-        lines = "\n".join(label_text(f"{k + 1}: {names[k]}", 100) for k in chosen)
+        lines = "\n".join(base.label_text(f"{k + 1}: {names[k]}", 100) for k in chosen)
         _write(ax, lines, (0, 0), (0, -5), xycoords=("axes fraction", ax.xaxis.label), va="top")
     ax.tick_params(length=2, pad=1)
     ax.spines[:].set_visible(False)
     for _ in range(2):  # names make the data area smaller, so that fewer of them may fit
-        apply_layout(ax)
+        base.apply_layout(ax)
         for which, axis, order in (("x", "columns", columns), ("y", "rows", rows)):
             own = names_of(found, axis)[order.members]
-            name_ticks(ax, which, range(order.members.size), own, order.weight)
+            base.name_ticks(ax, which, range(order.members.size), own, order.weight)
     _number_modules(ax, columns, chosen)
     return ax
 
 
 class Order(NamedTuple):
-    """One axis of a heatmap.
+    """One axis of a heatmap: by module, within a module by decreasing signed weight; then those of no module."""
 
-    Attributes
-    ----------
-    members : ndarray
-        Positions of what is drawn, in order: by module, within a module by decreasing signed weight; then those of no
-        module.
-    bounds : ndarray
-        The block of module k is `bounds[k]` to `bounds[k + 1]`.
-    belongs : bool ndarray of shape (n_modules, n_drawn)
-        All memberships, including overlaps.
-    weight : ndarray
-        Largest absolute weight of each, 0 for those of no module.
-    """
-
-    members: Indices
-    bounds: Indices
-    belongs: NDArray[np.bool_]
-    weight: NDArray[Any]
+    members: Indices  # positions of what is drawn, in order
+    bounds: Indices  # the block of module k is `bounds[k]` to `bounds[k + 1]`
+    belongs: NDArray[np.bool_]  # (n_modules, n_drawn): all memberships, including overlaps
+    weight: NDArray[Any]  # largest absolute weight of each, 0 for those of no module
 
 
 def module_order(weights: NDArray[Any], n_others: int = 0) -> Order:
-    """Every member once, in the module where its weight is largest; weights are signed, with one row per module.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> order = module_order(np.array([[0.9, -0.1, 0.0, 0.4], [0.0, 0.0, 0.3, 0.8]]), n_others=1)
-    >>> order.members.tolist(), order.bounds.tolist()  # the last belongs to both, with a larger weight in the second
-    ([0, 1, 3, 2], [0, 2, 4])
-    """
+    """Every member once, in the module where its weight is largest; weights are signed, with one row per module."""
     sizes = np.abs(weights)
     home, heaviest = sizes.argmax(axis=0), sizes.max(axis=0)
     parts = []
@@ -197,39 +151,37 @@ def module_order(weights: NDArray[Any], n_others: int = 0) -> Order:
 def _counted(order: Order, axis: str) -> str:
     own, modules = int(order.bounds[-1]), len(order.belongs)
     others = order.members.size - own
-    text = f"{own:,} {AXIS_NOUNS[axis]} of {modules} module{'s' * (modules > 1)}"
+    text = f"{own:,} {base.AXIS_NOUNS[axis]} of {modules} module{'s' * (modules > 1)}"
     return text + (f", and {others:,} others" if others else "")
 
 
-def _lanes(order: Order, weights: NDArray[Any], chosen: list[int]) -> NDArray[Any]:
-    """Colours of a strip, one row per module: the colour of the module for its members, light grey for others.
+def _draw_lanes(ax: Axes, orders: list[Order], weights: list[NDArray[Any]], chosen: list[int]) -> None:
+    """One lane per module to the left of the data and above it, inside the same axes.
 
-    Where everything is a member, the weights are shown.
+    Members have the colour of the module, others are light grey. Where everything is a member, the weights are shown.
     """
     from matplotlib import colormaps
     from matplotlib.colors import to_rgb
 
-    colours = np.array([to_rgb(module_colour(module)) for module in chosen])
-    lanes: NDArray[Any] = np.where(order.belongs[:, :, None], colours[:, None, :], 0.95)
-    for k in np.flatnonzero((weights != 0).all(axis=1)):
-        drawn = weights[k, order.members]
-        lanes[k] = colormaps[DIVERGING](0.5 + 0.5 * drawn / symmetric_limit(drawn))[:, :3]
-    return lanes
-
-
-def _draw_lanes(ax: Axes, of_rows: NDArray[Any], of_columns: NDArray[Any]) -> None:
-    """One lane per module above and to the left of the data, inside the same axes."""
-    height, width = of_rows.shape[1], of_columns.shape[1]
-    share = min(_LANE * len(of_rows), _WIDEST_STRIP)
+    colours = np.array([to_rgb(base.module_colour(module)) for module in chosen])
+    both = list[NDArray[Any]]()
+    for order, own in zip(orders, weights, strict=True):
+        lanes = np.where(order.belongs[:, :, None], colours[:, None, :], 0.95)
+        for k in np.flatnonzero((own != 0).all(axis=1)):
+            drawn = own[k, order.members]
+            lanes[k] = colormaps[base.DIVERGING](0.5 + 0.5 * drawn / base.symmetric_limit(drawn))[:, :3]
+        both.append(lanes)
+    height, width = (order.members.size for order in orders)
+    share = min(_LANE * len(chosen), _WIDEST_STRIP)
     top, left = -0.5 - _GAP * height, -0.5 - _GAP * width
     shades = "none" if max(height, width) <= _SHARP_STRIP else "antialiased"
     options: dict[str, Any] = {"aspect": "auto", "interpolation": shades}
-    ax.imshow(of_columns, extent=(-0.5, width - 0.5, top, top - share * height), **options)
-    ax.imshow(of_rows.swapaxes(0, 1), extent=(left - share * width, left, height - 0.5, -0.5), **options)
+    ax.imshow(both[1], extent=(-0.5, width - 0.5, top, top - share * height), **options)
+    ax.imshow(both[0].swapaxes(0, 1), extent=(left - share * width, left, height - 0.5, -0.5), **options)
     ax.set(xlim=(left - share * width, width - 0.5), ylim=(height - 0.5, top - share * height))
 
 
-def _draw_annotation(ax: Axes, known: list[Strip], samples: NDArray[Any], width: int) -> None:
+def _draw_annotation(ax: Axes, known: list[base.Strip], samples: NDArray[Any], width: int) -> None:
     """One strip per variable at the right of the data, inside the same axes, with its name below, and a legend."""
     share = min(_ANNOTATION, _WIDEST_STRIP / len(known)) * width
     left, height = width - 0.5 + _GAP * width, len(samples)
@@ -239,10 +191,10 @@ def _draw_annotation(ax: Axes, known: list[Strip], samples: NDArray[Any], width:
         extent = (left, left + share, height - 0.5, -0.5)
         ax.imshow(strip.colours[samples][:, None], extent=extent, aspect="auto", interpolation=shades)
         place = left + share / 2, height - 0.5
-        _write(ax, label_text(strip.name), place, (0, -3), rotation=90, ha="center", va="top")
+        _write(ax, base.label_text(strip.name), place, (0, -3), rotation=90, ha="center", va="top")
         left += share + _GAP * width / 2
     ax.set(xlim=(start, left), ylim=limits)
-    draw_legend(ax, known)
+    base.draw_legend(ax, known)
 
 
 def _number_modules(ax: Axes, columns: Order, chosen: list[int]) -> None:
@@ -251,12 +203,12 @@ def _number_modules(ax: Axes, columns: Order, chosen: list[int]) -> None:
     positions = ax.transData.transform(np.column_stack([middles, middles]))[:, 0]
     widest = max(len(str(module + 1)) for module in chosen)
     top = ax.get_ylim()[1]
-    for k in apart(positions, np.diff(columns.bounds), pixels(ax, SMALL) * (0.7 * widest + 0.3)):
-        style = {"ha": "center", "va": "bottom", "weight": "bold", "color": module_colour(chosen[k])}
+    for k in base.apart(positions, np.diff(columns.bounds), base.pixels(ax, base.SMALL) * (0.7 * widest + 0.3)):
+        style = {"ha": "center", "va": "bottom", "weight": "bold", "color": base.module_colour(chosen[k])}
         _write(ax, str(chosen[k] + 1), (middles[k], top), (0, 2), **style)
 
 
 def _write(ax: Axes, text: str, place: tuple[float, float], away: tuple[float, float], **style: Any) -> None:
     """Text at some points from a place; it may be outside the axes."""
-    style = {"textcoords": "offset points", "size": SMALL, "annotation_clip": False, **LITERAL} | style
+    style = {"textcoords": "offset points", "size": base.SMALL, "annotation_clip": False, **base.LITERAL} | style
     ax.annotate(text, place, away, **style)

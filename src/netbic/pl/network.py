@@ -10,29 +10,16 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from netbic.arrays import Floats, Indices
+from netbic.arrays import Floats
 from netbic.errors import InputError
 from netbic.estimators import heaviest, names_of, one_blas_thread
 from netbic.graph import match
-from netbic.pl.base import (
-    DIVERGING,
-    LITERAL,
-    SMALL,
-    apply_layout,
-    axes_for,
-    check_module,
-    colour_bar,
-    fitted,
-    label_text,
-    module_title,
-    pixels,
-)
+from netbic.pl import base
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.text import Annotation
 
-    from netbic.pl.base import ModelLike
 
 _MOST_NODES = 500  # more cannot be distinguished, and their layout takes too long
 _SMALLEST_NODE, _LARGEST_NODE = 4.0, 150.0  # areas in square points
@@ -44,7 +31,7 @@ _MAX_ITER, _TOLERANCE = 200, 1e-4  # of the layout
 
 
 def network(
-    model: ModelLike,
+    model: base.ModelLike,
     module: int = 0,
     *,
     graph: object = None,
@@ -91,8 +78,8 @@ def network(
     >>> netbic.pl.network(model, 1).get_title(loc="left")
     'Module 2: 60 genes, ... edges'
     """
-    found = fitted(model, key)
-    everyone = heaviest(found.components_[check_module(found, module)])
+    found = base.fitted(model, key)
+    everyone = heaviest(found.components_[base.check_module(found, module)])
     members = everyone[:_MOST_NODES]
     weights = found.components_[module, members]
     whole = found.graphs_["columns"]
@@ -102,62 +89,52 @@ def network(
         raise InputError("the model was fitted without a graph of its genes: use network(model, graph=...)")
     inside = whole.subgraph(members)
     placed = layout(inside.weights, seed)
-    ax = axes_for(ax, (6.5, 5.5))
-    _draw_edges(ax, placed.positions, inside.weights)
-    areas = _draw_nodes(ax, placed, weights)
+    ax = base.axes_for(ax, (6.5, 5.5))
+    areas = _draw(ax, placed, inside.weights, weights)
     ax.set(xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
     shown = f"{everyone.size:,}" if members.size == everyone.size else f"{members.size} of {everyone.size:,}"
     name = "" if names is None else names[module]
-    module_title(ax, module, name, f"{shown} genes, {inside.n_edges:,} edges")
-    apply_layout(ax)
+    base.module_title(ax, module, name, f"{shown} genes, {inside.n_edges:,} edges")
+    base.apply_layout(ax)
     genes = names_of(found, "columns")[members]
-    labels = {int(k): label_text(genes[k]) for k in _labelled(weights, inside.weights, _TRIES * n_labels)}
+    # Members with the largest weights and with the most edges in turn; members are ordered by weight.
+    degrees = inside.degrees
+    hubs = np.argsort(-degrees, kind="stable")[: np.count_nonzero(degrees)]
+    turns = (pick for turn in zip_longest(range(weights.size), hubs.tolist()) for pick in turn if pick is not None)
+    labels = {k: base.label_text(genes[k]) for k in list(dict.fromkeys(turns))[: _TRIES * max(n_labels, 0)]}
     _write_labels(ax, placed.positions, areas, labels, n_labels)
     return ax
 
 
-def _draw_edges(ax: Axes, positions: NDArray[Any], edges: sp.csr_array) -> None:
+def _draw(ax: Axes, placed: Layout, edges: sp.csr_array, weights: NDArray[Any]) -> NDArray[Any]:
+    """Draw edges and nodes, label the isolated ones, and return the areas of all nodes."""
     from matplotlib.collections import LineCollection
 
-    weights = np.triu(edges.toarray())
-    alpha = float(np.clip(12 / np.sqrt(np.count_nonzero(weights) + 1), 0.15, 0.9))
-    for which, style in ((weights > 0, "solid"), (weights < 0, "dashed")):
+    upper = np.triu(edges.toarray())
+    alpha = float(np.clip(12 / np.sqrt(np.count_nonzero(upper) + 1), 0.15, 0.9))
+    for which, style in ((upper > 0, "solid"), (upper < 0, "dashed")):
         if which.any() or style == "solid":
-            pairs = list(positions[np.argwhere(which)])
             look: dict[str, Any] = {"colors": "0.6", "linewidths": 0.6, "linestyles": style}
-            ax.add_collection(LineCollection(pairs, alpha=alpha, zorder=1, **look))
-
-
-def _draw_nodes(ax: Axes, placed: Layout, weights: NDArray[Any]) -> NDArray[Any]:
-    """Draw the nodes, label the isolated ones, and return the areas of all."""
+            ax.add_collection(LineCollection(list(placed.positions[np.argwhere(which)]), alpha=alpha, zorder=1, **look))
     sizes = np.abs(weights)
     largest = float(sizes.max(initial=0.0)) or 1.0
     window = ax.get_window_extent()
-    share = _NODES_SHARE * window.width * window.height / pixels(ax, 1.0) ** 2 / max(sizes.size, 1)
+    share = _NODES_SHARE * window.width * window.height / base.pixels(ax, 1.0) ** 2 / max(sizes.size, 1)
     most = min(max(share, 2 * _SMALLEST_NODE), _LARGEST_NODE)
     areas: NDArray[Any] = _SMALLEST_NODE + (most - _SMALLEST_NODE) * sizes / largest
-    nodes = ax.scatter(
-        placed.positions[:, 0], placed.positions[:, 1], s=areas, c=weights, cmap=DIVERGING, vmin=-largest, vmax=largest,
-        edgecolors="0.35", linewidths=0.5, zorder=2,
-    )  # fmt: skip
-    colour_bar(nodes, ax, "weight")
+    colours: dict[str, Any] = {"c": weights, "cmap": base.DIVERGING, "vmin": -largest, "vmax": largest}
+    x, y = placed.positions.T
+    nodes = ax.scatter(x, y, s=areas, edgecolors="0.35", linewidths=0.5, zorder=2, **colours)
+    base.colour_bar(nodes, ax, "weight")
     ax.margins(0.12, 0.08)
     ax.set_aspect("equal", adjustable="datalim")
     if placed.isolated.any():
         alone = placed.positions[placed.isolated]
         text = f"{len(alone)} without an edge in the module"
         at = (alone[:, 0].min(), alone[:, 1].min())
-        ax.annotate(text, at, (0, -12), textcoords="offset points", va="top", size=SMALL, color="0.35")
+        ax.annotate(text, at, (0, -12), textcoords="offset points", va="top", size=base.SMALL, color="0.35")
     return areas
-
-
-def _labelled(weights: NDArray[Any], edges: sp.csr_array, n_labels: int) -> Indices:
-    """Members with the largest weights and with the most edges in turn; members are ordered by weight."""
-    degrees = np.diff(edges.indptr)
-    hubs = np.argsort(-degrees, kind="stable")[: np.count_nonzero(degrees)]
-    turns = (pick for turn in zip_longest(range(weights.size), hubs.tolist()) for pick in turn if pick is not None)
-    return np.array(list(dict.fromkeys(turns))[: max(n_labels, 0)], dtype=np.intp)
 
 
 def _write_labels(ax: Axes, positions: NDArray[Any], areas: NDArray[Any], names: dict[int, str], most: int) -> None:
@@ -165,7 +142,7 @@ def _write_labels(ax: Axes, positions: NDArray[Any], areas: NDArray[Any], names:
     from matplotlib.patheffects import withStroke
 
     halo = [withStroke(linewidth=2.0, foreground="white")]  # edges behind a label
-    centres, radii = np.asarray(ax.transData.transform(positions)), pixels(ax, 1.0) * np.sqrt(areas / np.pi)
+    centres, radii = np.asarray(ax.transData.transform(positions)), base.pixels(ax, 1.0) * np.sqrt(areas / np.pi)
     frame = np.asarray(ax.get_window_extent().get_points()).ravel()
     nodes = np.hstack([centres - radii[:, None], centres + radii[:, None]])
     written = np.empty((0, 4))
@@ -173,10 +150,10 @@ def _write_labels(ax: Axes, positions: NDArray[Any], areas: NDArray[Any], names:
         if len(written) >= most:
             return
         text = ax.annotate(
-            name, positions[k], (0, 0), textcoords="offset points", size=SMALL, zorder=3, annotation_clip=False,
-            path_effects=halo, **LITERAL,
+            name, positions[k], (0, 0), textcoords="offset points", size=base.SMALL, zorder=3, annotation_clip=False,
+            path_effects=halo, **base.LITERAL,
         )  # fmt: skip
-        box = _free_position(text, np.vstack([nodes, written]), radii[k] / pixels(ax, 1.0) + 2, frame)
+        box = _free_position(text, np.vstack([nodes, written]), radii[k] / base.pixels(ax, 1.0) + 2, frame)
         if box is None:
             text.remove()
         else:
@@ -208,16 +185,7 @@ def layout(weights: sp.csr_array | Floats, seed: int = 0) -> Layout:
 
     The length of an edge is the square root of the smaller degree of its ends, so that the area of a clique is
     proportional to its size. Each connected component is placed separately (Gansner, Koren and North 2004: every
-    iteration decreases the stress); components are then arranged side by side, the largest first. The same graph and
-    seed give the same layout.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> path = np.diag(np.ones(3), 1) + np.diag(np.ones(3), -1)
-    >>> positions, isolated = layout(path)
-    >>> np.linalg.norm(np.diff(positions, axis=0), axis=1).round(2).tolist()
-    [1.0, 1.41, 1.0]
+    iteration decreases the stress); components are then arranged side by side, the largest first.
     """
     from scipy.sparse.csgraph import connected_components, shortest_path
 

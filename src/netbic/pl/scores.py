@@ -14,52 +14,25 @@ from numpy.typing import NDArray
 from netbic.arrays import Array, Floats
 from netbic.errors import InputError
 from netbic.estimators import check_count, heaviest, module_scores, names_of
-from netbic.pl.base import (
-    AXIS_NOUNS,
-    GREY,
-    LITERAL,
-    NEGATIVE,
-    PALETTE,
-    POSITIVE,
-    SMALL,
-    Colours,
-    Strip,
-    annotation_table,
-    apply_layout,
-    axes_for,
-    check_axis,
-    check_module,
-    data_of,
-    despine,
-    draw_legend,
-    fitted,
-    label_text,
-    model_columns,
-    module_title,
-    name_ticks,
-    set_title,
-    strips,
-    weights_of,
-)
+from netbic.pl import base
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from netbic.pl.base import ModelLike
     from netbic.storage import PairModel
 
 _LANE = 0.07  # height of a lane, as a share of the highest bar
-_GROUPS = (("down", NEGATIVE), ("", GREY), ("up", POSITIVE))
+_GROUPS = (("down", base.NEGATIVE), ("", base.GREY), ("up", base.POSITIVE))
 
 
 def scores(
-    model: ModelLike | pd.DataFrame | str | Path,
+    model: base.ModelLike | pd.DataFrame | str | Path,
     X: Any = None,
     module: int = 0,
     *,
     n_bins: int = 40,
     annotation: Any = None,
-    colours: Colours | None = None,
+    colours: base.Colours | None = None,
     names: Sequence[str] | None = None,
     key: str = "netbic",
     ax: Axes | None = None,
@@ -108,33 +81,33 @@ def scores(
 
     check_count("n_bins", n_bins)
     found = sample_scores(model, X, module, key)
-    known = [] if annotation is None else strips(annotation_table(annotation, model, found.samples), colours)
+    known = base.annotation_strips(annotation, model, found.samples, colours)
     n_lanes = sum(1 if strip.is_numeric else len(strip.legend) for strip in known)
-    ax = axes_for(ax, (5.0 + 1.3 * bool(known), 3.0 + 0.16 * n_lanes))
+    ax = base.axes_for(ax, (5.0 + 1.3 * bool(known), 3.0 + 0.16 * n_lanes))
     finite = np.isfinite(found.values)
     drawn = [(found.values[finite & (found.groups == group)], group or "neither", ink) for group, ink in _GROUPS]
     if drawn := [part for part in drawn if part[0].size]:
         parts, labels, shades = zip(*drawn, strict=True)
         bins = np.histogram_bin_edges(found.values[finite], n_bins).tolist()
         ax.hist(parts, bins=bins, stacked=True, color=shades, label=labels)
-    groups = ax.legend(fontsize=SMALL, frameon=False) if len(drawn) > 1 else None
+    groups = ax.legend(fontsize=base.SMALL, frameon=False) if len(drawn) > 1 else None
     ax.axvline(0, color="0.3", lw=0.8, ls=":")
     ax.set(xlabel="score", ylabel="samples")
     ax.yaxis.set_major_locator(MaxNLocator(integer=True))
     if known:
         _draw_lanes(ax, found.values, known)
     if numeric := [strip for strip in known if strip.is_numeric]:
-        draw_legend(ax, numeric)
+        base.draw_legend(ax, numeric)
         if groups is not None:
             ax.add_artist(groups)  # a second legend replaces the first one
-    despine(ax)
+    base.despine(ax)
     name = found.name if names is None else names[found.number]
-    module_title(ax, found.number, name, groups_in_words(found.groups))
-    apply_layout(ax)
+    base.module_title(ax, found.number, name, groups_in_words(found.groups))
+    base.apply_layout(ax)
     return ax
 
 
-def _draw_lanes(ax: Axes, values: NDArray[Any], known: list[Strip]) -> None:
+def _draw_lanes(ax: Axes, values: NDArray[Any], known: list[base.Strip]) -> None:
     """Lanes below the histogram, inside the same axes, which are made taller for them."""
     top = ax.get_ylim()[1]
     height = top * _LANE
@@ -147,10 +120,10 @@ def _draw_lanes(ax: Axes, values: NDArray[Any], known: list[Strip]) -> None:
             own = np.isfinite(values) & (strip.codes == (-1 if missing else code))
             colours: Any = strip.colours[own] if strip.is_numeric else [colour]
             ax.vlines(values[own], low - height * 0.85, low, colors=colours, lw=0.7)
-            text = label_text(strip.name if strip.is_numeric else f"{strip.name}: {label}", 36)
+            text = base.label_text(strip.name if strip.is_numeric else f"{strip.name}: {label}", 36)
             ax.annotate(
                 text, (1, low - height / 2), (4, 0), ("axes fraction", "data"), textcoords="offset points", va="center",
-                size=SMALL, annotation_clip=False, **LITERAL,
+                size=base.SMALL, annotation_clip=False, **base.LITERAL,
             )  # fmt: skip
             low -= height
         low -= height * 0.4
@@ -160,14 +133,7 @@ def _draw_lanes(ax: Axes, values: NDArray[Any], known: list[Strip]) -> None:
 
 
 def groups_in_words(groups: NDArray[Any]) -> str:
-    """How many samples are "up" and "down".
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> groups_in_words(np.array(["down", "", "up", "up"]))
-    'up in 2, down in 1 of 4 samples'
-    """
+    """How many samples are "up" and "down": 'up in 2, down in 1 of 4 samples'."""
     counts = {group: int((groups == group).sum()) for group in ("up", "down")}
     parts = [f"{group} in {count:,}" for group, count in counts.items() if count]
     return f"{', '.join(parts)} of {groups.size:,} samples" if parts else f"gradient, {groups.size:,} samples"
@@ -189,7 +155,7 @@ def sample_scores(source: Any, X: Any, module: int, key: str) -> SampleScores:
         from netbic.exports import Results
 
         results = Results.of(source)
-        number = check_module(results.model, module)
+        number = base.check_module(results.model, module)
         if (table := results.tables.get("samples")) is None:
             raise InputError(f"{source} has no scores of the samples (samples.tsv): fit again with this version")
         return sample_scores(table, None, number, key)._replace(name=results.names[number])
@@ -203,11 +169,11 @@ def sample_scores(source: Any, X: Any, module: int, key: str) -> SampleScores:
         return SampleScores(own["sample"].to_numpy(object), own["score"].to_numpy(float), groups, int(module))
     from netbic.penalties import score_groups
 
-    found = fitted(source, key)
-    number, data = check_module(found, module), data_of(source, X, key)
+    found = base.fitted(source, key)
+    number, data = base.check_module(found, module), base.data_of(source, X, key)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")  # they have been matched here
-        values = module_scores(found, model_columns(found, data))[:, number]
+        values = module_scores(found, base.model_columns(found, data))[:, number]
     samples = np.arange(values.size) if data.rows is None else data.rows.to_numpy(dtype=object)
     groups = np.array(["", "up", "down"], dtype=object)[score_groups(values).labels]  # 0, 1 and -1
     return SampleScores(samples, values, groups, number)
@@ -248,23 +214,23 @@ def pairs(model: PairModel, pair: int = 0, *, labels: Sequence[Any] | None = Non
     x, y = found.x_scores_[:, pair], found.y_scores_[:, pair]
     if labels is not None and len(labels) != len(x):
         raise ValueError(f"there are {len(labels)} labels but {len(x)} samples: give one for each sample of the fit")
-    ax = axes_for(ax, (4.8, 4.2))
+    ax = base.axes_for(ax, (4.8, 4.2))
     codes, names = pd.factorize(np.zeros(len(x)) if labels is None else np.asarray(labels), sort=True)
     for code in range(-1, len(names)):  # -1: missing
         own = codes == code
         if own.any():
-            colour = "0.7" if code < 0 else PALETTE[code % len(PALETTE)]
+            colour = "0.7" if code < 0 else base.PALETTE[code % len(base.PALETTE)]
             ax.scatter(x[own], y[own], s=22, color=colour, label="missing" if code < 0 else str(names[code]))
     if labels is not None:
-        ax.legend(frameon=False, fontsize=SMALL)
+        ax.legend(frameon=False, fontsize=base.SMALL)
     ax.set(xlabel="score in table 1", ylabel="score in table 2")
-    despine(ax)
-    set_title(ax, f"Pair {pair + 1}: correlation {found.correlations_[pair]:.2f}")
+    base.despine(ax)
+    base.set_title(ax, f"Pair {pair + 1}: correlation {found.correlations_[pair]:.2f}")
     return ax
 
 
 def loadings(
-    model: ModelLike,
+    model: base.ModelLike,
     module: int = 0,
     *,
     axis: str = "columns",
@@ -299,23 +265,23 @@ def loadings(
     >>> netbic.pl.loadings(model, 0, n=15).get_title(loc="left")
     'Module 1: 15 of 60 genes'
     """
-    found = fitted(model, key)
+    found = base.fitted(model, key)
     check_count("n", n)
-    weights = weights_of(found, check_axis(axis))[check_module(found, module)]
+    weights = base.weights_of(found, base.check_axis(axis))[base.check_module(found, module)]
     members = heaviest(weights)
     drawn = members[:n]
     values, positions = weights[drawn], np.arange(drawn.size)
-    ax = axes_for(ax, (4.5, 1.0 + 0.2 * drawn.size))
-    colours = np.where(values > 0, POSITIVE, NEGATIVE).tolist()
+    ax = base.axes_for(ax, (4.5, 1.0 + 0.2 * drawn.size))
+    colours = np.where(values > 0, base.POSITIVE, base.NEGATIVE).tolist()
     ax.hlines(positions, 0, values, colors=colours, linewidths=1.2)
     ax.scatter(values, positions, c=colours, s=22, zorder=3)
     ax.axvline(0, color="0.3", lw=0.8)
     ax.set(ylim=(max(drawn.size, 1) - 0.4, -0.6), xlabel="weight")
     ax.tick_params(axis="y", length=0)
     ax.locator_params(axis="x", nbins=6)
-    despine(ax)
+    base.despine(ax)
     shown = f"{drawn.size} of {members.size:,}" if drawn.size < members.size else f"{members.size:,}"
-    set_title(ax, f"Module {module + 1}: {shown} {AXIS_NOUNS[axis]}")
-    apply_layout(ax)
-    name_ticks(ax, "y", positions, names_of(found, axis)[drawn], np.abs(values))
+    base.set_title(ax, f"Module {module + 1}: {shown} {base.AXIS_NOUNS[axis]}")
+    base.apply_layout(ax)
+    base.name_ticks(ax, "y", positions, names_of(found, axis)[drawn], np.abs(values))
     return ax

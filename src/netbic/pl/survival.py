@@ -10,35 +10,22 @@ import pandas as pd
 
 from netbic.arrays import kind_of
 from netbic.errors import InputError
-from netbic.files import read_json
-from netbic.pl.base import (
-    GREY,
-    LITERAL,
-    NEGATIVE,
-    POSITIVE,
-    SMALL,
-    annotation_table,
-    apply_layout,
-    axes_for,
-    despine,
-    label_text,
-    module_title,
-)
+from netbic.pl import base
 from netbic.pl.scores import sample_scores
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from netbic.association import Result, SurvivalCurves
-    from netbic.pl.base import ModelLike
 
-_COLOURS = {"up": POSITIVE, "high": POSITIVE, "down": NEGATIVE, "low": NEGATIVE, "others": GREY}
+_UP, _DOWN = base.POSITIVE, base.NEGATIVE
+_COLOURS = {"up": _UP, "high": _UP, "down": _DOWN, "low": _DOWN, "others": base.GREY}
 _ROW = 11.0  # points between the lines of numbers at risk
 _ABOVE = 34.0  # points between the axis and the first of them: tick labels and the label of the axis
 
 
 def survival(
-    source: ModelLike | pd.DataFrame | str | Path,
+    source: base.ModelLike | pd.DataFrame | str | Path,
     module: int = 0,
     *,
     X: Any = None,
@@ -98,12 +85,12 @@ def survival(
     if until is not None and not (np.isfinite(until) and until > 0):
         raise InputError(f"until={until!r}: expected a time above 0")
     scores = sample_scores(source, X, module, key)
-    known = annotation_table(_sample_table(source, table), None, scores.samples, most=None)
+    known = base.annotation_table(_sample_table(source) if table is None else table, None, scores.samples, most=None)
     variable = read_variables(known, variables=[], survival=survival or _tested(source))[0]
     found = survival_curves(scores.values, scores.groups, variable)
     if found is None:
         raise InputError(f"all samples with a time in {variable.name!r} are in one group: there is nothing to compare")
-    ax = axes_for(ax, (6.2, 4.4))
+    ax = base.axes_for(ax, (6.2, 4.4))
     for name, curve in zip(found.names, found.curves, strict=True):
         times, shares = curve["time"].to_numpy(dtype=float), curve["survival"].to_numpy(dtype=float)
         n, n_events = int(curve["n_at_risk"].iloc[0]), int(curve["n_events"].sum())
@@ -112,41 +99,41 @@ def survival(
         lost = curve["n_censored"].to_numpy() > 0
         ax.plot(times[lost], shares[lost], "|", color=_COLOURS[name], ms=5, mew=0.8)
     split = "median split" if found.is_median_split else None
-    ax.legend(frameon=False, fontsize=SMALL, loc="best", title=split, title_fontsize=SMALL)
+    ax.legend(frameon=False, fontsize=base.SMALL, loc="best", title=split, title_fontsize=base.SMALL)
     longest = max(float(times.max()) for times in found.times)
     ax.set(xlim=(0, until or longest * 1.02 or 1.0), ylim=(0, 1.02), ylabel="share without the event")
-    ax.set_xlabel(label_text(variable.name, 40), **LITERAL)
-    despine(ax)
+    ax.set_xlabel(base.label_text(variable.name, 40), **base.LITERAL)
+    base.despine(ax)
     name = scores.name if names is None else names[scores.number]
     log_rank = f"log-rank p {_p(found.log_rank)}, hazard ratio {'/'.join(found.names)} {_ratio(found.log_rank)}"
     cox = f"Cox model p {_p(found.cox)}, hazard ratio per sd {_ratio(found.cox)}"
-    module_title(ax, scores.number, name, f"{log_rank}\n{cox}")
+    base.module_title(ax, scores.number, name, f"{log_rank}\n{cox}")
     _write_numbers(ax, found)
-    apply_layout(ax)
+    base.apply_layout(ax)
     return ax
 
 
-def _sample_table(source: Any, table: pd.DataFrame | None) -> pd.DataFrame:
-    """The given sample table, or that of the source."""
-    if table is None and kind_of(source) == "anndata":
-        table = source.obs
-    if table is None and isinstance(source, (str, Path)):
-        from netbic.exports import Results
-
-        table = Results.of(source).sample_info
-        if table is None:
-            raise InputError(f"{source} has no sample table: run netbic associate, or give `table`")
-    if table is None:
+def _sample_table(source: Any) -> pd.DataFrame:
+    """The sample table of an AnnData object or of a folder."""
+    if kind_of(source) == "anndata":
+        obs: pd.DataFrame = source.obs
+        return obs
+    if not isinstance(source, (str, Path)):
         raise InputError("the sample table is missing: give `table`, with the names of the samples as index")
+    from netbic.exports import Results
+
+    table = Results.of(source).sample_info
+    if table is None:
+        raise InputError(f"{source} has no sample table: run netbic associate, or give `table`")
     return table
 
 
 def _tested(source: Any) -> tuple[str, str]:
     """The columns with time and event of the tests in a folder."""
-    path = Path(source) / "associations.json" if isinstance(source, (str, Path)) else None
-    record = read_json(path) if path is not None and path.is_file() else {}
-    pairs = record.get("survival", []) if isinstance(record, dict) else []
-    pairs = [pair for pair in pairs if isinstance(pair, list) and len(pair) == 2] if isinstance(pairs, list) else []
+    from netbic.association import stored_record
+
+    record = stored_record(Path(source)) if isinstance(source, (str, Path)) else {}
+    pairs = record.get("survival", [])
     if len(pairs) == 1:
         return str(pairs[0][0]), str(pairs[0][1])
     found = f"{len(pairs)} pairs of columns were tested" if pairs else "no times are known"
@@ -168,7 +155,7 @@ def _write_numbers(ax: Axes, found: SurvivalCurves) -> None:
     low, high = ax.get_xlim()
     ticks = np.array([tick for tick in ax.get_xticks() if low <= tick <= high], dtype=float)
     ax.set_xticks(ticks.tolist())
-    style: dict[str, Any] = {"textcoords": "offset points", "va": "top", "size": SMALL, "annotation_clip": False}
+    style: dict[str, Any] = {"textcoords": "offset points", "va": "top", "size": base.SMALL, "annotation_clip": False}
     ax.annotate("at risk", (0, 0), (-6, -_ABOVE), "axes fraction", ha="right", color="0.35", **style)
     for line, (name, counts) in enumerate(zip(found.names, found.at_risk(ticks), strict=True), start=1):
         down = -_ABOVE - line * _ROW

@@ -12,25 +12,7 @@ from numpy.typing import NDArray
 from netbic.arrays import check_choice
 from netbic.errors import InputError
 from netbic.estimators import check_count, is_number
-from netbic.pl.base import (
-    ALARM,
-    AXIS_NOUNS,
-    DIVERGING,
-    GREY,
-    LITERAL,
-    MINUS,
-    PALETTE,
-    SEQUENTIAL,
-    SMALL,
-    axes_for,
-    check_axis,
-    check_module,
-    colour_bar,
-    despine,
-    label_text,
-    set_title,
-    without_frame,
-)
+from netbic.pl import base
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,28 +67,30 @@ def enrichment(table: pd.DataFrame, *, n_terms: int = 10, ax: Axes | None = None
     if missing := [name for name in needed if name not in getattr(table, "columns", ())]:
         raise InputError(f"the table has no column {missing[0]!r}: give what enrichment.gene_sets returns")
     side = table["side"].map({"up": 1, "down": -1}) if "side" in table else pd.Series(0.0, index=table.index)
-    marks = side.fillna(0).map({1: " +", 0: "", -1: f" {MINUS}"})
+    marks = side.fillna(0).map({1: " +", 0: "", -1: f" {base.MINUS}"})
     table = table.assign(side=-side.fillna(0), column=(table["module"] + 1).astype(str) + marks)
     columns = list(dict.fromkeys(table.sort_values(["module", "side"], kind="stable")["column"]))
     terms = _chosen_terms(table, columns, n_terms)
-    ax = axes_for(ax, (3.6 + 0.35 * len(columns) + 1.5, 1.4 + 0.25 * len(terms)))
+    ax = base.axes_for(ax, (3.6 + 0.35 * len(columns) + 1.5, 1.4 + 0.25 * len(terms)))
     drawn = table[table["term"].isin(terms)]
     if drawn.empty:
-        ax.text(0.5, 0.5, "no gene set shares a gene with a module", transform=ax.transAxes, ha="center", size=SMALL)
+        ax.text(
+            0.5, 0.5, "no gene set shares a gene with a module", transform=ax.transAxes, ha="center", size=base.SMALL
+        )
         ax.set_axis_off()
         return ax
     _draw_dots(ax, drawn, columns, terms)
     described = drawn.drop_duplicates("term").set_index("term")
     descriptions = described["name"].to_dict() if "name" in described else {}
-    labels = [label_text(descriptions.get(term) or term, _LONGEST_TERM) for term in terms]
-    ax.set_xticks(range(len(columns)), columns, fontsize=SMALL)
-    ax.set_yticks(range(len(terms)), labels, fontsize=SMALL, **LITERAL)
+    labels = [base.label_text(descriptions.get(term) or term, _LONGEST_TERM) for term in terms]
+    ax.set_xticks(range(len(columns)), columns, fontsize=base.SMALL)
+    ax.set_yticks(range(len(terms)), labels, fontsize=base.SMALL, **base.LITERAL)
     ax.set(xlabel="module", xlim=(-0.6, len(columns) - 0.4), ylim=(len(terms) - 0.4, -0.6))
     ax.grid(color="0.93", lw=0.6)
     ax.set_axisbelow(True)
     if (drawn["q_value"] > _LEVEL).all():
-        set_title(ax, f"no term is significant at {_LEVEL}")
-    without_frame(ax)
+        base.set_title(ax, f"no term is significant at {_LEVEL}")
+    base.without_frame(ax)
     return ax
 
 
@@ -138,10 +122,10 @@ def _draw_dots(ax: Axes, table: pd.DataFrame, columns: list[str], terms: list[An
         x, y, s=areas(table["n_overlap"]), c=evidence, cmap=_UNSIGNED, vmin=0, vmax=float(evidence.max()) or 1.0,
         edgecolors=np.where(q_values <= _LEVEL, "black", "0.8").tolist(), lw=0.9,
     )  # fmt: skip
-    colour_bar(dots, ax, r"$-\log_{10}$ q", anchor=(0.0, 0.0))
+    base.colour_bar(dots, ax, r"$-\log_{10}$ q", anchor=(0.0, 0.0))
     sizes = sorted({1, max(1, round(most / 2)), round(most)})
     handles = [ax.scatter([], [], s=areas([size]), c="0.6", label=f"{size}") for size in sizes]
-    style: dict[str, Any] = {"frameon": False, "fontsize": SMALL, "title_fontsize": SMALL}
+    style: dict[str, Any] = {"frameon": False, "fontsize": base.SMALL, "title_fontsize": base.SMALL}
     ax.legend(handles=handles, title="genes", loc="upper left", bbox_to_anchor=(1.0, 1.0), **style)
 
 
@@ -185,9 +169,9 @@ def comparison(comparison: Comparison, *, values: str = "similarity", ax: Axes |
     partners = dict(zip(matched["module_a"].astype(int), matched["module_b"].astype(int), strict=True))
     columns = [*partners.values(), *(j for j in range(table.shape[1]) if j not in partners.values())]
     numbers = table.to_numpy(dtype=float)[:, columns]
-    ax = axes_for(ax, (2.4 + 0.38 * table.shape[1], 1.6 + 0.32 * table.shape[0]))
+    ax = base.axes_for(ax, (2.4 + 0.38 * table.shape[1], 1.6 + 0.32 * table.shape[0]))
     ax.set_facecolor("0.85")  # where there is no number
-    low, colours = (-1, DIVERGING) if values in ("cosine", "score_correlation") else (0, _UNSIGNED)
+    low, colours = (-1, base.DIVERGING) if values in ("cosine", "score_correlation") else (0, _UNSIGNED)
     shown = ax.pcolormesh(numbers, cmap=colours, vmin=low, vmax=1, edgecolors="white", lw=0.5)
     for row, column in partners.items():
         place = columns.index(column), row
@@ -195,16 +179,16 @@ def comparison(comparison: Comparison, *, values: str = "similarity", ax: Axes |
     if numbers.size <= _MOST_NUMBERS:
         for (row, column), number in np.ndenumerate(numbers):
             if abs(number) >= 0.005:  # neither missing nor written as 0.00
-                ink, text = "white" if abs(number) > 0.65 else "black", f"{number:.2f}".replace("-", MINUS)
-                ax.text(column + 0.5, row + 0.5, text, ha="center", va="center", size=SMALL - 1.5, color=ink)
-    colour_bar(shown, ax, _SIMILARITIES[values])
-    ax.set_xticks(np.arange(len(columns)) + 0.5, [str(column + 1) for column in columns], fontsize=SMALL)
-    ax.set_yticks(np.arange(len(table)) + 0.5, [str(row + 1) for row in range(len(table))], fontsize=SMALL)
-    first, second = (f"module of {label_text(label, 40)}" for label in comparison.labels)
-    ax.set_xlabel(second, **LITERAL)
-    ax.set_ylabel(first, **LITERAL)
+                ink, text = "white" if abs(number) > 0.65 else "black", f"{number:.2f}".replace("-", base.MINUS)
+                ax.text(column + 0.5, row + 0.5, text, ha="center", va="center", size=base.SMALL - 1.5, color=ink)
+    base.colour_bar(shown, ax, _SIMILARITIES[values])
+    ax.set_xticks(np.arange(len(columns)) + 0.5, [str(column + 1) for column in columns], fontsize=base.SMALL)
+    ax.set_yticks(np.arange(len(table)) + 0.5, [str(row + 1) for row in range(len(table))], fontsize=base.SMALL)
+    first, second = (f"module of {base.label_text(label, 40)}" for label in comparison.labels)
+    ax.set_xlabel(second, **base.LITERAL)
+    ax.set_ylabel(first, **base.LITERAL)
     ax.set(xlim=(0, len(columns)), ylim=(len(table), 0))
-    without_frame(ax)
+    base.without_frame(ax)
     return ax
 
 
@@ -241,35 +225,37 @@ def stability(result: Stability, module: int = 0, *, axis: str = "columns", ax: 
 
     if not isinstance(result, Stability):
         raise TypeError(f"result={type(result).__name__}: expected the result of selection.stability")
-    noun = AXIS_NOUNS[check_axis(axis)]
+    noun = base.AXIS_NOUNS[base.check_axis(axis)]
     part = result.columns if axis == "columns" else result.rows
     if part is None:
         raise InputError(f"the model keeps all {noun}, so their stability was not estimated: choose the other axis")
-    module = check_module(result.reference, module)
+    module = base.check_module(result.reference, module)
     frequency = part.frequency.to_numpy()[:, module]
     member = np.asarray(getattr(result.reference, f"{axis}_"))[module]
     order = np.lexsort((~member, -frequency))
     order = order[: max(np.count_nonzero(frequency), 1)]
-    ax = axes_for(ax, (5.5, 4.0))
-    ranks, colour = np.arange(1, order.size + 1), PALETTE[0]
+    ax = base.axes_for(ax, (5.5, 4.0))
+    ranks, colour = np.arange(1, order.size + 1), base.PALETTE[0]
     ax.step(ranks, frequency[order], where="mid", color=colour, lw=0.8, label="_path")
     for mask, face, label in ((member[order], colour, "in the module"), (~member[order], "white", "not in the module")):
         ax.scatter(ranks[mask], frequency[order][mask], s=14, c=face, edgecolors=colour, lw=0.8, label=label, zorder=3)
     threshold = float(part.threshold[module])
     if np.isinf(threshold):
-        ax.text(0.5, 0.5, "no threshold achieves the requested error", transform=ax.transAxes, ha="center", size=SMALL)
+        ax.text(
+            0.5, 0.5, "no threshold achieves the requested error", transform=ax.transAxes, ha="center", size=base.SMALL
+        )
     else:
         ax.axhline(threshold, color="0.3", lw=0.8, ls="--", label="_threshold")
         ax.annotate(
             f"threshold {threshold:.3g}", (1, threshold), (0, 2), xycoords=("axes fraction", "data"),
-            textcoords="offset points", ha="right", va="bottom", size=SMALL, color="0.3",
+            textcoords="offset points", ha="right", va="bottom", size=base.SMALL, color="0.3",
         )  # fmt: skip
     ax.set(xlabel=f"{noun}, by decreasing frequency", ylabel="selection frequency in halves of the data")
     ax.set_ylim(0, 1.03)
-    despine(ax)
-    ax.legend(frameon=False, fontsize=SMALL, loc="upper right")
+    base.despine(ax)
+    ax.legend(frameon=False, fontsize=base.SMALL, loc="upper right")
     n_stable, chance = int(part.members[module].sum()), float(part.false[module])
-    set_title(ax, f"Module {module + 1}: {n_stable} stable {noun} (at most {chance:.2g} by chance)")
+    base.set_title(ax, f"Module {module + 1}: {n_stable} stable {noun} (at most {chance:.2g} by chance)")
     return ax
 
 
@@ -312,11 +298,11 @@ def tuning(tuning: Tuning, *, ax: Axes | None = None) -> Axes:
     varying = [name for name in settings if len(_values(table[name])) > 1] or settings[:1]
     usual = ["n_columns", "n_rows"]
     varying.sort(key=lambda name: usual.index(name) if name in usual else len(usual))
-    ax = axes_for(ax, (5.5 if len(varying) < 3 else 10.0, 4.0))
+    ax = base.axes_for(ax, (5.5 if len(varying) < 3 else 10.0, 4.0))
     (_draw_curve if len(varying) == 1 else _draw_surface)(ax, table, varying, level)
     chosen = ", ".join(f"{name}={value}" for name, value in tuning.best_params_.items())
-    above = 1.8 * SMALL * len(varying[2:])  # for the titles of the panels
-    set_title(ax, f"chosen: {label_text(chosen, 80)}", pad=6 + above, **LITERAL)
+    above = 1.8 * base.SMALL * len(varying[2:])  # for the titles of the panels
+    base.set_title(ax, f"chosen: {base.label_text(chosen, 80)}", pad=6 + above, **base.LITERAL)
     return ax
 
 
@@ -330,13 +316,13 @@ def _draw_curve(ax: Axes, table: pd.DataFrame, settings: list[str], level: float
     """The scores of one parameter, with standard errors."""
     values = _values(table[settings[0]])
     table = table.assign(at=[values.index(value) for value in table[settings[0]]]).sort_values("at", kind="stable")
-    ax.errorbar(table["at"], table["score"], table["standard_error"], marker="o", ms=4, lw=1.2, color=PALETTE[0])
-    ax.axhline(level, color=GREY, lw=0.8, ls="--", label="_one standard error")
+    ax.errorbar(table["at"], table["score"], table["standard_error"], marker="o", ms=4, lw=1.2, color=base.PALETTE[0])
+    ax.axhline(level, color=base.GREY, lw=0.8, ls="--", label="_one standard error")
     own = table[table["chosen"]]
-    ax.scatter(own["at"], own["score"], marker="*", s=180, c=ALARM, edgecolors="black", lw=0.5, zorder=4)
-    ax.set_xticks(range(len(values)), [label_text(value) for value in values], **LITERAL)
+    ax.scatter(own["at"], own["score"], marker="*", s=180, c=base.ALARM, edgecolors="black", lw=0.5, zorder=4)
+    ax.set_xticks(range(len(values)), [base.label_text(value) for value in values], **base.LITERAL)
     ax.set(xlabel=settings[0], ylabel="score")
-    despine(ax)
+    base.despine(ax)
 
 
 def _draw_surface(ax: Axes, table: pd.DataFrame, settings: list[str], level: float) -> None:
@@ -350,21 +336,21 @@ def _draw_surface(ax: Axes, table: pd.DataFrame, settings: list[str], level: flo
     heights = np.array([up.index(value) for value in table[y]])
     surface = np.full((len(up), len(panels) * step - 1), np.nan)
     surface[heights, positions] = table["score"]
-    image = ax.imshow(surface, cmap=SEQUENTIAL, origin="lower", aspect="auto", interpolation="none")
-    colour_bar(image, ax, "score", shrink=0.8)
+    image = ax.imshow(surface, cmap=base.SEQUENTIAL, origin="lower", aspect="auto", interpolation="none")
+    base.colour_bar(image, ax, "score", shrink=0.8)
     own = table["chosen"].to_numpy()
     near = (table["score"].to_numpy() >= level) & ~own
     ax.scatter(positions[near], heights[near], s=10, c="black", zorder=3, label="within one standard error of the best")
-    star: dict[str, Any] = {"marker": "*", "s": 180, "c": ALARM, "edgecolors": "black", "lw": 0.5, "zorder": 4}
+    star: dict[str, Any] = {"marker": "*", "s": 180, "c": base.ALARM, "edgecolors": "black", "lw": 0.5, "zorder": 4}
     ax.scatter(positions[own], heights[own], label="chosen", **star)
     ticks = [step * panel + place for panel in range(len(panels)) for place in range(len(across))]
-    style: dict[str, Any] = {"fontsize": SMALL, **LITERAL}
+    style: dict[str, Any] = {"fontsize": base.SMALL, **base.LITERAL}
     rotated: dict[str, Any] = {"rotation": 90} if len(ticks) > 8 else {}
-    ax.set_xticks(ticks, [label_text(value, 12) for value in across * len(panels)], **style, **rotated)
-    ax.set_yticks(range(len(up)), [label_text(value, 12) for value in up], **style)
+    ax.set_xticks(ticks, [base.label_text(value, 12) for value in across * len(panels)], **style, **rotated)
+    ax.set_yticks(range(len(up)), [base.label_text(value, 12) for value in up], **style)
     ax.set(xlabel=x, ylabel=y)
     for panel, values in enumerate(panels if others else ()):
-        title = "\n".join(f"{name}={label_text(value, 16)}" for name, value in zip(others, values, strict=True))
+        title = "\n".join(f"{name}={base.label_text(value, 16)}" for name, value in zip(others, values, strict=True))
         middle = step * panel + (len(across) - 1) / 2
-        ax.text(middle, len(up) - 0.4, title, ha="center", va="bottom", size=SMALL, **LITERAL)
-    without_frame(ax)
+        ax.text(middle, len(up) - 0.4, title, ha="center", va="bottom", size=base.SMALL, **base.LITERAL)
+    base.without_frame(ax)

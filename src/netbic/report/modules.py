@@ -18,7 +18,7 @@ from netbic.report.figures import Figure, SampleScores
 from netbic.report.judgement import Replicated, Verdict, default_size, diagnostics
 from netbic.report.pictures import Heatmap, Subnetwork
 
-Row = dict[str, Any]  # of a table, by column
+Row = dict[Any, Any]  # of a table, by column
 
 _IN_NAMES, _LEADING = 3, 5  # genes in the names of modules, and in what netbic fit prints
 _TOP_MEMBERS, _HIGHEST, _LOWEST = 15, 8, 7

@@ -207,7 +207,7 @@ class Subnetwork:
     `at` of a node is its rank among the genes of the module, by decreasing weight; edges are pairs of such ranks.
     """
 
-    nodes: list[dict[str, int]]  # at, x, y, radius, colour (0 to 6), neighbours
+    nodes: list[dict[Any, int]]  # at, x, y, radius, colour (0 to 6), neighbours
     edges: NDArray[Any]
     inhibit: NDArray[Any]  # which edges do
     labels: list[dict[str, Any]]  # x, y, anchor, text
@@ -240,7 +240,7 @@ def subnetwork(
     shares = weights[joined] / np.abs(weights).max(initial=0.0)
     look = {"radius": np.rint(5 + 13 * abs(shares)), "colour": np.rint(3 + 3 * np.sign(shares) * np.sqrt(abs(shares)))}
     table = pd.DataFrame({"at": joined, "x": x, "y": y, **look, "neighbours": neighbours[joined]})
-    nodes: list[dict[str, int]] = table.astype(int).to_dict("records")
+    nodes = table.astype(int).to_dict("records")
     ends = part.tocoo()
     once = ends.row < ends.col
     pairs = np.column_stack([ends.row, ends.col])[once]
@@ -258,7 +258,7 @@ def subnetwork(
     )
 
 
-def _labels(nodes: list[dict[str, int]], names: Sequence[object]) -> list[dict[str, Any]]:
+def _labels(nodes: list[dict[Any, int]], names: Sequence[object]) -> list[dict[str, Any]]:
     """Labels of the nodes with the largest weights that do not overlap, on the side that is farther from the edge."""
     labels, taken = list[dict[str, Any]](), np.empty((0, 4))
     for node in nodes[: 3 * _LABELS]:
