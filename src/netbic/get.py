@@ -15,12 +15,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from netbic import tl
 from netbic.arrays import check_choice, kind_of
 from netbic.association import gene_membership, matched_scores
 from netbic.errors import InputError
 from netbic.estimators import SparseGraphSVD, fitted_model, is_model, module_scores, names_of, own_covariates
-from netbic.operators import select_columns
 from netbic.storage import (
     fitted_pair_model,
     load,
@@ -31,6 +29,7 @@ from netbic.storage import (
     read_results_table,
     summary_table,
 )
+from netbic.tl.objects import from_anndata, matrix_of_model
 
 __all__ = [
     "associations_df",
@@ -159,8 +158,10 @@ def scores_df(source: Any, X: Any = None, *, key: str = "netbic", covariates: An
     if kind_of(source) == "anndata":
         if f"{key}_scores" in source.obsm:
             return _scores_table(np.asarray(source.obsm[f"{key}_scores"]), source.obs_names)
-        model = tl.from_anndata(source, key)
-        return _scores_table(module_scores(model, _used_columns(source, key), own_covariates(model)), source.obs_names)
+        model = from_anndata(source, key)
+        return _scores_table(
+            module_scores(model, matrix_of_model(source, key), own_covariates(model)), source.obs_names
+        )
     model = _model(source, key)
     if X is None:
         raise InputError("the scores of a model need the data: give X")
@@ -196,7 +197,7 @@ def membership_df(source: Any, X: Any = None, *, key: str = "netbic") -> pd.Data
     """
     model = _model(source, key)
     if X is None and kind_of(source) == "anndata":
-        X = _used_columns(source, key)
+        X = matrix_of_model(source, key)
     elif X is None and isinstance(source, (str, Path)):
         X = read_again(source).matrix
     elif X is None:
@@ -303,7 +304,7 @@ def _model(source: Any, key: str) -> SparseGraphSVD:
     if isinstance(source, (str, Path)):
         return load_modules(source)
     if kind_of(source) == "anndata":
-        return tl.from_anndata(source, key)
+        return from_anndata(source, key)
     if is_model(source):
         return fitted_model(source)
     raise TypeError(
@@ -318,12 +319,6 @@ def _number(module: int | str) -> int:
     if (label := re.fullmatch(r".+_([1-9]\d*)(_group)?", module)) is None:
         raise InputError(f"module={module!r}: expected a number, from 0, or the name of a column such as 'module_1'")
     return int(label[1]) - 1
-
-
-def _used_columns(adata: Any, key: str) -> Any:
-    """The data of the genes that were used in the fit."""
-    used = np.flatnonzero(np.asarray(adata.varm[f"{key}_preparation"])[:, 2] == 1)
-    return select_columns(tl.matrix_of(adata, key), used)
 
 
 def _scores_table(scores: np.ndarray, samples: Any) -> pd.DataFrame:

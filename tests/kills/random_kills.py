@@ -63,19 +63,10 @@ def jobs() -> list[Job]:
     tune = [
         "tune",
         "expression.tsv",
-        "--modules",
-        "1",
-        "--genes",
-        "5,8",
-        "--samples",
-        "6",
-        "--folds",
-        "3",
-        "--out",
-        "out",
+        *["--modules", "1", "--genes", "5,8", "--samples", "6", "--folds", "3", "--out", "out"],
     ]
     pairs = ["pairs", "expression.tsv", "second.tsv", "--features1", "8", "--features2", "4", "--out", "out", "--force"]
-    resumed = ["--resume"]
+    resumed, convert = ["--resume"], ["convert", "expression.tsv", "out.zarr"]
     return [
         Job("fit", plain, resumed),
         Job("fit, report", fit, resumed),
@@ -86,14 +77,8 @@ def jobs() -> list[Job]:
         Job("report", ["report", "out"], [], [plain]),
         Job("pairs", pairs),
         Job("pairs --force", [*pairs, "--method", "pls", "--graph1", "edges.tsv"], [], [pairs]),
-        Job("convert", ["convert", "expression.tsv", "out.zarr"], user_files=False),
-        Job(
-            "convert --force",
-            ["convert", "double.tsv", "out.zarr", "--force"],
-            [],
-            [["convert", "expression.tsv", "out.zarr"]],
-            user_files=False,
-        ),
+        Job("convert", convert, user_files=False),
+        Job("convert --force", ["convert", "double.tsv", "out.zarr", "--force"], [], [convert], user_files=False),
     ]
 
 
@@ -210,11 +195,8 @@ class Bench:
             unhandled = code == -number and left == before  # it may arrive before Python handles signals
             if code not in (0, 1) and not unhandled:
                 yield f"exit code {code}"
-        yield from self.repeated(
-            job,
-            folder,
-            had_started="out/.netbic-fit/task.json" in left or left.get("out/run.json") != before.get("out/run.json"),
-        )
+        task = "out/.netbic-fit/task.json" in left
+        yield from self.repeated(job, folder, task or left.get("out/run.json") != before.get("out/run.json"))
         shutil.rmtree(folder.parent)
 
     def repeated(self, job: Job, folder: Path, had_started: bool) -> Iterator[str]:
