@@ -159,9 +159,8 @@ def scores_df(source: Any, X: Any = None, *, key: str = "netbic", covariates: An
         if f"{key}_scores" in source.obsm:
             return _scores_table(np.asarray(source.obsm[f"{key}_scores"]), source.obs_names)
         model = from_anndata(source, key)
-        return _scores_table(
-            module_scores(model, matrix_of_model(source, key), own_covariates(model)), source.obs_names
-        )
+        scores = module_scores(model, matrix_of_model(source, key), own_covariates(model))
+        return _scores_table(scores, source.obs_names)
     model = _model(source, key)
     if X is None:
         raise InputError("the scores of a model need the data: give X")

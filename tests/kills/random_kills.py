@@ -60,11 +60,8 @@ def jobs() -> list[Job]:
     fit = ["fit", "expression.tsv", "--graph", "edges.tsv", *sizes, "--out", "out", "--force"]
     plain = [*fit, "--no-report"]
     auto = ["fit", "expression.tsv", "--graph", "edges.tsv", "--modules", "2", "--auto", "--no-report", "--out", "out"]
-    tune = [
-        "tune",
-        "expression.tsv",
-        *["--modules", "1", "--genes", "5,8", "--samples", "6", "--folds", "3", "--out", "out"],
-    ]
+    tune = ["tune", "expression.tsv", "--modules", "1", "--genes", "5,8", "--samples", "6", "--folds", "3"]
+    tune += ["--out", "out"]
     pairs = ["pairs", "expression.tsv", "second.tsv", "--features1", "8", "--features2", "4", "--out", "out", "--force"]
     resumed, convert = ["--resume"], ["convert", "expression.tsv", "out.zarr"]
     return [
