@@ -78,7 +78,7 @@ kills: install
 # Old packages use what newer Pythons and packages have deprecated: there, deprecations are no errors.
 # SCIPY_ARRAY_API: without it, the estimator checks of scikit-learn 1.6 cannot be imported with SciPy 1.14 and newer.
 LOWEST_TESTS := $(addprefix tests/,penalties/test_thresholds.py graph operators solver/test_solver.py \
-                estimators/test_sparse_graph_svd.py io storage files)
+                estimators/test_sparse_graph_svd.py io storage test_files.py)
 lowest:
 	$(PYTHON) -m venv --clear .venv-lowest
 	.venv-lowest/bin/python $(PIP) uv

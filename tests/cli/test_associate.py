@@ -311,7 +311,7 @@ def test_words_for_missing_values_are_named(cells, tmp_path, results):
 
 def test_the_words_in_the_help_are_those_of_the_reader():
     from netbic.cli import associate
-    from netbic.io import NA_VALUES
+    from netbic.io.samples import NA_VALUES
 
     (option,) = [each for each in associate.params if each.name == "na_values"]
     assert option.show_default == ", ".join(NA_VALUES)
