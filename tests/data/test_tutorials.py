@@ -16,16 +16,19 @@ def folder(tmp_path, monkeypatch):
     plt.close("all")
 
 
+@pytest.mark.nightly
 def test_the_breast_tumours_are_as_shown(folder, real_data):
     link_data("breast-tumours", folder, real_data)
     assert run_page(text_of("breast-tumours")) >= 10
 
 
+@pytest.mark.nightly
 def test_the_single_cells_are_as_shown(folder, real_data):
     link_data("single-cells", folder, real_data)
     assert run_page(text_of("single-cells").partition(DONORS)[0]) >= 8
 
 
+@pytest.mark.nightly
 def test_the_simulated_donors_are_as_shown(folder):
     assert run_page(text_of("single-cells").partition(DONORS)[2]) >= 3
 
