@@ -8,7 +8,9 @@ status 1 if there is any failure. A damaged .h5ad file may crash the HDF5 librar
 """
 
 import argparse
+import gzip
 import hashlib
+import io
 import json
 import os
 import resource
@@ -58,46 +60,35 @@ class Format(NamedTuple):
 # ----------------------------------------------------------------------------------------------------------------
 
 
-def _counts() -> np.ndarray:
-    return np.random.default_rng(0).poisson(0.8, (N, P)).astype(np.float32)
+COUNTS = np.random.default_rng(0).poisson(0.8, (N, P)).astype(np.float32)
+FRAME = pd.DataFrame(COUNTS, index=[f"cell{k}" for k in range(N)], columns=[f"gene{k}" for k in range(P)])
 
 
-def _names(prefix: str, size: int) -> list[str]:
-    return [f"{prefix}{number}" for number in range(size)]
-
-
-def _anndata(matrix: object) -> object:
-
-    made = anndata.AnnData(matrix, obs=pd.DataFrame(index=_names("cell", N)), var=pd.DataFrame(index=_names("gene", P)))
-    made.var["symbol"] = pd.Categorical(_names("symbol", P))
+def _anndata(kind: Callable[[np.ndarray], object]) -> anndata.AnnData:
+    made = anndata.AnnData(kind(COUNTS), obs=pd.DataFrame(index=FRAME.index), var=pd.DataFrame(index=FRAME.columns))
+    made.var["symbol"] = pd.Categorical([f"symbol{k}" for k in range(P)])
     return made
 
 
 def _write_h5ad(folder: Path) -> None:
-    for kind, matrix in _kinds():
+    for name, kind in {"dense": np.asarray, "csr": sp.csr_matrix, "csc": sp.csc_matrix}.items():
         for packing in (None, "gzip"):
-            _anndata(matrix).write_h5ad(folder / f"{kind}-{packing}.h5ad", compression=packing)
-
-
-def _kinds() -> list[tuple[str, object]]:
-    counts = _counts()
-    return [("dense", counts), ("csr", sp.csr_matrix(counts)), ("csc", sp.csc_matrix(counts))]
+            _anndata(kind).write_h5ad(folder / f"{name}-{packing}.h5ad", compression=packing)
 
 
 def _write_zarr(folder: Path) -> None:
     import zarr
 
-    for kind, matrix in _kinds()[:2]:
+    for name, kind in {"dense": np.asarray, "csr": sp.csr_matrix}.items():
         for version in (2, 3):
-            path = folder / f"{kind}-v{version}.zarr"
-            anndata.io.write_elem(zarr.open_group(path, mode="w", zarr_format=version), "/", _anndata(matrix))
+            path = folder / f"{name}-v{version}.zarr"
+            anndata.io.write_elem(zarr.open_group(path, mode="w", zarr_format=version), "/", _anndata(kind))
             zarr.consolidate_metadata(path)
 
 
 def _write_parquet(folder: Path) -> None:
-    frame = pd.DataFrame(_counts(), index=_names("cell", N), columns=_names("gene", P))
     for packing in ("snappy", "gzip", "zstd", None):
-        frame.to_parquet(folder / f"{packing}.parquet", compression=packing, row_group_size=10)
+        FRAME.to_parquet(folder / f"{packing}.parquet", compression=packing, row_group_size=10)
 
 
 def _write_edges(folder: Path) -> None:
@@ -121,29 +112,23 @@ def _write_npz(folder: Path) -> None:
 
 
 def _write_npy(folder: Path) -> None:
-    np.save(folder / "double.npy", _counts().astype(np.float64))
-    np.save(folder / "single.npy", np.asfortranarray(_counts()))
+    np.save(folder / "double.npy", COUNTS.astype(np.float64))
+    np.save(folder / "single.npy", np.asfortranarray(COUNTS))
 
 
 def _write_10x(folder: Path) -> None:
-    for name in ("plain", "packed"):
-        made = folder / name
-        made.mkdir()
-        scipy.io.mmwrite(made / "matrix.mtx", sp.coo_matrix(_counts().T.astype(np.int64)))
-        (made / "barcodes.tsv").write_text("\n".join(_names("cell", N)))
-        (made / "features.tsv").write_text("".join(f"ID{k}\tgene{k}\tGene Expression\n" for k in range(P)))
-        if name == "packed":
-            import gzip
-
-            for path in list(made.iterdir()):
-                path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
-                path.unlink()
+    for name, pack, ending in (("plain", bytes, ""), ("packed", gzip.compress, ".gz")):
+        (folder / name).mkdir()
+        matrix, features = io.BytesIO(), "".join(f"ID{k}\tgene{k}\tGene Expression\n" for k in range(P))
+        scipy.io.mmwrite(matrix, sp.coo_matrix(COUNTS.T.astype(np.int64)))
+        parts = {"matrix.mtx": matrix.getvalue(), "barcodes.tsv": "\n".join(FRAME.index).encode()}
+        for part, content in (parts | {"features.tsv": features.encode()}).items():
+            (folder / name / f"{part}{ending}").write_bytes(pack(content))
 
 
 def _write_model(folder: Path) -> None:
-    X = pd.DataFrame(_counts(), index=_names("cell", N), columns=_names("gene", P))
-    graph = netbic.Graph(_graph(), X.columns)
-    netbic.save(netbic.SparseGraphSVD(2, n_rows=8, n_columns=6, column_graph=graph).fit(X), folder / "model")
+    graph = netbic.Graph(_graph(), FRAME.columns)
+    netbic.save(netbic.SparseGraphSVD(2, n_rows=8, n_columns=6, column_graph=graph).fit(FRAME), folder / "model")
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -151,12 +136,12 @@ def _write_model(folder: Path) -> None:
 # ----------------------------------------------------------------------------------------------------------------
 
 
-def _read_matrix(path: Path, **options: object) -> None:
+def _read_matrix(path: Path) -> None:
     """Completely and in blocks; the values that are read must be usable."""
     problems = []
-    for read in (lambda: read_expression(path, **options).matrix, lambda: _by_blocks(path, **options)):
+    for read in (lambda path: read_expression(path).matrix, _by_blocks):
         try:
-            matrix = read()
+            matrix = read(path)
             assert matrix.shape[0] > 1
             float(abs(matrix).sum())
         except InputError as problem:
@@ -168,11 +153,11 @@ def _read_matrix(path: Path, **options: object) -> None:
         raise problems[0]
 
 
-def _by_blocks(path: Path, **options: object) -> object:
+def _by_blocks(path: Path) -> object:
     if path.suffix == ".h5ad" and "csc" in path.name:
         with open_matrix(path) as stored:
             return np.array([values.sum() for _, _, values in stored.columns(50)])
-    source = open_store(path, **options)
+    source = open_store(path)
     parts = [source.rows(first, min(first + 7, source.shape[0])) for first in range(0, source.shape[0], 7)]
     return sp.vstack(parts) if source.is_sparse else np.vstack(parts)
 
@@ -193,8 +178,7 @@ def _read_network(path: Path) -> None:
 
 
 def _read_model(path: Path) -> None:
-    model = netbic.load(path)
-    assert np.isfinite(model.transform(_counts())).all()
+    assert np.isfinite(netbic.load(path).transform(COUNTS)).all()
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -205,10 +189,8 @@ def _read_model(path: Path) -> None:
 def _change_bytes(path: Path, generator: np.random.Generator) -> None:
     """Change 1 to 16 bytes, together or apart, or cut the file off."""
     data = bytearray(path.read_bytes())
-    if not data:
-        return
-    if generator.random() < 0.2:
-        path.write_bytes(data[: generator.integers(len(data))])
+    if not data or generator.random() < 0.2:
+        path.write_bytes(data[: generator.integers(max(1, len(data)))])
         return
     count = int(2 ** generator.uniform(0, 4.09))
     letters = _LETTERS if generator.random() < 0.5 else bytes(range(256))
@@ -227,9 +209,7 @@ def _with_invalid(array: np.ndarray, generator: np.random.Generator) -> np.ndarr
         return array[: generator.integers(array.size)] if generator.random() < 0.5 else np.append(array, array[-1:])
     limits = np.iinfo(array.dtype)
     for _ in range(generator.integers(1, 4)):
-        invalid = (
-            _INVALID[generator.integers(len(_INVALID))] if generator.random() < 0.6 else int(generator.integers(60))
-        )
+        invalid = int(generator.choice(_INVALID) if generator.random() < 0.6 else generator.integers(60))
         array[generator.integers(array.size)] = min(max(invalid, limits.min), limits.max)
     return array
 
@@ -245,10 +225,7 @@ def _damage_group(group: object, generator: np.random.Generator) -> None:
         group[name][:] = array
     else:
         del group[name]
-        if hasattr(group, "create_array"):
-            group.create_array(name, data=array)
-        else:
-            group.create_dataset(name, data=array)
+        getattr(group, "create_array", group.create_dataset)(name, data=array)
 
 
 def _damage_h5ad(path: Path, generator: np.random.Generator) -> None:
@@ -318,22 +295,16 @@ FORMATS = {
 # ----------------------------------------------------------------------------------------------------------------
 
 
-class Result(NamedTuple):
-    """The outcome of reading one damaged file."""
-
-    outcome: str
-    message: str
+Result = tuple[str, str]  # the outcome of reading one damaged file, and a message
 
 
 def intact(name: str, folder: Path) -> list[Path]:
     """Write the intact files of a format (in a separate process: threads of libraries do not survive a fork)."""
-    result = _in_child(lambda: FORMATS[name].write(folder), folder / "output")
-    assert result.outcome == "read", result.message
-    files = sorted(path for path in folder.iterdir() if path.name != "output")
-    for path in files:
-        result = _in_child(lambda path=path: FORMATS[name].read(path), folder / "output")
-        assert result.outcome == "read", result.message
-    (folder / "output").unlink()
+    outcome, message = _in_child(lambda: FORMATS[name].write(folder), folder.parent / "output")
+    assert outcome == "read", message
+    for path in (files := sorted(folder.iterdir())):
+        outcome, message = _in_child(lambda path=path: FORMATS[name].read(path), folder.parent / "output")
+        assert outcome == "read", message  # intact files are read
     return files
 
 
@@ -369,10 +340,10 @@ def _in_child(work: Callable[[], None], output: Path) -> Result:
     message = output.read_text(errors="replace")
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
-        return Result("hang", message) if number == signal.SIGALRM else Result("signal", signal.Signals(number).name)
+        return ("hang", message) if number == signal.SIGALRM else ("signal", signal.Signals(number).name)
     if usage.ru_maxrss * 1024 > before + MEMORY:
-        return Result("memory", f"{usage.ru_maxrss / 1e6:.1f} GB {message}")
-    return Result(("read", "refused", "traceback")[os.WEXITSTATUS(status)], message)
+        return "memory", f"{usage.ru_maxrss / 1e6:.1f} GB {message}"
+    return ("read", "refused", "traceback")[os.WEXITSTATUS(status)], message
 
 
 def _exit_code_of(work: Callable[[], None], output: Path) -> int:
@@ -403,11 +374,11 @@ def run(name: str, numbers: range, seed: int) -> tuple[Counter[str], list[str]]:
         (Path(folder) / "scratch").mkdir()
         files = intact(name, Path(folder) / "intact")
         for number in numbers:
-            result = damaged(name, files, [seed, number], Path(folder) / "scratch")
-            counts[result.outcome] += 1
-            if result.outcome not in FINE and not (name == "h5ad" and result.outcome in OF_THE_LIBRARY):
+            outcome, message = damaged(name, files, [seed, number], Path(folder) / "scratch")
+            counts[outcome] += 1
+            if outcome not in FINE and not (name == "h5ad" and outcome in OF_THE_LIBRARY):
                 again = f"{Path(__file__).name} --format {name} --seed {seed} --only {number}"
-                failures.append(f"{result.outcome}: python tests/fuzz/{again}\n{result.message[-1500:]}")
+                failures.append(f"{outcome}: python tests/fuzz/{again}\n{message[-1500:]}")
     return counts, failures
 
 

@@ -81,8 +81,8 @@ def test_missing_names_are_not_names(tmp_path):
     written(tmp_path, TABLE)
     names = [f"X{k}" if k % 2 == 0 else gene for k, gene in enumerate(GENES)]
     text = "".join(f"{a}\t{b}\n" for a, b in itertools.pairwise(names))
-    study = open_dataset(tmp_path / "table.tsv", network(tmp_path, text), id_map=tmp_path / "map.tsv")
-    assert study.expression.genes.tolist() == names
+    dataset = open_dataset(tmp_path / "table.tsv", network(tmp_path, text), id_map=tmp_path / "map.tsv")
+    assert dataset.expression.genes.tolist() == names
 
 
 def test_an_id_map_prefers_names_of_the_network(tmp_path):
@@ -94,8 +94,8 @@ def test_an_id_map_prefers_names_of_the_network(tmp_path):
     (tmp_path / "map.tsv").write_text(text)
     written(tmp_path, TABLE.set_axis([f"{name}.7" for name in ensembl], axis=0))
     net = network(tmp_path, "".join(f"NODE{k}\tNODE{k + 1}\n" for k in range(39)))
-    study = open_dataset(tmp_path / "table.tsv", net, id_map=tmp_path / "map.tsv", strip_versions=True)
-    assert study.expression.genes.tolist() == [f"NODE{k}" for k in range(40)]
+    dataset = open_dataset(tmp_path / "table.tsv", net, id_map=tmp_path / "map.tsv", strip_versions=True)
+    assert dataset.expression.genes.tolist() == [f"NODE{k}" for k in range(40)]
 
 
 COLUMNS = {

@@ -152,6 +152,7 @@ def clean_cohorts(rng):
     yield "factors", log_values(rng, n_samples, n_genes)
 
 
+@pytest.mark.nightly
 def test_at_most_one_clean_cohort_in_twenty_has_an_outlier_or_a_pair():
     alarms = {}
     for seed in range(100):

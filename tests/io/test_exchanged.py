@@ -35,22 +35,22 @@ def test_only_barcodes_tell_rare_genes_from_samples():
     assert not look_exchanged(barcodes, barcodes[::-1])
 
 
-def test_open_study_warns_and_names_both_sides(tmp_path):
+def test_open_dataset_warns_and_names_both_sides(tmp_path):
     values = np.random.default_rng(0).normal(size=(3, 5))
     pd.DataFrame(values, index=BARCODES, columns=SYMBOLS).to_csv(tmp_path / "rows.tsv", sep="\t", index_label="sample")
     with pytest.warns(UserWarning, match=r"A3GALT2, A4GALT, ...\) look like genes.*use `samples_in_rows`"):
-        study = netbic.io.open_dataset(tmp_path / "rows.tsv")
-    assert "samples: A3GALT2, A4GALT, ...; genes: TCGA-AO-A03P, TCGA-AR-A1AH, ..." in study.alignment.lines()
+        dataset = netbic.io.open_dataset(tmp_path / "rows.tsv")
+    assert "samples: A3GALT2, A4GALT, ...; genes: TCGA-AO-A03P, TCGA-AR-A1AH, ..." in dataset.alignment.lines()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         netbic.io.open_dataset(tmp_path / "rows.tsv", samples_in_rows=True)
 
 
 def test_new_samples_whose_genes_are_in_columns_are_an_error_with_the_remedy(tmp_path):
-    study = netbic.simulate.cohort(120, 300, n_modules=1, random_state=0)
-    model = netbic.SparseGraphSVD(1, n_columns=60).fit(study.expression)
+    cohort = netbic.simulate.cohort(120, 300, n_modules=1, random_state=0)
+    model = netbic.SparseGraphSVD(1, n_columns=60).fit(cohort.expression)
     netbic.save(model, tmp_path / "model")
-    study.expression.to_csv(tmp_path / "rows.tsv", sep="\t", index_label="sample")
+    cohort.expression.to_csv(tmp_path / "rows.tsv", sep="\t", index_label="sample")
     with (
         pytest.warns(UserWarning, match="no record of how its data were read"),
         pytest.raises(InputError, match=r"names of genes of the modules.*\(`samples_in_rows`\)") as caught,
@@ -59,4 +59,4 @@ def test_new_samples_whose_genes_are_in_columns_are_an_error_with_the_remedy(tmp
     assert caught.value.parameters == ("samples_in_rows",)
     with pytest.warns(UserWarning, match="no record"):
         data = netbic.storage.read_like(tmp_path / "model", tmp_path / "rows.tsv", samples_in_rows=True)
-    assert data.shape == study.expression.shape
+    assert data.shape == cohort.expression.shape

@@ -1,9 +1,9 @@
 """Files with invalid arrays are refused in one line that names the array; intact files are read."""
 
 import hashlib
+import itertools
 import json
 import shutil
-import warnings
 from pathlib import Path
 
 import anndata
@@ -119,36 +119,6 @@ def test_an_h5ad_file_is_read_as_anndata_reads_it(tmp_path, kind, packing):
         assert found.genes.tolist() == [str(name) for name in (data.var_names if column is None else data.var[column])]
 
 
-def test_layouts_of_older_anndata(tmp_path):
-    path = tmp_path / "old.h5ad"
-    csr = sp.csr_matrix(COUNTS)
-    with h5py.File(path, "w") as file:
-        group = file.create_group("X")
-        group.attrs["h5sparse_format"], group.attrs["h5sparse_shape"] = "csr", COUNTS.shape
-        for part in ("data", "indices", "indptr"):
-            group.create_dataset(part, data=getattr(csr, part))
-        for frame, size in (("obs", 30), ("var", 40)):
-            made = file.create_group(frame)
-            columns = ["kind"] if frame == "var" else []
-            made.attrs.update({"_index": "name", "column-order": columns, "encoding-type": "dataframe"})
-            made.attrs["encoding-version"] = "0.1.0"
-            made.create_dataset("name", data=np.array([f"{frame}{k}" for k in range(size)], dtype="S6"))
-        codes = file["var"].create_dataset("kind", data=np.arange(40, dtype=np.int8) % 3 - 1)
-        labels = file["var"].create_group("__categories").create_dataset("kind", data=np.array(["a", "b"], dtype="S1"))
-        codes.attrs["categories"] = labels.ref
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # anndata's, about old files
-        found = read_expression(path, gene_names="kind")
-        assert read_expression(path).genes[:2].tolist() == ["var0", "var1"]
-    np.testing.assert_array_equal(found.frame().to_numpy(), COUNTS)
-    assert found.genes[:4].tolist() == ["nan", "a", "b", "nan"]
-
-
-# ----------------------------------------------------------------------------------------------------------------
-# HDF5 files that crash a process, and declared sizes beyond any memory
-# ----------------------------------------------------------------------------------------------------------------
-
-
 def test_pickled_chunks_are_not_opened(tmp_path):
     options = {"shape": (3, 3), "dtype": "f8", "zarr_format": 2, "compressors": None}
     zarr.create_array(str(tmp_path / "pickled.zarr"), **options)[:] = 1.0
@@ -167,28 +137,11 @@ def test_a_matrix_larger_than_memory(templates, monkeypatch):
     assert len(by_blocks(path)) == 5
 
 
-@pytest.mark.parametrize("shape", [(10**15, 0), (0, 5)])
-def test_an_empty_npy_array(tmp_path, shape):
-    np.save(tmp_path / "empty.npy", np.empty((0, 0)))
-    header = (tmp_path / "empty.npy").read_bytes()
-    shape_entry = f"'shape': {shape}, }}".encode()
-    at = header.index(b"'shape'")
-    (tmp_path / "empty.npy").write_bytes(header[:at] + shape_entry + header[at + len(shape_entry) : -1] + b"\n")
-    with pytest.raises(InputError, match=r"empty\.npy"):
-        read_expression(tmp_path / "empty.npy")
-
-
-# ----------------------------------------------------------------------------------------------------------------
-# Graphs
-# ----------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "bsr", "dia"])
-@pytest.mark.parametrize("flavour", [sp.csr_array, sp.csr_matrix])
-@pytest.mark.parametrize("packed", [False, True])
-def test_graphs_in_every_format_of_scipy(tmp_path, kind, flavour, packed):
-    sp.save_npz(tmp_path / "graph.npz", flavour(PATH).asformat(kind), compressed=packed)
-    np.testing.assert_array_equal(read_network(tmp_path / "graph.npz").graph.weights.toarray(), PATH.toarray())
+def test_graphs_in_every_format_of_scipy(tmp_path):
+    formats = itertools.product(["csr", "csc", "coo", "bsr", "dia"], [sp.csr_array, sp.csr_matrix], [False, True])
+    for kind, flavour, packed in formats:
+        sp.save_npz(tmp_path / "graph.npz", flavour(PATH).asformat(kind), compressed=packed)
+        np.testing.assert_array_equal(read_network(tmp_path / "graph.npz").graph.weights.toarray(), PATH.toarray())
 
 
 def saved(path, kind="csr", **changes):

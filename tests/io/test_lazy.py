@@ -22,12 +22,12 @@ from netbic.io.preprocessing import variances
 from netbic.operators import BlockError
 from support.zarr_stores import write_zarr
 
-STUDY = netbic.simulate.cohort(90, 300, n_modules=2, random_state=3)
-COUNTS = np.random.default_rng(0).poisson(np.exp(STUDY.expression.to_numpy() / 2).clip(0, 50)).astype(np.float64)
+COHORT = netbic.simulate.cohort(90, 300, n_modules=2, random_state=3)
+COUNTS = np.random.default_rng(0).poisson(np.exp(COHORT.expression.to_numpy() / 2).clip(0, 50)).astype(np.float64)
 COUNTS[:, 7] = 2.0  # constant
-GENES = [*map(str, STUDY.expression.columns)]
+GENES = [*map(str, COHORT.expression.columns)]
 GENES[11] = GENES[10]  # twice
-SAMPLES = [*map(str, STUDY.expression.index)]
+SAMPLES = [*map(str, COHORT.expression.index)]
 KINDS = ["dense.zarr", "sparse.zarr", "dense.h5ad", "sparse.h5ad", "table.parquet", "array.npy"]
 
 
@@ -72,18 +72,12 @@ def test_values_and_names_are_those_of_the_file(folder, name, block_rows):
     np.testing.assert_array_equal(in_memory(lazy.matrix), COUNTS)
     assert lazy.samples.tolist() == read.samples.tolist()
     assert lazy.genes.tolist() == read.genes.tolist()
+    assert all(len(pickle.dumps(task)) < 1000 for task in dict(lazy.matrix.__dask_graph__()).values())
     heights = lazy.matrix.chunks[0]
     if block_rows is None:
         assert heights == (90,)
     else:
         assert heights == ((16, 16, 16, 16, 16, 10) if name.endswith("parquet") else (17, 17, 17, 17, 17, 5))
-
-
-@pytest.mark.parametrize("name", KINDS)
-def test_tasks_are_small_and_open_the_file_themselves(folder, name):
-    lazy = open_expression(folder / name, **options_for(name), block_rows=20)
-    for task in dict(lazy.matrix.__dask_graph__()).values():
-        assert len(pickle.dumps(task)) < 1000
 
 
 @pytest.mark.parametrize("name", [name for name in KINDS if name.endswith(("zarr", "h5ad"))])
@@ -155,21 +149,14 @@ def test_preprocessing_equals_that_in_memory(folder, name, steps):
         np.testing.assert_array_equal(in_memory(lazy.expression.matrix), dense(read.expression.matrix))
 
 
-@pytest.mark.parametrize(
-    ("change", "steps", "message"),
-    [
-        (lambda X: X - 5, {"log1p": True}, "log1p needs values of at least 0, the smallest is -5"),
-        (lambda X: X * (np.arange(90) != 31)[:, None], {"cpm": True}, "sample 'sample_31' has a sum of zero"),
-        (lambda X: np.ones_like(X), {}, "fewer than two genes vary"),
-        (lambda X: np.where(np.arange(300) == 4, np.nan, X), {}, "a value is missing .gene '4', sample 'sample_0'"),
-        (lambda X: np.where(X[60, 3] == X, np.inf, X), {}, "a value is infinite"),
-    ],
-)
-def test_data_that_cannot_be_preprocessed(tmp_path, change, steps, message):
-    np.save(tmp_path / "X.npy", change(COUNTS))
-    with pytest.raises(InputError, match=message) as caught:
-        prepare(open_expression(tmp_path / "X.npy", block_rows=25), **steps)
-    assert "\n" not in str(caught.value)
+def test_incomplete_data_are_refused(tmp_path):
+    for value, message in (
+        (np.nan, "a value is missing .gene '4', sample 'sample_0'"),
+        (np.inf, "a value is infinite"),
+    ):
+        np.save(tmp_path / "X.npy", np.where(np.arange(300) == 4, value, COUNTS))
+        with pytest.raises(InputError, match=message):
+            prepare(open_expression(tmp_path / "X.npy", block_rows=25))
 
 
 FITS = [{"log1p": True}, {"cpm": True, "log1p": True, "n_variable": 200, "matched_only": True}]
@@ -179,15 +166,15 @@ FITS = [{"log1p": True}, {"cpm": True, "log1p": True, "n_variable": 200, "matche
 @pytest.mark.parametrize("steps", FITS, ids=str)
 def test_modules_equal_those_in_memory(folder, name, steps, tmp_path):
     network = tmp_path / "network.tsv"
-    edges = sp.coo_array(sp.triu(STUDY.network.weights))
+    edges = sp.coo_array(sp.triu(COHORT.network.weights))
     labels = [str(at) for at in range(300)] if name.endswith("npy") else [f"{gene}|{k}" for k, gene in enumerate(GENES)]
     lines = [f"{labels[a]}\t{labels[b]}" for a, b in zip(edges.row, edges.col, strict=True)]
     network.write_text("source\ttarget\n" + "\n".join(lines))
     models = []
     for more in ({"lazy": True, "block_rows": 24}, {}):
-        study = open_dataset(folder / name, network, **options_for(name), **steps, **more)
-        model = netbic.SparseGraphSVD(3, n_rows=20, n_columns=30, column_graph=study.graph, tol=1e-10)
-        for _ in model.iter_fit(study.X, names=study.names):
+        dataset = open_dataset(folder / name, network, **options_for(name), **steps, **more)
+        model = netbic.SparseGraphSVD(3, n_rows=20, n_columns=30, column_graph=dataset.graph, tol=1e-10)
+        for _ in model.iter_fit(dataset.X, names=dataset.names):
             pass
         models.append(model)
     lazy, read = models
@@ -239,29 +226,25 @@ def test_unreadable_files(tmp_path, name, content, message):
 
 def test_stores_with_other_content(tmp_path):
     (tmp_path / "nothing.zarr").mkdir()
-    with pytest.raises(InputError, match="cannot be read as"):
-        open_expression(tmp_path / "nothing.zarr")
     zarr.create_array(str(tmp_path / "cube.zarr"), data=np.zeros((2, 2, 2)))
-    with pytest.raises(InputError, match="has 3 dimensions"):
-        open_expression(tmp_path / "cube.zarr")
     zarr.open_group(str(tmp_path / "group.zarr"), mode="w").create_group("X")
-    with pytest.raises(InputError, match="has no obs and var"):
-        open_expression(tmp_path / "group.zarr")
     anndata.AnnData(sp.csc_matrix(COUNTS)).write_h5ad(tmp_path / "csc.h5ad")
-    with pytest.raises(InputError, match=r"stored by columns \(CSC\).*netbic convert"):
-        open_expression(tmp_path / "csc.h5ad")
     with h5py.File(tmp_path / "old.h5ad", "w") as file:
         file.create_group("X").attrs["h5sparse_shape"] = (2, 3)
         file["obs"], file["var"] = (np.zeros(size, dtype=[("index", "S3")]) for size in (2, 3))
-    with pytest.raises(InputError, match="was written by an old AnnData"):
-        open_expression(tmp_path / "old.h5ad")
     np.save(tmp_path / "text.npy", np.array([["a", "b"]]))
-    with pytest.raises(InputError, match="not numbers"):
-        open_expression(tmp_path / "text.npy")
-    with pytest.raises(InputError, match="`samples_in_rows` is for tables only"):
-        open_expression(tmp_path / "text.npy", samples_in_rows=True)
-    with pytest.raises(InputError, match="block_rows=0"):
-        open_expression(tmp_path / "text.npy", block_rows=0)
+    for name, options, message in (
+        ("nothing.zarr", {}, "cannot be read as"),
+        ("cube.zarr", {}, "has 3 dimensions"),
+        ("group.zarr", {}, "has no obs and var"),
+        ("csc.h5ad", {}, r"stored by columns \(CSC\).*netbic convert"),
+        ("old.h5ad", {}, "was written by an old AnnData"),
+        ("text.npy", {}, "not numbers"),
+        ("text.npy", {"samples_in_rows": True}, "`samples_in_rows` is for tables only"),
+        ("text.npy", {"block_rows": 0}, "block_rows=0"),
+    ):
+        with pytest.raises(InputError, match=message):
+            open_expression(tmp_path / name, **options)
 
 
 @pytest.mark.parametrize("name", ["array.npy", "table.parquet"])
@@ -320,13 +303,12 @@ def counted_once(kind, dtype):
     return np.log1p(kind(values)) if kind is np.asarray else kind(values).log1p()
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize(("kind", "dtype"), [(np.asarray, np.float64), (sp.csr_matrix, np.float32)])
 def test_ties_go_to_the_first_gene_in_memory_and_in_blocks(tmp_path, kind, dtype):
     data = anndata.AnnData(counted_once(kind, dtype))
     data.var["symbol"] = [f"{at}" if at < 10 else f"{at // 2}+" for at in range(60)]
     data.write_h5ad(tmp_path / "data.h5ad")
-    for block_rows in (None, 7, 10, 50, 100):
+    for block_rows in (None, 7, 50):
         lazily = {} if block_rows is None else {"lazy": True, "block_rows": block_rows}
         variable = open_dataset(tmp_path / "data.h5ad", n_variable=30, **lazily).expression
         assert sorted(variable.genes.tolist(), key=int) == [f"{at}" for at in range(30)]

@@ -46,6 +46,7 @@ def test_hubs_are_named_with_their_neighbours():
 
 
 ENSEMBL = np.array([f"ENSG{k:011d}.{k % 7 + 1}" for k in range(40)], dtype=object)
+SYMBOLS = [f"GENE{k}" for k in range(40)]
 
 
 def chain(names):
@@ -56,24 +57,12 @@ def chain(names):
     ("genes", "nodes", "samples", "hint", "parameter"),
     [
         (ENSEMBL, [name.split(".")[0] for name in ENSEMBL], [], "remove the versions", "strip_versions"),
-        (ENSEMBL, [f"GENE{k}" for k in range(40)], [], "data have Ensembl ids, the network has symbols", "id_map"),
-        (
-            [f"GENE{k}" for k in range(40)],
-            list(ENSEMBL),
-            [],
-            "network has Ensembl ids, the data have symbols",
-            "id_map",
-        ),
-        ([f"Gene{k}" for k in range(40)], [f"GENE{k}" for k in range(40)], [], "mouse .* and human", "id_map"),
-        ([f"GENE{k}" for k in range(40)], [str(k + 100) for k in range(40)], [], "Entrez", "id_map"),
-        ([f"GENE{k}" for k in range(40)], [f"9606.ENSP{k:011d}" for k in range(40)], [], "protein.info", "string_info"),
-        (
-            [f"s{k}" for k in range(40)],
-            [f"GENE{k}" for k in range(40)],
-            [f"GENE{k}" for k in range(40)],
-            "exchange genes and samples",
-            "samples_in_rows",
-        ),
+        (ENSEMBL, SYMBOLS, [], "data have Ensembl ids, the network has symbols", "id_map"),
+        (SYMBOLS, ENSEMBL, [], "network has Ensembl ids, the data have symbols", "id_map"),
+        ([f"Gene{k}" for k in range(40)], SYMBOLS, [], "mouse .* and human", "id_map"),
+        (SYMBOLS, [str(k + 100) for k in range(40)], [], "Entrez", "id_map"),
+        (SYMBOLS, [f"9606.ENSP{k:011d}" for k in range(40)], [], "protein.info", "string_info"),
+        ([f"s{k}" for k in range(40)], SYMBOLS, SYMBOLS, "exchange genes and samples", "samples_in_rows"),
         (["x", "y", "z"], ["a", "b", "c"], [], "two-column table", "id_map"),
     ],
 )
@@ -97,7 +86,7 @@ def test_few_matches_are_refused_but_a_small_network_is_not():
     assert align(genes, chain([f"g{k}" for k in range(10)]))[1].matched == 10
 
 
-def study(tmp_path, genes, nodes, **options):
+def dataset(tmp_path, genes, nodes, **options):
     table = pd.DataFrame(np.random.default_rng(0).normal(size=(len(genes), 5)), index=genes, columns=list("abcde"))
     table.to_csv(tmp_path / "expression.tsv", sep="\t")
     pd.DataFrame({"source": nodes[:-1], "target": nodes[1:]}).to_csv(tmp_path / "net.tsv", sep="\t", index=False)
@@ -107,7 +96,7 @@ def study(tmp_path, genes, nodes, **options):
 @pytest.mark.parametrize("versions", [(True, False), (False, True), (True, True)])
 def test_versions_are_stripped_on_both_sides(tmp_path, versions):
     genes, nodes = ([name if has else name.split(".")[0] for name in ENSEMBL] for has in versions)
-    found = study(tmp_path, genes, nodes, strip_versions=True)
+    found = dataset(tmp_path, genes, nodes, strip_versions=True)
     assert found.alignment.matched == 40
     assert found.expression.genes[0] == ENSEMBL[0].split(".")[0]
 
@@ -115,23 +104,22 @@ def test_versions_are_stripped_on_both_sides(tmp_path, versions):
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("header", ["", "ensembl\tsymbol\n"])
 def test_an_id_map_works_in_either_direction(tmp_path, turned, header):
-    symbols = [f"GENE{k}" for k in range(40)]
-    pairs = [(a.split(".")[0], b) for a, b in zip(ENSEMBL, symbols, strict=True)]
+    pairs = [(a.split(".")[0], b) for a, b in zip(ENSEMBL, SYMBOLS, strict=True)]
     text = "".join(f"{b}\t{a}\n" if turned else f"{a}\t{b}\n" for a, b in pairs)
     (tmp_path / "map.tsv").write_text(header + text)
-    found = study(tmp_path, list(ENSEMBL), symbols, strip_versions=True, id_map=tmp_path / "map.tsv")
-    assert found.expression.genes.tolist() == symbols
+    found = dataset(tmp_path, list(ENSEMBL), SYMBOLS, strip_versions=True, id_map=tmp_path / "map.tsv")
+    assert found.expression.genes.tolist() == SYMBOLS
     assert found.alignment.edges_kept == 39
 
 
 def test_an_id_map_of_other_genes_is_refused(tmp_path):
     (tmp_path / "map.tsv").write_text("x\ty\nz\tw\n")
     with pytest.raises(InputError, match=r"map.tsv: has no gene of the data in any column \(it has 'x', 'z'"):
-        study(tmp_path, ["a", "b", "c"], ["a", "b"], id_map=tmp_path / "map.tsv")
+        dataset(tmp_path, ["a", "b", "c"], ["a", "b"], id_map=tmp_path / "map.tsv")
 
 
 def test_only_matched_genes_on_request(tmp_path):
-    found = study(tmp_path, list("abcdef"), ["a", "b", "c"], matched_only=True)
+    found = dataset(tmp_path, list("abcdef"), ["a", "b", "c"], matched_only=True)
     assert found.expression.genes.tolist() == ["a", "b", "c"]
     assert found.alignment.isolated == 0
     assert {"step": "only genes of the network", "dropped": 3, "named": ["d", "e", "f"]} in found.alignment.steps
@@ -153,7 +141,7 @@ def test_nodes_without_names_are_the_genes_of_the_file(tmp_path):
 
 def test_the_command_line_prints_its_options_for_parameters(tmp_path):
     with pytest.raises(InputError, match=r"two-column table \(`id_map`\)$"):
-        study(tmp_path, ["x", "y", "z"], ["p", "q", "r"])
+        dataset(tmp_path, ["x", "y", "z"], ["p", "q", "r"])
     done = run("align", str(tmp_path / "expression.tsv"), "--graph", str(tmp_path / "net.tsv"))
     assert done.exit_code == 1
     assert done.output.strip().endswith("translate one into the other with a two-column table (--id-map)")
@@ -167,7 +155,7 @@ def test_errors_of_tl_name_only_parameters_of_tl():
 
 
 def test_unknown_keywords_are_refused(tmp_path):
-    study(tmp_path, list(ENSEMBL), list(ENSEMBL))
+    dataset(tmp_path, list(ENSEMBL), list(ENSEMBL))
     files = tmp_path / "expression.tsv", tmp_path / "net.tsv"
     with pytest.raises(TypeError, match=r"unexpected keyword argument 'n_variables': did you mean 'n_variable'\?"):
         open_dataset(*files, n_variables=3)

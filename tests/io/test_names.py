@@ -300,11 +300,3 @@ def test_tabs_and_line_feeds_survive_a_fit(tmp_path):
     members, model = read_table(tmp_path / "out" / "modules.tsv"), netbic.load(tmp_path / "out")
     pd.testing.assert_frame_equal(members, netbic.storage.modules_table(model))
     assert read_table(tmp_path / "scores.tsv")["sample"].tolist() == data.columns.tolist()
-
-
-def test_tables_of_ordinary_names_are_written_as_before(tmp_path):
-    table = pd.DataFrame({"module": [0, 1], "name": ['say "A"', "b"], "weight": [1 / 3, np.nan], "converged": True})
-    write_table(tmp_path / "table.tsv", table)
-    assert (tmp_path / "table.tsv").read_bytes() == (
-        b'module\tname\tweight\tconverged\n0\t"say ""A"""\t0.3333333333333333\tTrue\n1\tb\t\tTrue\n'
-    )

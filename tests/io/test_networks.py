@@ -198,10 +198,10 @@ def test_columns_that_are_not_used_are_named(tmp_path):
     (tmp_path / "data.tsv").write_text("gene\ts1\ts2\ts3\nTP53\t1\t2\t4\nMDM2\t2\t1\t1\nMDM4\t0\t3\t1\n")
     summary = read_network(tmp_path / "edges.tsv").summary
     assert summary.columns_not_read == ("doi", "pmid")
-    study = open_dataset(tmp_path / "data.tsv", tmp_path / "edges.tsv")
-    assert "columns source, target, columns not used: doi, pmid" in " ".join(study.alignment.lines())
-    assert repr(study) == "Dataset(3 samples x 3 genes, 2 edges)"
-    assert repr(study.expression) == "Expression(3 samples x 3 genes, dense float64)"
+    dataset = open_dataset(tmp_path / "data.tsv", tmp_path / "edges.tsv")
+    assert "columns source, target, columns not used: doi, pmid" in " ".join(dataset.alignment.lines())
+    assert repr(dataset) == "Dataset(3 samples x 3 genes, 2 edges)"
+    assert repr(dataset.expression) == "Expression(3 samples x 3 genes, dense float64)"
 
 
 SIGNED_TEXTS = {

@@ -33,7 +33,7 @@ from netbic.files import (
 )
 from netbic.io.expression import Expression, check_format, check_names, list_of_names, open_expression
 from netbic.io.stores import BLOCK_BYTES, RowSource, TenX, is_store, open_matrix, open_store
-from netbic.io.tables import NumberTable, Step, float_type, number_pieces, number_table, parquet_errors
+from netbic.io.tables import NumberTable, float_type, number_pieces, number_table, parquet_errors
 from netbic.io.text import NameArray, Progress, text_pieces
 
 Entries = tuple[Array, Array, Array]  # rows, columns, values
@@ -115,11 +115,15 @@ def convert(
             progress(int(_READING * share))
 
         if kind in ("zarr", ".h5ad", ".npy"):
-            rows = _store_source(source, scratch, layer, gene_names, dtype, reading)
+            with open_matrix(source, layer, gene_names) as stored:
+                if stored.format == "csc":
+                    entries, values = stored.columns(_BATCH // 8, reading), dtype or float_type(stored.values.dtype)
+                    rows = _transpose(entries, scratch, stored.samples, stored.genes, values)
+                else:
+                    rows = open_store(source, layer, gene_names)
         elif kind == "10x":
-            tenx, kind_of_values = TenX(source, gene_names), dtype or np.float64
-            names = tenx.barcodes, tenx.genes
-            rows = _transpose_entries(tenx.entries(reading), scratch, *names, kind_of_values, tenx.steps)
+            tenx = TenX(source, gene_names)
+            rows = _transpose(tenx.entries(reading), scratch, tenx.barcodes, tenx.genes, dtype or np.float64)
         else:
             skip = list_of_names(skip_columns)
             if kind == "parquet":
@@ -245,7 +249,7 @@ def _table_source(
     samples, genes = (named, piece.columns) if samples_in_rows else (piece.columns, named)
     arguments = (str(lines_file), kind.str, len(lines), piece.columns.size)
     load = _read_lines if samples_in_rows else _read_columns
-    return RowSource(load, arguments, samples, genes, kind, steps=piece.steps)
+    return RowSource(load, arguments, samples, genes, kind)
 
 
 def _parquet_pieces(path: Path, skip: Sequence[str], annotated: bool, progress: Progress) -> Iterator[NumberTable]:
@@ -283,31 +287,7 @@ def _read_columns(path: str, dtype: str, n_lines: int, n_columns: int, first: in
 # ----------------------------------------------------------------------------------------------------------------
 
 
-def _store_source(
-    path: Path, scratch: Path, layer: str | None, gene_names: str | None, dtype: DTypeLike | None, progress: Progress
-) -> RowSource:
-    """The matrix of a store; transposed if it is stored by columns."""
-    with open_matrix(path, layer, gene_names) as stored:
-        if stored.format == "csc":
-            kind = float_type(stored.values.dtype) if dtype is None else dtype
-
-            def pieces() -> Iterator[Entries]:
-                for rows, columns, values in stored.columns(_BATCH // 8):
-                    yield rows, columns, values
-                    progress(columns[-1] / stored.values.shape[1] if columns.size else 0.0)
-
-            return _transpose_entries(pieces(), scratch, stored.samples, stored.genes, kind)
-    return open_store(path, layer, gene_names)
-
-
-def _transpose_entries(
-    pieces: Iterable[Entries],
-    scratch: Path,
-    samples: NameArray,
-    genes: NameArray,
-    dtype: DTypeLike,
-    steps: tuple[Step, ...] = (),
-) -> RowSource:
+def _transpose(pieces: Iterable[Entries], scratch: Path, samples: NameArray, genes: NameArray, dtype: Any) -> RowSource:
     """Entries of a sparse matrix in any order, sorted by rows: counted first, then each written to its place."""
     counts = np.zeros(samples.size, dtype=np.int64)
     kinds, names = (np.dtype(np.int32), np.dtype(np.int32), np.dtype(dtype)), ("rows", "columns", "entries")
@@ -333,7 +313,7 @@ def _transpose_entries(
         columns[places], values[places] = (part[order] for part in parts)
     row_bytes = float(starts[-1] * (kinds[2].itemsize + 4) / max(samples.size, 1))
     arguments = (str(scratch), int(genes.size))
-    return RowSource(_read_entries, arguments, samples, genes, kinds[2], True, row_bytes, steps=steps)
+    return RowSource(_read_entries, arguments, samples, genes, kinds[2], True, row_bytes)
 
 
 def _read_entries(folder: str, n_columns: int, first: int, last: int) -> Matrix:

@@ -122,7 +122,7 @@ class StoredMatrix(NamedTuple):
         parts = [self.values.group[name] for name in ("data", "indices")]
         return float(sum(part.shape[0] * part.dtype.itemsize for part in parts) / max(self.values.shape[0], 1))
 
-    def columns(self, entries: int) -> Iterator[tuple[Array, Array, Array]]:
+    def columns(self, entries: int, progress: Progress = lambda share: None) -> Iterator[tuple[Array, Array, Array]]:
         """Rows, columns and values of a matrix stored by columns, about `entries` of them at a time."""
         indptr, first = np.asarray(self.values.group["indptr"][:]), 0
         while first < self.values.shape[1]:
@@ -130,6 +130,7 @@ class StoredMatrix(NamedTuple):
             part = checked(self.values[:, first:last]).tocoo()
             yield part.row, part.col + first, part.data
             first = last
+            progress(first / self.values.shape[1])
 
 
 def is_zarr(path: Path) -> bool:
