@@ -40,23 +40,15 @@ GENES: Final = {
 TABLES: Final = {"features of X": "features of table 1", "features of Y": "features of table 2", "graph": "network"}
 TABLES["graph_share_"] = "graph_share"
 _GAP = 5.0  # seconds between lines of progress, and before the first one
-_RESUMABLE = "netbic.resumable"  # in the context of a command that can be resumed
+RESUMABLE, QUIET = "netbic.resumable", "netbic.quiet"  # in the context of a command that can be resumed, is silent
 
 
 class Command(click.Command):
     """A command with a short help (`--help`) and a complete one (`--help-all`), whose errors are one line each.
 
     Options with a `section` are in the complete help only. `--debug` shows the traceback of an error. Exit codes: 0
-    success, 1 failure, 2 incorrect use.
-
-    Parameters
-    ----------
-    resume_hint, restart_hint : str
-        What to do after an interruption: when something was stored, and before.
-    unchanged_hint : str
-        What remains if a file cannot be written.
-    words : dict of str
-        Words of the library in warnings, and what this command says instead.
+    success, 1 failure, 2 incorrect use. Hints say what to do after an interruption, when something was stored
+    (`resume_hint`) and before (`restart_hint`), and what remains if a file cannot be written (`unchanged_hint`).
     """
 
     def __init__(
@@ -89,11 +81,10 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command."""
-        debug, quiet = ctx.params.pop("debug"), ctx.params.get("quiet", False)
+        debug = ctx.params.pop("debug")
 
         def show(message: Warning | str, *_: object, **__: object) -> None:
-            if not quiet:
-                click.echo(f"warning: {in_own_words(str(message))}", err=True)
+            echo_warning(in_own_words(str(message)))
 
         try:
             with warnings.catch_warnings(), _signals_as_interrupts():
@@ -106,7 +97,7 @@ class Command(click.Command):
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except KeyboardInterrupt:
-            hint = self.resume_hint if ctx.meta.get(_RESUMABLE) else self.restart_hint
+            hint = self.resume_hint if ctx.meta.get(RESUMABLE) else self.restart_hint
             raise click.ClickException(f"interrupted ({hint})") from None
         except BrokenPipeError:  # the output was closed, e.g. by head
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (nothing must be flushed into the broken pipe)
@@ -114,7 +105,7 @@ class Command(click.Command):
         except Exception as problem:
             if debug:
                 raise
-            raise self._in_one_line(problem, bool(ctx.meta.get(_RESUMABLE))) from None
+            raise self._in_one_line(problem, bool(ctx.meta.get(RESUMABLE))) from None
 
     def _in_one_line(self, problem: Exception, resumable: bool) -> click.ClickException:
         from netbic.files import FolderInUse, WriteError
@@ -164,11 +155,6 @@ def _signals_as_interrupts() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def mark_resumable() -> None:
-    """From now on the current command can be resumed; its errors say so."""
-    click.get_current_context().meta[_RESUMABLE] = True
-
-
 def in_options(text: str, table: str = "") -> str:
     """Parameters of the library, in backticks or in the table above, as options of the command that runs.
 
@@ -204,43 +190,42 @@ def in_own_words(text: str) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """A number and its noun.
-
-    Examples
-    --------
-    >>> counted(1, "module"), counted(1200, "gene")
-    ('1 module', '1,200 genes')
-    """
+    """A number and its noun: 1 module, 1,200 genes."""
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
-def echo(line: str, silent: bool) -> None:
-    """Print a line, unless the command is silent."""
-    if not silent:
+def _is_silent() -> bool:
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(QUIET))
+
+
+def echo(*lines: str) -> None:
+    """Print lines, unless the command runs with --quiet."""
+    for line in () if _is_silent() else lines:
         click.echo(line)
 
 
-def echo_report_is_older(folder: Path, silent: bool = False) -> None:
+def echo_warning(text: str) -> None:
+    """Print a warning to standard error, unless the command runs with --quiet."""
+    if not _is_silent():
+        click.echo(f"warning: {text}", err=True)
+
+
+def echo_report_is_older(folder: Path) -> None:
     """Say that the report of a folder does not show its tables, which were just written."""
     if (folder / "report.html").is_file():
-        echo(f"next: netbic report {folder} (report.html is older than these tables)", silent)
+        echo(f"next: netbic report {folder} (report.html is older than these tables)")
 
 
 class Progress:
     """Shows the stage of a command and how much of it is done, on standard error; a context manager.
 
-    On a terminal this is a bar with the time that is left, otherwise a line now and then.
-
-    Parameters
-    ----------
-    stages : dict of str
-        What the user reads for each stage.
-    silent : bool
-        Show nothing.
+    On a terminal this is a bar with the time that is left, otherwise a line now and then. `stages` are what the user
+    reads for each stage.
     """
 
-    def __init__(self, stages: Mapping[str, str], silent: bool = False) -> None:
-        self._stages, self._silent, self._printed = stages, silent, monotonic()
+    def __init__(self, stages: Mapping[str, str]) -> None:
+        self._stages, self._silent, self._printed = stages, _is_silent(), monotonic()
         self._bar: Any = None
         self._stage = ""
 

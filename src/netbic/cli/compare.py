@@ -8,19 +8,19 @@ from typing import Any
 
 import click
 
+from netbic.cli import options
 from netbic.cli.command import Command, echo_report_is_older
-from netbic.cli.options import File, Folder, Output, reads_expression, seed_option
 
 _TABLE, _RECORD = "replication.tsv", "replication.json"
 
 
 @click.command(cls=Command)
-@click.argument("folder_a", metavar="DIR1", type=Folder)
-@click.argument("folder_b", metavar="DIR2", type=Folder)
-@click.option("--out", type=Output, show_default="only printed", help="Write the table of matches to a file.")
-@click.option("--plot", type=Output, help="Draw the similarities to a file (.pdf, .png or .svg).")
+@click.argument("folder_a", metavar="DIR1", type=options.Folder)
+@click.argument("folder_b", metavar="DIR2", type=options.Folder)
+@click.option("--out", type=options.Output, show_default="only printed", help="Write the table of matches to a file.")
+@click.option("--plot", type=options.Output, help="Draw the similarities (.pdf, .png or .svg).")
 @click.option("--force", is_flag=True, help="Replace existing files.")
-@seed_option
+@options.seed
 def compare(folder_a: Path, folder_b: Path, out: Path | None, plot: Path | None, force: bool, seed: int) -> None:
     """Match the modules of two fits, and say which are the same, similar, new or gone.
 
@@ -52,23 +52,15 @@ def compare(folder_a: Path, folder_b: Path, out: Path | None, plot: Path | None,
 
 
 @click.command(cls=Command)
-@click.argument("folder", type=Folder)
-@click.argument("other", type=File)
-@click.option("--out", type=Output, show_default="FOLDER/replication.tsv", help="Output table.")
+@click.argument("folder", type=options.Folder)
+@click.argument("other", type=options.File)
+@click.option("--out", type=options.Output, show_default="FOLDER/replication.tsv", help="Output table.")
 @click.option("--force", is_flag=True, help="Replace an existing table that --out names.")
 @click.option("--new-samples-only", is_flag=True, help="Leave out samples of OTHER that seem to be samples of the fit.")
-@click.option("--draws", "n_draws", default=1000, type=click.IntRange(99), help="Random sets of genes per module.")
-@seed_option
-@reads_expression
+@options.seed
+@options.reads_expression
 def replicate(
-    folder: Path,
-    other: str,
-    out: Path | None,
-    force: bool,
-    new_samples_only: bool,
-    n_draws: int,
-    seed: int,
-    **reading: Any,
+    folder: Path, other: str, out: Path | None, force: bool, new_samples_only: bool, seed: int, **reading: Any
 ) -> None:
     """Judge how far each module in FOLDER (of netbic fit or netbic.save) holds in another study.
 
@@ -77,7 +69,6 @@ def replicate(
     """
     from netbic import files
     from netbic.comparison import replicate as look_for
-    from netbic.files import locked, write_table
     from netbic.storage import load_modules, read_like, summary_table
 
     def check() -> None:
@@ -92,17 +83,17 @@ def replicate(
     check()
     data = read_like(folder, other, **{name: value for name, value in reading.items() if value})
     given: Any = {"genes": list(data.genes), "samples": list(data.samples), "new_samples_only": new_samples_only}
-    found = look_for(model, data.matrix, **given, n_draws=n_draws, random_state=seed)
+    found = look_for(model, data.matrix, **given, random_state=seed)
     check()  # it may have been created meanwhile
     if out is not None:
-        write_table(out, found.table)
+        files.write_table(out, found.table)
     else:
         record = {name: getattr(found, name) for name in ("n_genes", "n_samples", "n_shared", "verdict")}
         content = {
             _TABLE: files.table_bytes(folder / _TABLE, found.table),
             _RECORD: files.json_bytes({"study": Path(other).name, **record}),
         }
-        with locked(folder):
+        with files.locked(folder):
             files.add_files(folder, content)
     click.echo(found.verdict)
     if found.n_shared:

@@ -5,43 +5,25 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from netbic.cli.cluster import read_in_blocks
+from netbic.cli import options
 from netbic.cli.command import (
+    RESUMABLE,
     Command,
     Progress,
     counted,
     echo,
     echo_report_is_older,
+    echo_warning,
     in_options,
     in_own_words,
-    mark_resumable,
-)
-from netbic.cli.data import check_data
-from netbic.cli.options import (
-    File,
-    Finite,
-    Jobs,
-    NumberOr,
-    covariates_option,
-    graph_option,
-    options,
-    out_option,
-    quiet_option,
-    reads_dataset,
-    runs_on_dask,
-    sample_info_option,
-    scales_data,
-    seed_option,
-    studies_option,
-    tests_samples_of_fit,
 )
 from netbic.cli.samples import SampleTable, covariate_lines, read_covariates, read_studies, study_lines
-from netbic.cli.tune import preprocessing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,6 +33,7 @@ if TYPE_CHECKING:
     from netbic.selection import Judgement, SampleGroups
     from netbic.storage import Run
 
+_SETTINGS = ("modules", "genes", "samples", "smoothness", "diffusion", "method", "zscore", "missing", "seed", "auto")
 _MANY = 3  # samples per module below which the number of modules is remarkable
 # The number of pairs of halves depends on the data only, not on the time they take: results are then reproducible.
 _VERDICT_SECONDS: Final = 20  # budget for the verdicts, if a fit takes as long as expected; three pairs in any case
@@ -71,9 +54,9 @@ _LISTED_MODULES, _LISTED_NUMBERS = 10, 12
 
 
 @click.command(cls=Command, resume_hint="continue with netbic fit ... --resume")
-@click.argument("expression", type=File)
-@graph_option
-@out_option
+@click.argument("expression", type=options.File)
+@options.graph
+@options.out
 @click.option("--modules", default=10, type=click.IntRange(1), help="Number of modules.")
 @click.option("--genes", type=click.IntRange(1), show_default="chosen for each module", help="Genes per module.")
 @click.option(
@@ -82,23 +65,23 @@ _LISTED_MODULES, _LISTED_NUMBERS = 10, 12
     show_default="all; groups are found from their scores",
     help="Samples per module.",
 )
-@click.option("--smoothness", type=Finite(0), show_default="0.6", help="Weight of the network.")
+@click.option("--smoothness", type=options.Finite(0), show_default="0.6", help="Weight of the network.")
 @click.option("--auto", is_flag=True, help="Choose number of modules, sizes and smoothness from the data.")
-@click.option("--gene-sets", type=File, help="GMT file with gene sets to test for enrichment.")
-@sample_info_option
-@covariates_option
-@studies_option
-@scales_data
-@seed_option
+@click.option("--gene-sets", type=options.File, help="GMT file with gene sets to test for enrichment.")
+@options.sample_info
+@options.covariates
+@click.option("--studies", metavar="NAME", help="Column of it with the study of each sample, if there are several.")
+@options.scales_data
+@options.seed
 @click.option("--resume", is_flag=True, help="Continue an interrupted fit, or add what is missing to a finished one.")
 @click.option("--force", is_flag=True, help="Replace the results of an earlier fit in the folder.")
 @click.option("--verdict/--no-verdict", default=True, help="Judge each module in samples not used to find it.")
-@click.option("--report/--no-report", default=True, help="Write DIR/report.html.")
-@quiet_option
-@options(
+@options.report
+@options.quiet
+@options.group(
     click.option(
         "--diffusion",
-        type=NumberOr("cv", 0, 1, max_open=True),
+        type=options.Finite(0, 1, max_open=True, word="cv"),
         metavar="FLOAT|cv",
         show_default="none",
         help="Smooth the data over the network before the search, by this much (0 to below 1), or cv to choose it by "
@@ -106,53 +89,30 @@ _LISTED_MODULES, _LISTED_NUMBERS = 10, 12
     ),
     click.option(
         "--method",
-        help="Published method: sgSVD*, sgSVD, L0SVD, PMD, ALSVD, ...; --smoothness is then the paper's sigma, and "
-        "genes are centred, see --center.",
+        help="Published method: sgSVD*, sgSVD, L0SVD, PMD, ALSVD, ...; --smoothness is then the paper's sigma.",
     ),
-    click.option("--restarts", default=1, type=click.IntRange(1), help="Number of starts per module."),
-    click.option("--jobs", type=Jobs(), show_default="all cores", help="Number of threads."),
+    click.option(
+        "--jobs",
+        type=options.Jobs(),
+        show_default="all cores",
+        help="Number of threads, or of workers of --dask local.",
+    ),
     section="Module search",
 )
-@tests_samples_of_fit
-@reads_dataset
-@runs_on_dask
+@options.group(options.tests_samples, section="Sample table")
+@options.reads_dataset
+@options.group(
+    click.option(
+        "--dask",
+        metavar="local|ADDRESS",
+        help="Read the matrix in blocks with Dask, without loading it into memory: `local` starts workers on this "
+        "machine, an address such as tcp://host:8786 uses a running scheduler. Needs .zarr (see netbic convert), "
+        ".h5ad, .npy, or Parquet with --samples-in-rows.",
+    ),
+    section="Data larger than memory",
+)
 def fit(
-    expression: str,
-    graph: str | None,
-    out: Path,
-    modules: int,
-    genes: int | None,
-    samples: int | None,
-    smoothness: float | None,
-    auto: bool,
-    gene_sets: str | None,
-    sample_info: str | None,
-    covariates: list[str],
-    studies: str | None,
-    zscore: bool,
-    missing: str,
-    center: str,
-    seed: int,
-    resume: bool,
-    force: bool,
-    verdict: bool,
-    report: bool,
-    quiet: bool,
-    diffusion: float | str | None,
-    method: str | None,
-    restarts: int,
-    jobs: int | None,
-    variables: list[str] | None,
-    adjust: list[str],
-    survival: Any,
-    types: dict[str, Any],
-    by: list[str] | None,
-    na_values: list[str] | None,
-    dask: str | None,
-    dask_workers: int | None,
-    dask_memory: str | None,
-    block_rows: int | None,
-    **reading: Any,
+    expression: str, graph: str | None, out: Path, resume: bool, force: bool, dask: str | None, **given: Any
 ) -> None:
     """Find modules in EXPRESSION and write them as tables to a folder.
 
@@ -166,56 +126,52 @@ def fit(
     DIR/report.html      all results as a web page
     DIR/model/           the fitted model: netbic.load("DIR")
     """
-    from netbic.estimators import CovariateCoding
-    from netbic.io import open_dataset, read_gene_sets
+    from netbic.io import digest, read_gene_sets
     from netbic.storage import Run, check_folder
 
-    inputs = {"expression": expression, "graph": graph, "gene_sets": gene_sets}
-    check_folder(out, resume=resume, force=force, inputs=inputs | reading | {"sample_info": sample_info})
+    settings, tests = ({name: given.pop(name) for name in names} for names in (_SETTINGS, options.TESTS))
+    how = {name: given.pop(name) for name in ("verdict", "report", "jobs")}
+    gene_sets, sample_info, studies = (given.pop(name) for name in ("gene_sets", "sample_info", "studies"))
+    covariates = given.pop("covariates")
+    inputs = {"expression": expression, "graph": graph, "gene_sets": gene_sets} | given
+    check_folder(out, resume=resume, force=force, inputs=inputs | {"sample_info": sample_info})
     sets = None if gene_sets is None else read_gene_sets(gene_sets)
-    settings: dict[str, Any] = {
-        **{"modules": modules, "genes": genes, "samples": samples, "smoothness": smoothness, "diffusion": diffusion},
-        **{"method": method, "center": center, "zscore": zscore, "missing": missing, "restarts": restarts},
-        **{"seed": seed, "auto": auto},
-    }
-    _check(settings, graph is not None, studies)
-    tests: dict[str, Any] = {"variables": variables, "adjust": adjust, "types": types, "by": by}
-    tests["survival"] = [tuple(pair) for pair in survival] or None
-    lazy = read_in_blocks(dask, dask_workers, dask_memory, block_rows, auto=auto, missing=missing)
-    dataset = open_dataset(expression, graph, **reading, **lazy)
-    for line in map(in_options, dataset.alignment.lines()):
-        echo(line, quiet)
+    _check(settings, graph is not None, studies, dask)
+    context = click.get_current_context()
+    if dask is not None:
+        from netbic.cli.cluster import client_of
+
+        context.with_resource(client_of(dask, how["jobs"]))
+    dataset = read_data(expression, graph, settings, lazy=dask is not None, **given)
     names = dataset.names[0]
-    labels = SampleTable.read(sample_info, expression, names, tests, na_values, silent=quiet, studies=studies)
-    units = None if labels is None else labels.units(names)
-    dataset = check_data(dataset, scaled=zscore, silent=quiet)
-    model = _estimator(dataset, settings, jobs)
-    removed = read_covariates(covariates, None if labels is None else labels.for_covariates(), names, types)
+    labels = SampleTable.read(sample_info, expression, names, tests, studies)
+    model = _estimator(dataset, settings, how["jobs"])
+    removed = read_covariates(covariates, None if labels is None else labels.for_covariates(), names, tests["types"])
     study_of = read_studies(studies, None if labels is None else labels.table, names)
-    coding = None if removed is None else CovariateCoding.learn(removed, len(removed), removed.index.to_numpy())[0]
-    n_units = dataset.expression.shape[0] if units is None else int(units.max()) + 1
-    cautions = _cautions(n_units, modules, verdict, units is not None)
-    for line in [*study_lines(study_of), *covariate_lines(coding), *cautions]:
-        echo(line, quiet)
-    given = {"covariates": ",".join(covariates) or None, "studies": studies, "dask": True if lazy else None}
-    settings |= {name: value for name, value in given.items() if value is not None}
-    inputs |= reading | ({} if labels is None else labels.record())
-    run = Run.open(out, settings, _digests(dataset, removed, study_of), inputs, resume=resume, force=force)
-    judging = {"verdict": verdict, "units": units, "seed": seed, "jobs": jobs, "silent": quiet}
+    units = None if labels is None else labels.units()
+    n_units = len(names) if units is None else int(units.max()) + 1
+    echo(*study_lines(study_of), *covariate_lines(removed))
+    echo(*_cautions(n_units, settings["modules"], how["verdict"], units is not None))
+    data = dataset.fingerprint()
+    for name, table in (("covariates", removed), ("studies", None if study_of is None else study_of.to_frame())):
+        if table is not None:
+            data[name] = digest(*(table[column].astype(str).to_numpy(dtype=object) for column in table))
+    used = {"covariates": ",".join(covariates) or None, "studies": studies, "dask": True if dask else None}
+    settings |= {name: value for name, value in used.items() if value is not None}
+    inputs |= {} if labels is None else labels.record()
+    run = Run.open(out, settings, data, inputs, resume=resume, force=force)
+    how |= {"units": units, "seed": settings["seed"], "most": settings["modules"] if settings["auto"] else None}
     if run is None:
-        lines = list(_complete(out, dataset, labels, sets, gene_sets, report, judging))
-        done = "the modules are unchanged" if lines else "nothing to do"
-        echo(f"{out} is already finished: {done}", quiet)
+        lines = list(_complete(out, dataset, labels, sets, gene_sets, how))
+        echo(f"{out} is already finished: {'the modules are unchanged' if lines else 'nothing to do'}")
     else:
-        click.get_current_context().with_resource(run)
-        mark_resumable()
-        fitted = {"covariates": removed, "studies": study_of}
-        lines = _fit(run, model, dataset, labels, sets, report, judging, fitted, modules if auto else None)
-    for line in lines if quiet else [*lines, *summary_lines(out)]:
-        echo(line, quiet)
+        context.with_resource(run)
+        context.meta[RESUMABLE] = True
+        lines = _fit(run, model, dataset, labels, sets, {"covariates": removed, "studies": study_of}, how)
+    echo(*lines, *summary_lines(out))
 
 
-def _check(settings: dict[str, Any], has_graph: bool, studies: str | None) -> None:
+def _check(settings: dict[str, Any], has_graph: bool, studies: str | None, dask: str | None) -> None:
     """Refuse options that cannot be combined, before anything is read."""
     from netbic.methods import METHODS
 
@@ -231,38 +187,75 @@ def _check(settings: dict[str, Any], has_graph: bool, studies: str | None) -> No
         )
     if auto and studies is not None:
         raise click.UsageError("--auto cannot be combined with --studies: omit one of them")
+    if auto and dask is not None:
+        raise click.UsageError("--auto needs the matrix in memory: omit --dask, or give --genes and --samples")
+    if dask is not None and settings["missing"] != "error":
+        raise click.UsageError("--dask does not support missing entries: fill them, or omit --dask")
     if method is not None and method not in METHODS:
         raise click.UsageError(f"unknown --method {method}: choose one of {', '.join(METHODS)}")
     if method is not None and METHODS[method].uses_graph and has_graph and smoothness is None:
         raise click.UsageError(f"--method {method} needs --smoothness, the paper's sigma (0.4 in its applications)")
 
 
+def read_data(
+    expression: str, graph: str | None, settings: dict[str, Any], *, lazy: bool = False, **reading: Any
+) -> Dataset:
+    """Read data and network and print how they match; an error if there are missing entries and no --missing."""
+    from netbic.io import open_dataset
+
+    dataset = open_dataset(expression, graph, lazy=lazy, **reading)
+    echo(*map(in_options, dataset.alignment.lines()))
+    dataset = check_data(dataset, scaled=settings["zscore"])
+    if settings["missing"] == "error" and (missing_text := dataset.expression.missing_entries()):
+        raise click.ClickException(
+            f"{missing_text}: use --missing ignore or --missing impute, or fill the missing entries"
+        )
+    return dataset
+
+
+def check_data(dataset: Dataset, *, scaled: bool = False, table: int | None = None) -> Dataset:
+    """The same data, with what the checks found in its `alignment`; each finding is printed as a warning.
+
+    `table` is the number of one of two tables.
+    """
+    from netbic.io import check_expression, in_features
+
+    logged = any(step["step"] == "log1p" for step in dataset.alignment.steps)
+    findings = []
+    for found in check_expression(dataset.expression.matrix, *dataset.names, log1p=logged, scaled=scaled):
+        text = in_options(str(found)) if table is None else in_options(in_features(str(found)), str(table))
+        if table is not None:
+            text = f"table {table}: {text.replace('modules', 'pairs')}"
+        findings.append({"kind": found.kind, "text": text, "names": list(found.names)})
+        echo_warning(text)
+    return replace(dataset, alignment=replace(dataset.alignment, findings=findings))
+
+
 def _estimator(dataset: Dataset, settings: dict[str, Any], jobs: int | None) -> SparseGraphSVD:
     """The estimator that the options describe."""
-    import netbic
+    from netbic.estimators import SparseGraphSVD
+    from netbic.methods import method as published
     from netbic.methods import usual_settings, usual_sizes
 
-    method, restarts, shape = settings["method"], settings["restarts"], dataset.expression.shape
-    for option, available in zip(("samples", "genes"), shape, strict=True):
+    method, modules, smoothness = (settings[name] for name in ("method", "modules", "smoothness"))
+    shape = dataset.expression.shape
+    parameters: dict[str, Any] = {
+        **{"column_graph": dataset.graph, "random_state": settings["seed"], "n_jobs": jobs},
+        **{"center": "columns", "scale": settings["zscore"], "missing": settings["missing"]},
+    }
+    usual = (None, None) if method in (None, "ALSVD", "SCADSVD") else usual_sizes(*shape)  # these choose their sizes
+    for name, option, available, default in zip(
+        ("n_rows", "n_columns"), ("samples", "genes"), shape, usual, strict=True
+    ):
         if (asked := settings[option] or 0) > available:
             raise click.UsageError(
                 f"--{option} {asked:,} but the data have {available:,} {option}: choose 1 to {available:,}"
             )
-    parameters: dict[str, Any] = {
-        **{"column_graph": dataset.graph, "n_init": restarts, "random_state": settings["seed"]},
-        "n_jobs": -1 if jobs is None and restarts > 1 else jobs,
-        **preprocessing(dataset, settings["center"], settings["zscore"], settings["missing"]),
-    }
-    chooses_sizes = method is None or method in ("ALSVD", "SCADSVD")
-    usual = (None, None) if chooses_sizes else usual_sizes(*shape)
-    for name, given, default in zip(("n_rows", "n_columns"), ("samples", "genes"), usual, strict=True):
-        if (size := settings[given] or default) is not None:
+        if (size := asked or default) is not None:
             parameters[name] = size
-    modules, smoothness = settings["modules"], settings["smoothness"]
     if method is not None:
-        return netbic.method(method, modules, column_sigma=smoothness or 0.0, **parameters)
-    parameters |= {"column_smoothness": smoothness, "diffusion": settings["diffusion"]}
-    model = netbic.SparseGraphSVD(modules, **parameters)
+        return published(method, modules, column_sigma=smoothness or 0.0, **parameters)
+    model = SparseGraphSVD(modules, column_smoothness=smoothness, diffusion=settings["diffusion"], **parameters)
     if not settings["auto"] and settings["genes"] is None:
         model.set_params(**usual_settings(shape, model))
     return model
@@ -282,42 +275,27 @@ def _cautions(n_samples: int, n_modules: int, verdict: bool, grouped: bool) -> I
         )
 
 
-def _digests(dataset: Dataset, covariates: pd.DataFrame | None, studies: pd.Series[Any] | None) -> dict[str, str]:
-    """Digests of the data of a fit."""
-    from netbic.io import digest
-
-    columns = [] if covariates is None else [covariates[name] for name in covariates]
-    given = {"covariates": columns, "studies": [] if studies is None else [studies]}
-    return dataset.fingerprint() | {
-        name: digest(*(column.astype(str).to_numpy(dtype=object) for column in each))
-        for name, each in given.items()
-        if each
-    }
-
-
 def _fit(
     run: Run,
     model: SparseGraphSVD,
     dataset: Dataset,
     labels: SampleTable | None,
     sets: GeneSets | None,
-    report: bool,
-    judging: dict[str, Any],
     fitted: dict[str, Any],
-    most: int | None,
+    how: dict[str, Any],
 ) -> list[str]:
     """Fit the model (`most`: with settings chosen by the data), write everything, and return lines about it."""
+    from netbic.enrichment import write_enrichment
     from netbic.files import scratch_folder
     from netbic.report import write_heatmaps
     from netbic.storage import write_results
 
-    out, silent, lines = run.folder, judging["silent"], list[str]()
+    out, lines = run.folder, list[str]()
     if run.known:
-        echo(f"continuing after {counted(len(run.known), 'module')}", silent)
-    with Progress(_STAGES, silent) as progress:
-        if most is not None:
-            for reason in _choose(model, dataset, run, most, judging, fitted["covariates"], progress):
-                echo(reason, silent)
+        echo(f"continuing after {counted(len(run.known), 'module')}")
+    with Progress(_STAGES) as progress:
+        if how["most"] is not None:
+            echo(*_choose(model, dataset, run, fitted["covariates"], how, progress))
         progress.update("modules", len(run.known), model.n_components)
         with run, warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -326,7 +304,7 @@ def _fit(
                 run.keep(number, module)
                 progress.update("modules", number + 1, model.n_components)
             with scratch_folder(out) as staged:
-                judgement, told = _judge(model, dataset, progress, **judging)
+                judgement, told = _judge(model, dataset, how, progress)
                 lines.extend(told)
                 progress.update("tables", 0, 1)
                 write_heatmaps(staged, model, dataset.X)
@@ -336,12 +314,13 @@ def _fit(
                     with _results_are_kept("the modules were not compared with the sample table", again):
                         lines.extend(labels.write(model, staged, out, judgement.groups.table))
                 if model.column_graph is not None or sets is not None:
-                    lines.extend(_enrich(model, dataset, sets, staged, out, judging["seed"]))
+                    tested = write_enrichment(model, staged, sets, X=dataset.X, random_state=how["seed"])
+                    lines.extend(f"{out}/{line}" for line in tested)
                 write_results(staged, model, dataset.alignment.to_dict(), _summary_columns(model, judgement))
-                texts = dataset.alignment.warnings() + [in_own_words(str(each.message)) for each in caught]
-                lines.extend(_write_report(model, staged, out, run.record(texts), progress) if report else ())
-                texts = dataset.alignment.warnings() + [in_own_words(str(each.message)) for each in caught]
-                run.finish(staged, texts)
+                if how["report"]:
+                    progress.update("report", 0, 1)
+                    lines.extend(report_lines(out, staged, model, run.record(_texts(dataset, caught))))
+                run.finish(staged, _texts(dataset, caught))
     for warning in caught:
         warnings.warn(warning.message, stacklevel=1)
     if model.diffusion == "cv":
@@ -352,14 +331,13 @@ def _fit(
     return lines
 
 
+def _texts(dataset: Dataset, caught: list[warnings.WarningMessage]) -> list[str]:
+    """The warnings of a fit, for the record."""
+    return dataset.alignment.warnings() + [in_own_words(str(each.message)) for each in caught]
+
+
 def _choose(
-    model: SparseGraphSVD,
-    dataset: Dataset,
-    run: Run,
-    most: int,
-    judging: dict[str, Any],
-    covariates: pd.DataFrame | None,
-    progress: Progress,
+    model: SparseGraphSVD, dataset: Dataset, run: Run, covariates: Any, how: dict[str, Any], progress: Progress
 ) -> list[str]:
     """Set the model's parameters from the data; returns the reasons. A resumed run reads them from its checkpoint."""
     from netbic.selection import choose_settings
@@ -371,10 +349,10 @@ def _choose(
             model,
             dataset.X,
             covariates=covariates,
-            most=most,
+            most=how["most"],
             progress=lambda done, total: progress.update("choice", done, total),
-            random_state=judging["seed"],
-            n_jobs=judging["jobs"],
+            random_state=how["seed"],
+            n_jobs=how["jobs"],
         )
         reasons = [in_own_words(reason) for reason in chosen.reasons]
         if any("stand out" in reason or "stands out" in reason for reason in reasons):
@@ -399,21 +377,13 @@ def _results_are_kept(consequence: str, remedy: str) -> Iterator[None]:
 
 
 def _judge(
-    model: SparseGraphSVD,
-    dataset: Dataset,
-    progress: Progress,
-    *,
-    verdict: bool,
-    units: Any,
-    seed: int,
-    jobs: int | None,
-    silent: bool,
+    model: SparseGraphSVD, dataset: Dataset, how: dict[str, Any], progress: Progress
 ) -> tuple[Judgement, list[str]]:
     """Groups of samples, and verdicts if they are wanted and the data are in memory; with lines about them."""
     from netbic.selection import FEWEST_SAMPLES, Judgement, verdicts
 
-    groups = _sample_groups(model, dataset)
-    if not verdict or not model.n_components_:
+    groups, units = _sample_groups(model, dataset), how["units"]
+    if not how["verdict"] or not model.n_components_:
         return Judgement(groups, None), []
     if dataset.expression.is_lazy:
         return Judgement(groups, None), ["no verdicts: they need the data in memory (without --dask)"]
@@ -422,7 +392,7 @@ def _judge(
     n_pairs = int(min(max(affordable, _PAIRS[0]), _PAIRS[1]))
     enough = (n_samples if units is None else units.max() + 1) >= FEWEST_SAMPLES  # if not, this was said before the fit
     if enough:
-        echo("judging the modules in halves of the samples (--no-verdict skips this) ...", silent)
+        echo("judging the modules in halves of the samples (--no-verdict skips this) ...")
         progress.update("pairs", 0, n_pairs)
     found = verdicts(
         model,
@@ -430,8 +400,8 @@ def _judge(
         groups=units,
         n_pairs=n_pairs,
         progress=lambda done, total: progress.update("pairs", done, total),
-        random_state=seed,
-        n_jobs=jobs,
+        random_state=how["seed"],
+        n_jobs=how["jobs"],
     )
     return Judgement(groups, found), [found.verdict] if enough else []
 
@@ -483,25 +453,12 @@ def _summary_columns(model: SparseGraphSVD, judgement: Judgement) -> pd.DataFram
     return judgement.summary.join([sizes, pd.DataFrame({"closest": closest, "correlation": values})])
 
 
-def _enrich(
-    model: SparseGraphSVD, dataset: Dataset, sets: GeneSets | None, folder: Path, out: Path, seed: int
-) -> Iterator[str]:
-    from netbic.enrichment import write_enrichment
-
-    for line in write_enrichment(model, folder, sets, X=dataset.X, random_state=seed):
-        yield f"{out}/{line}"
-
-
-def _write_report(
-    model: SparseGraphSVD, folder: Path, out: Path, record: dict[str, Any], progress: Progress
-) -> Iterator[str]:
+def report_lines(out: Path, folder: Path, model: object, record: dict[str, Any]) -> Iterator[str]:
     """Write the report if its libraries are installed; a fit does not fail without them."""
     from netbic.report import missing_library, write_report
 
-    progress.update("report", 0, 1)
     if missing := missing_library():
-        install = f'pip install "netbic[report]", then netbic report {out}'
-        yield f"no report was written: it needs {missing}. Run {install}"
+        yield f'no report was written: it needs {missing}. Run pip install "netbic[report]", then netbic report {out}'
         return
     with _results_are_kept("no report was written", f"run netbic report {out}"):
         page = write_report(folder, model=model, record=record)
@@ -514,11 +471,12 @@ def _complete(
     labels: SampleTable | None,
     sets: GeneSets | None,
     gene_sets: str | None,
-    report: bool,
-    judging: dict[str, Any],
+    how: dict[str, Any],
 ) -> Iterator[str]:
     """Add to a finished fit what is asked for now and was not then: verdicts, gene sets, associations, a report."""
     from netbic import files
+    from netbic.enrichment import write_enrichment
+    from netbic.report import write_heatmaps
     from netbic.storage import load_modules, summary_table
 
     def has(name: str) -> bool:
@@ -526,36 +484,36 @@ def _complete(
 
     def record(inputs: dict[str, Any]) -> None:  # run.json lists new files already
         known = files.finished_record(out) or {}
-        files.write_json(out / "run.json", known | {"inputs": known.get("inputs", {}) | inputs})
+        files.write_json(out / files.RUN_RECORD, known | {"inputs": known.get("inputs", {}) | inputs})
 
     model, inputs = load_modules(out), (files.finished_record(out) or {}).get("inputs", {})
     found = bool(model.n_components_)
-    judge = found and judging["verdict"] and not has("verdicts.tsv") and not dataset.expression.is_lazy
+    judge = found and how["verdict"] and not has("verdicts.tsv") and not dataset.expression.is_lazy
     enrich = found and sets is not None and not (has("gene_sets.tsv") and inputs.get("gene_sets") == gene_sets)
     asked = {} if labels is None else labels.record()
     associate = found and labels is not None and not (has("associations.tsv") and asked.items() <= inputs.items())
-    if not (judge or enrich or associate) and (not report or has("report.html")):
+    if not (judge or enrich or associate) and (not how["report"] or has("report.html")):
         return
-    with files.locked(out), Progress(_STAGES, judging["silent"]) as progress:
+    with files.locked(out), Progress(_STAGES) as progress:
         if not has("heatmaps.npz"):
-            from netbic.report import write_heatmaps
-
             write_heatmaps(out, model, dataset.X)
         if judge:
-            judgement, lines = _judge(model, dataset, progress, **judging)
+            judgement, lines = _judge(model, dataset, how, progress)
             judgement.write(out, summary_table(model, _summary_columns(model, judgement)))
             yield from lines
         progress.update("tables", 0, 1)
         if enrich:
-            yield from _enrich(model, dataset, sets, out, out, judging["seed"])
+            for line in write_enrichment(model, out, sets, X=dataset.X, random_state=how["seed"]):
+                yield f"{out}/{line}"
             record({"gene_sets": gene_sets})
         if associate and labels is not None:
             yield from labels.write(model, out, out)
             record(asked)
-        if report:
-            yield from _write_report(model, out, out, files.finished_record(out) or {}, progress)
-    if not report:
-        echo_report_is_older(out, judging["silent"])
+        if how["report"]:
+            progress.update("report", 0, 1)
+            yield from report_lines(out, out, model, files.finished_record(out) or {})
+    if not how["report"]:
+        echo_report_is_older(out)
 
 
 def summary_lines(out: Path) -> Iterator[str]:
@@ -580,16 +538,7 @@ def summary_lines(out: Path) -> Iterator[str]:
 
 
 def _described(row: dict[Any, Any]) -> str:
-    """A module in one line: verdict, genes and samples.
-
-    Examples
-    --------
-    >>> row = {"verdict": "strong", "n_genes": 200, "top_genes": "ESR1, GATA3", "n_samples": 592}
-    >>> _described(row | {"sample_kind": "groups", "n_up": 40, "n_down": 229})
-    'strong, 200 genes (ESR1, GATA3, ...), up in 40, down in 229 of 592 samples'
-    >>> _described(row | {"sample_kind": "gradient", "studies": "shared by 3 of 3 studies"})
-    'strong, 200 genes (ESR1, GATA3, ...), gradient, shared by 3 of 3 studies'
-    """
+    """A module in one line: verdict, genes and samples."""
     judged = isinstance(row.get("verdict"), str) and not row["verdict"].startswith("too few")  # said for all at once
     verdict = f"{row['verdict']}, " if judged else ""
     more = ", ..." if row["n_genes"] > len(row["top_genes"].split(", ")) else ""
@@ -606,16 +555,7 @@ def _described(row: dict[Any, Any]) -> str:
 
 
 def _default_sizes(table: pd.DataFrame) -> Iterator[str]:
-    """Which modules have the default size, and why; a line per reason.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> table = pd.DataFrame({"module": [0, 1], "n_genes": 200, "size_diagnostic": ["dense", "dense"]})
-    >>> print(*_default_sizes(table))
-    sizes: the data do not show where modules 1, 2 end (most genes follow them to some degree), so the default of 200
-    genes was used
-    """
+    """Which modules have the default size, and why; a line per reason."""
     from netbic.penalties import DIAGNOSTICS
 
     known = table[table["size_diagnostic"].fillna("") != ""]

@@ -10,19 +10,24 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from netbic.cli.command import Command, counted, echo_report_is_older
-from netbic.cli.options import File, Finite, Folder, Names, Output, seed_option
+from netbic.cli import options
+from netbic.cli.command import Command, counted, echo, echo_report_is_older
+from netbic.cli.options import File, Finite, Folder, Names, Output
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from netbic.exports import Results
 
 _ENRICHMENT = ("edges.tsv", "gene_sets.tsv", "enrichment.json")
 _ENDINGS = (".pdf", ".png", ".svg")
-_EXPORTS = {"gmt": "modules.gmt", "lists": "lists.txt", "xlsx": "modules.xlsx"}
-_EXPORTS |= {"cytoscape": "cytoscape", "membership": "membership.tsv"}
+_EXPORTS = {  # the file of each format, and the function of `netbic.exports` that writes it
+    "gmt": ("modules.gmt", "write_gmt"),
+    "lists": ("lists.txt", "write_lists"),
+    "xlsx": ("modules.xlsx", "write_workbook"),
+    "cytoscape": ("cytoscape", "write_cytoscape"),
+    "membership": ("membership.tsv", "write_membership"),
+}
 _DPI = 200
+_WITHOUT_NETWORK = "the modules were found without a network (netbic fit --graph)"
 
 
 @click.command(cls=Command)
@@ -59,10 +64,8 @@ def report(folder: Path, out: Path | None, force: bool) -> None:
     help="Omit gene sets whose genes in the module overlap those of a more significant set by at least this Jaccard "
     "index, e.g. 0.5.",
 )
-@seed_option
-def enrich(
-    folder: Path, gene_sets: str | None, level: float, by_sign: bool | None, collapse: float | None, seed: int
-) -> None:
+@options.seed
+def enrich(folder: Path, gene_sets: str | None, seed: int, **given: Any) -> None:
     """Test the modules in FOLDER (written by netbic fit) for enrichment in network edges and gene sets.
 
     \b
@@ -78,14 +81,11 @@ def enrich(
     model = load_modules(folder)
     if model.column_graph is None and gene_sets is None:
         raise click.UsageError("nothing to test: use --gene-sets, or fit with --graph")
-    if gene_sets is None and (by_sign is not None or collapse is not None):
+    if gene_sets is None and (given["by_sign"] is not None or given["collapse"] is not None):
         raise click.UsageError("--by-sign, --together and --collapse need --gene-sets")
     check_not_input([folder / name for name in _ENRICHMENT], {"the gene sets": gene_sets})
     with locked(folder):
-        for line in write_enrichment(
-            model, folder, gene_sets, level=level, by_sign=by_sign, collapse=collapse, random_state=seed
-        ):
-            click.echo(f"{folder}/{line}")
+        echo(*(f"{folder}/{line}" for line in write_enrichment(model, folder, gene_sets, **given, random_state=seed)))
     echo_report_is_older(folder)
 
 
@@ -118,27 +118,19 @@ def export(folder: Path, kind: str, out: Path | None, expression: str | None, fo
 
     if expression is not None and kind != "membership":
         raise click.UsageError("--expression is for --format membership")
-    path = folder / _EXPORTS[kind] if out is None else out
+    name, write = _EXPORTS[kind]
+    path = folder / name if out is None else out
     in_place = path.absolute().parent == folder.absolute()
     with locked(folder) if in_place else nullcontext():
         results = exports.Results.of(folder)
         modules = counted(results.n_modules, "module")
-        if kind == "membership":
-            data = read_again(str(folder), expression)
-            written = exports.write_membership(results, data.matrix, path, force=force)
-            click.echo(f"{written}: {len(data.genes):,} genes by {modules}")
-            return
         if kind == "cytoscape" and results.model.column_graph is None:
-            raise click.UsageError(
-                "the modules were found without a network (netbic fit --graph): there is none to export"
-            )
-        writers: dict[str, Callable[..., Path]] = {
-            "gmt": exports.write_gmt,
-            "lists": exports.write_lists,
-            "xlsx": exports.write_workbook,
-            "cytoscape": exports.write_cytoscape,
-        }
-        click.echo(f"{writers[kind](results, path, force=force)}: {modules}")
+            raise click.UsageError(f"{_WITHOUT_NETWORK}: there is none to export")
+        data, size = [], modules
+        if kind == "membership":
+            expressed = read_again(str(folder), expression)
+            data, size = [expressed.matrix], f"{len(expressed.genes):,} genes by {modules}"
+        echo(f"{getattr(exports, write)(results, *data, path, force=force)}: {size}")
 
 
 _USED = {  # options that each kind of figure uses
@@ -170,19 +162,7 @@ _USED = {  # options that each kind of figure uses
 @click.option("--width", type=Finite(1, 100), help="Width of the figure in inches.")
 @click.option("--height", type=Finite(1, 100), help="Height of the figure in inches.")
 @click.option("--force", is_flag=True, help="Replace an existing file.")
-def plot(
-    folder: Path,
-    kind: str,
-    out: Path,
-    module: int | None,
-    annotate: list[str] | None,
-    survival: list[str] | None,
-    until: float | None,
-    expression: str | None,
-    width: float | None,
-    height: float | None,
-    force: bool,
-) -> None:
+def plot(folder: Path, kind: str, out: Path, force: bool, width: float, height: float, **given: Any) -> None:
     """Draw a figure of the modules in FOLDER (written by netbic fit).
 
     \b
@@ -197,29 +177,31 @@ def plot(
     from netbic.files import check_output_file, recorded_paths, write_atomic
     from netbic.storage import read_again
 
-    given = {"module": module, "annotate": annotate, "survival": survival, "until": until, "expression": expression}
     for name, value in given.items():
         if value is not None and name not in _USED[kind]:
             raise click.UsageError(f"--{name} has no effect on {kind}: leave it out")
     if out.suffix.lower() not in _ENDINGS:
         raise click.UsageError(f"--out {out}: the name must end in .pdf, .png or .svg")
+    module, expression = given["module"], given["expression"]
     inputs: Any = {"the results": recorded_paths(folder), "the data": expression}
     check_output_file(out, inputs, force=force)
     results = Results.of(folder)
-    number = _number(results, folder, module)
+    number = 1 if module is None else module
+    if number < 1:
+        raise click.UsageError(f"--module {number}: modules count from 1 here, as in the report (in Python from 0)")
+    if module is not None and number > results.n_modules:
+        has = f"modules 1 to {results.n_modules}" if results.n_modules else "no modules"
+        raise click.UsageError(f"--module {number} but {folder} has {has}")
+    number -= 1
     names: Any = results.names
-    beside: Any = {"annotation": _annotation(results, folder, annotate), "colours": {}, "names": names}
-    if annotate:
-        beside["colours"] = _colours(results, folder)
+    beside = {"names": names} | _annotation(results, folder, given["annotate"])
     associate = f"run netbic associate {folder} --sample-info TABLE"
     if kind == "heatmap":
         data, chosen = read_again(folder, expression), None if module is None else [number]
         draw = partial(pl.heatmap, results.model, data.matrix, modules=chosen, **beside)
     elif kind == "network":
         if results.model.column_graph is None:
-            raise click.UsageError(
-                "the modules were found without a network (netbic fit --graph): there is none to draw"
-            )
+            raise click.UsageError(f"{_WITHOUT_NETWORK}: there is none to draw")
         draw = partial(pl.network, results.model, number, names=names)
     elif kind == "associations":
         if (tests := results.tables.get("associations")) is None:
@@ -232,48 +214,32 @@ def plot(
     else:
         if results.sample_info is None:
             raise click.UsageError(f"survival needs {folder}/sample_info.tsv: {associate} --survival TIME,EVENT")
-        columns: Any = tuple(survival) if survival else None
-        draw = partial(pl.survival, folder, number, survival=columns, until=until)
+        columns: Any = tuple(given["survival"] or ()) or None
+        draw = partial(pl.survival, folder, number, survival=columns, until=given["until"])
     content = _drawn(draw, out.suffix.lower()[1:], (width, height))
     check_output_file(out, inputs, force=force)  # it may have been created meanwhile
     write_atomic(out, content)
     click.echo(f"{out}")
 
 
-def _number(results: Results, folder: Path, module: int | None) -> int:
-    """The module, counted from 0; the first one if none is named."""
-    asked = 1 if module is None else module
-    if asked < 1:
-        raise click.UsageError(f"--module {asked}: modules count from 1 here, as in the report (in Python from 0)")
-    if module is not None and asked > results.n_modules:
-        has = f"modules 1 to {results.n_modules}" if results.n_modules else "no modules"
-        raise click.UsageError(f"--module {asked} but {folder} has {has}")
-    return asked - 1
+def _annotation(results: Results, folder: Path, names: list[str] | None) -> dict[str, Any]:
+    """Columns of the sample table, and the colours of all labels that were tested, as in the report."""
+    from netbic.association import stored_record, stored_variables
+    from netbic.pl import variable_colours
 
-
-def _annotation(results: Results, folder: Path, names: list[str] | None) -> pd.DataFrame | None:
-    """Columns of the sample table."""
-    if names is None:
-        return None
+    if not names:
+        return {"annotation": None, "colours": {}}
     if (info := results.sample_info) is None:
         what = f"--annotate needs {folder}/sample_info.tsv"
         raise click.UsageError(f"{what}: run netbic associate {folder} --sample-info TABLE")
     if missing := [name for name in names if name not in info]:
         known = ", ".join(info.columns)
         raise click.UsageError(f"--annotate {missing[0]}: the sample table has no such column (there are: {known})")
-    return info[names]
-
-
-def _colours(results: Results, folder: Path) -> dict[str, dict[str, str]]:
-    """The colours of all labels that were tested, as in the report."""
-    from netbic.association import stored_record, stored_variables
-    from netbic.pl import variable_colours
-
-    info, tests = results.sample_info, results.tables.get("associations")
-    if info is None or tests is None:
-        return {}
+    if (tests := results.tables.get("associations")) is None:
+        return {"annotation": info[names], "colours": {}}
     tested, found = set(tests["variable"]), stored_variables(info, stored_record(folder))[0]
-    return variable_colours([each for each in found if each.kind == "categorical" and each.name in tested])
+    labels = [each for each in found if each.kind == "categorical" and each.name in tested]
+    return {"annotation": info[names], "colours": variable_colours(labels)}
 
 
 def _drawn(draw: Callable[..., Any], kind: str, size: tuple[float | None, float | None]) -> bytes:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from netbic.cli import options
 from netbic.cli.command import Command, echo, echo_report_is_older, in_options
-from netbic.cli.options import File, Folder, Output, reads_expression, sample_info_option, tests_samples
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,36 +27,17 @@ _NOTHING = "no column of the sample table can be tested"
 
 @dataclass(frozen=True)
 class SampleTable:
-    """A sample table that was matched and checked before a fit.
-
-    Attributes
-    ----------
-    table : DataFrame
-        A row per sample.
-    tests : dict
-        Parameters of `netbic.associate`: `variables`, `adjust`, `survival`, `types`, `by`.
-    origin : str
-        The file.
-    na_values : list of str or None
-        The values of --na.
-    """
+    """A sample table that was matched and checked before a fit; `tests` are parameters of `netbic.associate`."""
 
     table: pd.DataFrame
+    matched: pd.DataFrame  # a row for each sample of the fit
     tests: dict[str, Any]
     origin: str
     na_values: list[str] | None
 
     @classmethod
     def read(
-        cls,
-        sample_info: str | None,
-        expression: str,
-        samples: Any,
-        tests: dict[str, Any],
-        na_values: list[str] | None,
-        *,
-        silent: bool,
-        studies: str | None = None,
+        cls, sample_info: str | None, expression: str, samples: Any, tests: dict[str, Any], studies: str | None = None
     ) -> SampleTable | None:
         """The table that was given, or the obs of the expression file; None if there is neither.
 
@@ -67,17 +48,18 @@ class SampleTable:
         from netbic.errors import InputError, one_line
         from netbic.io import read_sample_info
 
-        given = [name for name, value in (*tests.items(), ("na", na_values)) if value]
+        given = [name.removesuffix("_values") for name, value in tests.items() if value]
         path = sample_table_of(sample_info, expression)
         if path is None:
             if given:
                 raise click.UsageError(f"--{given[0]} needs --sample-info")
             return None
+        tests = dict(tests)
+        na_values = tests.pop("na_values")
         try:
             table = read_sample_info(path, na_values=na_values)
             match = match_samples(_index(samples), table)
-            asked = {name: value for name, value in tests.items() if name != "by"}
-            own = match.table
+            own, asked = match.table, {name: value for name, value in tests.items() if name != "by"}
             if tests["by"]:
                 needed = [asked["variables"] or [], asked["adjust"], *(asked["survival"] or [])]
                 own = Averages.of(own, tests["by"], [name for names in needed for name in names]).table
@@ -86,12 +68,11 @@ class SampleTable:
             if sample_info is not None or given:
                 raise
             if not str(problem).startswith(f"{path}: has n"):  # no obs, or no columns in it: nothing to report
-                echo(f"obs is not used: {problem}", silent)
+                echo(f"obs is not used: {problem}")
             return None
         described = [variable_line(variable.record()) for variable in variables]
-        for line in [*_missing_lines(table), *match.lines(), *described]:
-            echo(one_line(line), silent)
-        return cls(table, tests, path, na_values)
+        echo(*map(one_line, [*_missing_lines(table), *match.lines(), *described]))
+        return cls(table, match.table, tests, path, na_values)
 
     def for_covariates(self) -> pd.DataFrame:
         """The table in which "unknown" is a group of its own, unless --na says that it is missing."""
@@ -104,51 +85,51 @@ class SampleTable:
         asked = {"sample_info": self.origin, "na_values": self.na_values, **self.tests}
         return {name: value for name, value in json.loads(json.dumps(asked)).items() if value is not None}
 
-    def units(self, samples: Any) -> Any:
+    def units(self) -> Any:
         """A label per sample, the same for samples that belong together (--by); None if all are independent.
 
         Of columns such as donor and condition, those that the tests are adjusted for (the donor) say which samples
         belong together.
         """
-        from netbic.association import Averages, match_samples
+        from netbic.association import Averages
 
         if not (by := self.tests["by"]):
             return None
-        own = [name for name in by if name in self.tests["adjust"]] or by
-        numbers = Averages.of(match_samples(_index(samples), self.table).table, own).numbers.copy()
+        numbers = Averages.of(self.matched, [name for name in by if name in self.tests["adjust"]] or by).numbers.copy()
         alone = numbers < 0  # a sample without a value belongs to no other one
         numbers[alone] = numbers.max() + 1 + range(alone.sum())
         return numbers
 
     def write(
-        self, model: SparseGraphSVD, folder: Path, out: Path, groups: pd.DataFrame | None = None
+        self, model: SparseGraphSVD | PairModel, folder: Path, out: Path, groups: pd.DataFrame | None = None
     ) -> Iterator[str]:
-        """Test all modules, write the tables to a folder whose files end up in `out`; yield what was found.
+        """Test all modules or pairs, write the tables to a folder whose files end up in `out`; yield what was found.
 
         `groups` is the table of scores and groups of the samples, if it is not in the folder.
         """
-        from netbic.association import Removed, associate_scores, stored_scores, stored_verdicts, wide
+        from netbic import association
 
-        scores = stored_scores(folder) if groups is None else wide(groups)
-        found = associate_scores(*scores, self.table, **self.tests, removed=Removed.of(model))
-        yield from self._write(found, folder, out, stored_verdicts(folder))
-
-    def write_pairs(self, model: PairModel, folder: Path, out: Path) -> Iterator[str]:
-        """The same for the pairs of a model of two tables."""
-        from netbic.association import associate_pairs
-
-        if not model.n_components_:
-            yield "there are no pairs to compare with the sample table"
-            return
-        yield from self._write(associate_pairs(model, self.table, **self.tests), folder, out)
-
-    @staticmethod
-    def _write(found: Associations, folder: Path, out: Path, *verdicts: Any) -> Iterator[str]:
-        from netbic.association import write_associations
-
-        write_associations(found, folder)
-        yield from map(in_options, found.findings(*verdicts))
+        found = _associate(model, folder, self.table, self.tests, groups)
+        association.write_associations(found, folder)
+        yield from map(in_options, found.findings(association.stored_verdicts(folder)))
         yield _tests_line(found, out)
+
+
+def _associate(
+    model: SparseGraphSVD | PairModel,
+    folder: Path,
+    table: pd.DataFrame,
+    tests: dict[str, Any],
+    groups: pd.DataFrame | None = None,
+) -> Associations:
+    """Compare the modules or pairs of a model with a sample table."""
+    from netbic import association
+    from netbic.estimators import SparseGraphSVD
+
+    if not isinstance(model, SparseGraphSVD):
+        return association.associate_pairs(model, table, **tests)
+    scores = association.stored_scores(folder) if groups is None else association.wide(groups)
+    return association.associate_scores(*scores, table, **tests, removed=association.Removed.of(model))
 
 
 def _index(samples: Any) -> Any:
@@ -215,14 +196,20 @@ def _typed(column: pd.Series[Any], kind: Any) -> Any:
     return column.astype(float).to_numpy() if numeric else column.to_numpy(dtype=object)
 
 
-def covariate_lines(coding: Any) -> Iterator[str]:
-    """How each covariate was used, by their coding."""
-    for one in () if coding is None else coding.covariates:
-        if one.levels is None:
-            yield f"covariate {one.name}: a number"
-        else:
-            more = f" and {len(one.levels) - _LISTED} more" if len(one.levels) > _LISTED else ""
-            yield f"covariate {one.name}: {len(one.levels)} groups ({', '.join(one.levels[:_LISTED])}{more})"
+def covariate_lines(covariates: pd.DataFrame | None) -> Iterator[str]:
+    """How each covariate is used."""
+    from netbic.estimators import CovariateCoding
+
+    if covariates is None:
+        return
+    for one in CovariateCoding.learn(covariates, len(covariates), covariates.index.to_numpy())[0].covariates:
+        levels = one.levels
+        yield f"covariate {one.name}: {'a number' if levels is None else f'{len(levels)} groups ({_first(levels)})'}"
+
+
+def _first(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return f"{', '.join(names[:_LISTED])}{more}"
 
 
 def read_studies(name: str | None, table: pd.DataFrame | None, samples: Any) -> Any:
@@ -246,16 +233,15 @@ def study_lines(studies: Any) -> Iterator[str]:
     """How many samples each study has."""
     if studies is not None:
         counts = studies.astype(str).value_counts().sort_index()
-        more = f" and {len(counts) - _LISTED} more" if len(counts) > _LISTED else ""
-        each = ", ".join(f"{study}: {count:,}" for study, count in counts.iloc[:_LISTED].items())
-        yield f"{len(counts)} studies ({each}{more}), each centred and scaled by itself"
+        each = _first([f"{study}: {count:,}" for study, count in counts.items()])
+        yield f"{len(counts)} studies ({each}), each centred and scaled by itself"
 
 
 @click.command(cls=Command)
-@click.argument("folder", type=Folder)
-@click.option("--sample-info", required=True, type=File, help="Table with a row for each sample, or an .h5ad file.")
-@tests_samples
-def associate(folder: Path, sample_info: str, survival: Any, na_values: list[str] | None, **tests: Any) -> None:
+@click.argument("folder", type=options.Folder)
+@click.option("--sample-info", required=True, type=options.File, help="Table with a row for each sample, or .h5ad.")
+@options.tests_samples
+def associate(folder: Path, sample_info: str, na_values: list[str] | None, **tests: Any) -> None:
     """Compare the modules in FOLDER (written by netbic fit) with labels, numbers and survival times of the samples.
 
     FOLDER may also be one of netbic pairs: then the scores of both tables are compared, and associations.tsv has a row
@@ -271,23 +257,15 @@ def associate(folder: Path, sample_info: str, survival: Any, na_values: list[str
     from netbic.io import read_sample_info
     from netbic.storage import contains_pairs, load, load_modules
 
-    tests |= {"survival": [tuple(pair) for pair in survival] or None}
     check_not_input([folder / name for name in association.WRITTEN], {"the sample table": sample_info})
     table = read_sample_info(sample_info, na_values=na_values)
-    for line in _missing_lines(table):
-        click.echo(line)
+    echo(*_missing_lines(table))
     with locked(folder):
-        if contains_pairs(folder):
-            model = load(folder)
-            if not model.n_components_:
-                raise click.ClickException(f"{folder} contains no pairs: there is nothing to compare")
-            found = association.associate_pairs(model, table, **tests)
-        else:
-            scores, groups = association.stored_scores(folder)
-            removed = association.Removed.of(load_modules(folder))
-            found = association.associate_scores(scores, groups, table, **tests, removed=removed)
-        for line in map(in_options, found.lines(association.stored_verdicts(folder))):
-            click.echo(line)
+        model = load(folder) if contains_pairs(folder) else load_modules(folder)
+        if contains_pairs(folder) and not model.n_components_:
+            raise click.ClickException(f"{folder} contains no pairs: there is nothing to compare")
+        found = _associate(model, folder, table, tests)
+        echo(*map(in_options, found.lines(association.stored_verdicts(folder))))
         if found.table.empty:
             raise click.ClickException(f"{_NOTHING} (reasons above), and nothing is written: give other columns")
         association.write_associations(found, folder)
@@ -296,27 +274,19 @@ def associate(folder: Path, sample_info: str, survival: Any, na_values: list[str
 
 
 @click.command(cls=Command)
-@click.argument("folder", type=Folder)
-@click.argument("expression", type=File)
-@click.option("--out", type=Output, show_default="print to the terminal", help="Output table.")
+@click.argument("folder", type=options.Folder)
+@click.argument("expression", type=options.File)
+@click.option("--out", type=options.Output, show_default="print to the terminal", help="Output table.")
 @click.option("--force", is_flag=True, help="Replace an existing table.")
-@sample_info_option
+@options.sample_info
 @click.option(
     "--studies",
     metavar="NAME",
     show_default="the column of the fit",
     help="Column of this table with the study of each sample, for modules that were found with --studies.",
 )
-@reads_expression
-def score(
-    folder: Path,
-    expression: str,
-    out: Path | None,
-    force: bool,
-    sample_info: str | None,
-    studies: str | None,
-    **reading: Any,
-) -> None:
+@options.reads_expression
+def score(folder: Path, expression: str, out: Path | None, force: bool, **given: Any) -> None:
     """Compute scores of the samples in EXPRESSION on the modules in FOLDER (of netbic fit or netbic.save).
 
     The file is read and preprocessed like the data of the fit, unless options say otherwise. Genes are matched by name.
@@ -326,12 +296,13 @@ def score(
     from netbic.io import scores_by_name, scores_table
     from netbic.storage import load_modules, read_like
 
+    sample_info, studies = given.pop("sample_info"), given.pop("studies")
     inputs: dict[str, Any] = {"the samples to score": expression, "the modules": recorded_paths(folder)}
     inputs["the sample table"] = sample_info
     if out is not None:
         check_output_file(out, inputs, force=force)
     model = load_modules(folder)
-    data = read_like(folder, expression, **{name: value for name, value in reading.items() if value})
+    data = read_like(folder, expression, **{name: value for name, value in given.items() if value})
     if model.missing == "error" and (missing_text := data.missing_entries()):
         raise click.ClickException(f"{missing_text}: fill them, or fit with --missing ignore")
     known = _about_samples(model, folder, sample_info, studies, expression, data.samples)

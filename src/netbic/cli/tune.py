@@ -7,25 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from netbic.cli import options
 from netbic.cli.cluster import client_of
 from netbic.cli.command import Command, Progress, echo, in_options, in_own_words
-from netbic.cli.data import check_data
-from netbic.cli.options import (
-    CENTERS,
-    File,
-    Jobs,
-    Numbers,
-    covariates_option,
-    graph_option,
-    options,
-    out_option,
-    quiet_option,
-    reads_dataset,
-    sample_info_option,
-    scales_data,
-    seed_option,
-    types_option,
-)
+from netbic.cli.fit import read_data
 from netbic.cli.samples import covariate_lines, read_covariates, sample_table_of
 
 if TYPE_CHECKING:
@@ -41,64 +26,41 @@ _AGAIN = "run the same command again to continue"
     restart_hint=_AGAIN,
     unchanged_hint=f"finished fits are kept: {_AGAIN}",
 )
-@click.argument("expression", type=File)
-@graph_option
-@out_option
+@click.argument("expression", type=options.File)
+@options.graph
+@options.out
 @click.option("--modules", default=10, type=click.IntRange(1), help="Number of modules per fit.")
 @click.option(
     "--genes",
-    type=Numbers(int, 1),
+    type=options.Numbers(int, 1),
     metavar="N,...",
     show_default="five values, up to all genes",
     help="Numbers of genes to try.",
 )
-@click.option(
-    "--samples", type=Numbers(int, 1), metavar="N,...", show_default="all are kept", help="Numbers of samples to try."
-)
+@click.option("--samples", type=options.Numbers(int, 1), show_default="all", help="Numbers of samples to try.")
 @click.option(
     "--smoothness",
-    type=Numbers(float, 0),
+    type=options.Numbers(float, 0),
     metavar="S,...",
     show_default="0,0.25,0.5,0.75",
     help="Smoothness values to try, for a network.",
 )
 @click.option("--folds", default=5, type=click.IntRange(2), help="Number of cross-validation folds.")
-@click.option("--best", is_flag=True, help="Choose the best setting instead of the simplest within one standard error.")
-@sample_info_option
-@covariates_option
-@scales_data
-@seed_option
-@click.option("--jobs", type=Jobs(), show_default="all cores", help="Number of processes.")
+@options.sample_info
+@options.covariates
+@options.scales_data
+@options.seed
+@click.option("--jobs", type=options.Jobs(), show_default="all cores", help="Number of processes.")
 @click.option("--force", is_flag=True, help="Replace the results of an earlier tuning in the folder.")
-@quiet_option
-@options(types_option, section="Sample table")
-@reads_dataset
-@options(
+@options.quiet
+@options.group(options.types, section="Sample table")
+@options.reads_dataset
+@options.group(
     click.option("--dask", metavar="local|ADDRESS", help="Run the fits on a Dask cluster: local or tcp://..."),
     section="Other options",
 )
 def tune(
-    expression: str,
-    graph: str | None,
-    out: Path,
-    modules: int,
-    genes: list[int] | None,
-    samples: list[int] | None,
-    smoothness: list[float] | None,
-    folds: int,
-    best: bool,
-    sample_info: str | None,
-    covariates: list[str],
-    types: dict[str, Any],
-    center: str,
-    zscore: bool,
-    missing: str,
-    seed: int,
-    jobs: int | None,
-    dask: str | None,
-    force: bool,
-    quiet: bool,
-    **reading: Any,
+    expression: str, graph: str | None, out: Path, dask: str | None, jobs: int | None, force: bool, **given: Any
 ) -> None:
     """Choose sizes and smoothness for EXPRESSION by cross-validation: by how well modules explain held-out data.
 
@@ -110,11 +72,15 @@ def tune(
     """
     import netbic
     from netbic import files
-    from netbic.io import open_dataset
     from netbic.selection import default_grid
     from netbic.storage import TUNING_PIECES, settings_of
 
-    inputs = reading | {"expression": expression, "graph": graph, "sample_info": sample_info}
+    names = ("modules", "seed", "zscore", "missing", "folds", "sample_info", "covariates", "types")
+    asked = {name: given.pop(name) for name in names}
+    tried = {"n_columns": given.pop("genes"), "n_rows": given.pop("samples")}
+    tried["column_smoothness"] = given.pop("smoothness")
+    sample_info, covariates, seed = asked["sample_info"], asked["covariates"], asked["seed"]
+    inputs = given | {"expression": expression, "graph": graph, "sample_info": sample_info}
     _check_folder(out, force, {role: inputs.get(name) for name, role in files.INPUT_LABELS.items()})
     if sample_info is not None and not covariates:
         raise click.UsageError("--sample-info is used for covariates only: add --covariates, or omit it")
@@ -122,26 +88,26 @@ def tune(
         raise click.UsageError(
             "--jobs (processes on this machine) and --dask (a cluster) cannot be combined: use one of them"
         )
-    if smoothness and graph is None:
+    if tried["column_smoothness"] and graph is None:
         raise click.UsageError("--smoothness needs a network: use --graph")
-    dataset = open_dataset(expression, graph, **reading)
-    for line in map(in_options, dataset.alignment.lines()):
-        echo(line, quiet)
-    removed = _covariates(covariates, sample_table_of(sample_info, expression), dataset.names[0], types, quiet)
-    dataset = check_data(dataset, scaled=zscore, silent=quiet)
+    dataset = read_data(expression, graph, asked, **given)
+    removed = _covariates(covariates, sample_table_of(sample_info, expression), dataset.names[0], asked["types"])
+    echo(*covariate_lines(removed))
     model = netbic.SparseGraphSVD(
-        modules, column_graph=dataset.graph, random_state=seed, **preprocessing(dataset, center, zscore, missing)
+        asked["modules"],
+        column_graph=dataset.graph,
+        random_state=seed,
+        scale=asked["zscore"],
+        missing=asked["missing"],
     )
-    given = {"n_columns": genes, "n_rows": samples, "column_smoothness": smoothness}
     grid = default_grid(model, dataset.expression.shape)
-    grid |= {name: values for name, values in given.items() if values is not None}
-    how = {"n_folds": folds, "rule": "best" if best else "one_se", "n_jobs": "dask" if dask else jobs}
+    grid |= {name: values for name, values in tried.items() if values is not None}
     pieces = out / TUNING_PIECES
     out.mkdir(parents=True, exist_ok=True)
     with files.locked(out):
         if force:
             files.remove_folder(pieces)
-        with client_of(dask), Progress({"fits": "fitting settings to folds"}, quiet) as progress:
+        with client_of(dask), Progress({"fits": "fitting settings to folds"}) as progress:
             tuning = _tune(
                 model,
                 dataset.X,
@@ -150,38 +116,24 @@ def tune(
                 checkpoint=pieces,
                 progress=lambda done, total: progress.update("fits", done, total),
                 random_state=seed,
-                **how,
+                n_folds=asked["folds"],
+                n_jobs="dask" if dask else jobs,
             )
         found = {"best_params": settings_of(tuning.best_params_), "verdict": tuning.verdict}
         with files.scratch_folder(out) as staged:
             files.write_table(staged / "tuning.tsv", tuning.table)
             files.commit_files(staged, out, _RECORD, found)
         files.remove_folder(pieces)
-    for line in covariate_lines(tuning.best_estimator_.covariate_coding_):
-        echo(line, quiet)
-    echo(in_own_words(tuning.verdict), quiet)
-    echo(f"all settings: {out}/tuning.tsv", quiet)
     sizes = "with sizes of your choice, or with --auto"
     if not tuning.unidentified:
-        chosen = " ".join(f"`{name}={value:g}`" for name, value in tuning.best_params_.items() if name in given)
-        sizes = f"--modules {modules} {in_options(chosen)}"
+        chosen = " ".join(f"`{name}={value:g}`" for name, value in tuning.best_params_.items() if name in tried)
+        sizes = f"--modules {asked['modules']} {in_options(chosen)}"
     if covariates:
         sizes = f"--covariates {','.join(covariates)} {sizes}"
-    echo(f"next: netbic fit ... {sizes}", quiet)
+    echo(in_own_words(tuning.verdict), f"all settings: {out}/tuning.tsv", f"next: netbic fit ... {sizes}")
 
 
-def preprocessing(dataset: Any, center: str, zscore: bool, missing: str) -> dict[str, Any]:
-    """Parameters of SparseGraphSVD; an error if there are missing entries and nothing is said about them."""
-    if missing == "error" and (missing_text := dataset.expression.missing_entries()):
-        raise click.ClickException(
-            f"{missing_text}: use --missing ignore or --missing impute, or fill the missing entries"
-        )
-    return {"center": CENTERS[center], "scale": zscore, "missing": missing}
-
-
-def _covariates(
-    names: list[str], path: str | None, samples: Any, types: dict[str, Any], silent: bool
-) -> pd.DataFrame | None:
+def _covariates(names: list[str], path: str | None, samples: Any, types: dict[str, Any]) -> pd.DataFrame | None:
     """The covariates of the samples; how the sample table was matched is printed."""
     if not names or path is None:
         return read_covariates(names, None, samples, {})
@@ -191,8 +143,7 @@ def _covariates(
     from netbic.io import read_sample_info
 
     match = match_samples(pd.Index(samples), read_sample_info(path, na_values=()))
-    for line in match.lines():
-        echo(line, silent)
+    echo(*match.lines())
     if types:
         read_variables(match.table, variables=types, types=types)  # an error if one is wrong
     return read_covariates(names, match.table, samples, types)
