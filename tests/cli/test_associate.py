@@ -204,7 +204,7 @@ def test_the_sample_table_is_not_overwritten(results, labels):
 
 def test_a_folder_without_scores_says_what_to_do(tmp_path, labels):
     done = run("associate", tmp_path, "--sample-info", labels)
-    assert "fit again" in done.output
+    assert "give the output folder of netbic fit" in done.output
     assert done.exit_code == 1
 
 
@@ -266,7 +266,7 @@ def test_the_averages_of_two_conditions_of_each_donor_keep_donors_together(cells
     table = netbic.io.read_sample_info(cells / "cells.tsv").assign(condition=["before", "after"] * 120)
     table.iloc[[3, 8], 0] = None
     tests = {"adjust": ["donor"], "by": ["donor", "condition"]}
-    units = SampleTable(table, tests, "cells.tsv", None).units(table.index)
+    units = SampleTable(table, table, tests, "cells.tsv", None).units()
     known = table["donor"].notna().to_numpy()
     assert pd.Series(units[known]).groupby(table["donor"][known].to_numpy()).nunique().eq(1).all()
     assert len(set(units)) == 24 + 2

@@ -16,8 +16,7 @@ from click.testing import CliRunner
 import netbic
 from netbic.cli import main
 from netbic.cli.command import Command
-from netbic.cli.options import scales_data
-from netbic.cli.tune import Numbers
+from netbic.cli.options import Numbers, scales_data
 from support.commands import run
 
 HELP = ("--help", "--help-all")

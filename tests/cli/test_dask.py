@@ -15,6 +15,12 @@ from support.commands import run
 SIZES = ("--modules", "3", "--genes", "60", "--samples", "40")
 
 
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    """Blocks of 40 samples and 600 genes."""
+    monkeypatch.setattr("netbic.io.stores.BLOCK_BYTES", 40 * 600 * 8)
+
+
 @pytest.fixture
 def address(dask_cluster):
     return dask_cluster.scheduler_address
@@ -47,10 +53,10 @@ def agree(one, other):
                 assert mine[column].tolist() == theirs[column].tolist()
 
 
-@pytest.mark.parametrize("more", [("--top-genes", "300", "--zscore"), ("--center", "both", "--matched-only")])
-def test_the_same_tables_as_in_memory(files, address, tmp_path, more):
+def test_the_same_tables_as_in_memory(files, address, tmp_path):
+    more = ("--top-genes", 300, "--zscore", "--matched-only")
     plain = fit(files, tmp_path / "plain", "--no-verdict", *more)
-    done = fit(files, tmp_path / "dask", "--no-verdict", "--dask", address, "--block-rows", 40, *more)
+    done = fit(files, tmp_path / "dask", "--no-verdict", "--dask", address, *more)
     assert done.exit_code == 0, done.output
     agree(tmp_path / "dask", tmp_path / "plain")
     known = [line for line in done.output.splitlines() if "passes over the data" not in line]
@@ -61,15 +67,18 @@ def test_the_same_tables_as_in_memory(files, address, tmp_path, more):
         assert np.abs(heatmaps[0].astype(int) - heatmaps[1]).max() <= 1
 
 
-def test_a_cluster_of_this_machine(files, tmp_path):
-    done = fit(files, tmp_path / "out", "--dask", "local", "--dask-workers", 2, "--dask-memory", "1GB", "--no-report")
+def test_a_cluster_of_this_machine(tmp_path):
+    np.save(tmp_path / "X.npy", np.random.default_rng(0).normal(size=(60, 30)))
+    local = ("--dask", "local", "--jobs", 2, "--modules", 1, "--genes", 5, "--no-report")
+    done = run("fit", tmp_path / "X.npy", "--out", tmp_path / "out", *local)
     assert done.exit_code == 0, done.output
     assert "passes over the data: 1 for preprocessing, " in done.output
     assert "distributed" not in done.output
 
 
+@pytest.mark.nightly
 def test_an_interrupted_fit_is_resumed_on_another_cluster(files, address, tmp_path, monkeypatch):
-    whole = fit(files, tmp_path / "whole", "--dask", address, "--block-rows", 40, "--no-report")
+    whole = fit(files, tmp_path / "whole", "--dask", address, "--no-report")
     assert whole.exit_code == 0, whole.output
     keep = Run.keep
 
@@ -79,7 +88,7 @@ def test_an_interrupted_fit_is_resumed_on_another_cluster(files, address, tmp_pa
             raise netbic.operators.ClusterError("the Dask cluster tcp://x went away: start it again")
 
     monkeypatch.setattr(Run, "keep", interrupted)
-    broken = fit(files, tmp_path / "out", "--dask", address, "--block-rows", 40, "--no-report")
+    broken = fit(files, tmp_path / "out", "--dask", address, "--no-report")
     assert broken.exit_code == 1
     assert (
         "went away: start it again (modules found so far are kept: continue with netbic fit ... --resume)"
@@ -91,7 +100,7 @@ def test_an_interrupted_fit_is_resumed_on_another_cluster(files, address, tmp_pa
     plain = fit(files, tmp_path / "out", "--no-report", "--resume")
     assert plain.exit_code == 2
     assert "dask: True then, None now" in plain.output
-    again = ("--dask", "local", "--dask-workers", 2, "--block-rows", 40, "--no-report", "--resume")
+    again = ("--dask", "local", "--jobs", 2, "--no-report", "--resume")
     done = fit(files, tmp_path / "out", *again)
     assert done.exit_code == 0, done.output
     assert "continuing after 2 modules" in done.output
@@ -99,38 +108,30 @@ def test_an_interrupted_fit_is_resumed_on_another_cluster(files, address, tmp_pa
     assert "already finished" in fit(files, tmp_path / "out", *again).output
 
 
-@pytest.mark.parametrize(
-    ("more", "code", "message"),
-    [
+def test_unsupported_options_with_dask_are_one_line_errors(files, tmp_path, monkeypatch):
+    monkeypatch.setattr("netbic.cli.cluster._SECONDS", 1)
+    for more, code, message in (
         (("--dask", "tcp://127.0.0.1:9"), 1, "--dask tcp://127.0.0.1:9: no Dask scheduler answered within 1 seconds"),
         (("--dask", "foo://a:1"), 2, "--dask foo://a:1: unknown address scheme 'foo'"),
         (("--dask", "mars"), 2, "use 'local' or a scheduler's address"),
-        (("--dask", "tcp://127.0.0.1:9", "--dask-workers", "2"), 2, "are for --dask local only"),
-        (("--dask", "local", "--dask-memory", "much"), 2, "is not a size: use e.g. 2GB"),
-        (("--dask", "local", "--dask-memory", "60MB"), 2, "a worker needs at least 400MB"),
-        (("--dask-memory", "2GB"), 2, "--dask-memory needs --dask local"),
-        (("--block-rows", "20"), 2, "--block-rows needs --dask"),
         (("--dask", "local", "--auto"), 2, "--auto needs the matrix in memory"),
         (("--dask", "local", "--missing", "impute"), 2, "--dask does not support missing entries"),
-    ],
-)
-def test_unsupported_options_with_dask_are_one_line_errors(files, tmp_path, more, code, message, monkeypatch):
-    monkeypatch.setattr("netbic.cli.cluster._SECONDS", 1)
-    done = fit(files, tmp_path / "out", *more)
-    assert done.exit_code == code
-    assert message in done.output
-    assert len([line for line in done.output.splitlines() if line.startswith("Error")]) == 1
-    assert "Traceback" not in done.output
+    ):
+        done = fit(files, tmp_path / "out", *more)
+        assert done.exit_code == code
+        assert message in done.output
+        assert len([line for line in done.output.splitlines() if line.startswith("Error")]) == 1
+        assert "Traceback" not in done.output
 
 
 @pytest.mark.nightly
 def test_workers_that_fail_while_they_start(files, tmp_path, monkeypatch):
     monkeypatch.setattr("netbic.cli.cluster._IGNORE_CTRL_C", "import os; os._exit(3)")
-    done = fit(files, tmp_path / "out", "--dask", "local", "--dask-workers", 2)
+    done = fit(files, tmp_path / "out", "--dask", "local", "--jobs", 2)
     assert done.exit_code == 1
     message = "Error: --dask local: the 2 Dask workers could not be started (Nanny failed to start), probably because"
     assert done.output.startswith(message)
-    assert "try again, or use fewer workers (--dask-workers)" in done.output
+    assert "try again, or use fewer workers (--jobs)" in done.output
     assert len(done.output.splitlines()) == 1
     assert not (tmp_path / "out").exists()
 
@@ -138,7 +139,7 @@ def test_workers_that_fail_while_they_start(files, tmp_path, monkeypatch):
 def test_a_cluster_that_cannot_be_started(files, tmp_path, monkeypatch):
     for problem in (OSError(24, "Too many open files"), TimeoutError(), RuntimeError("No.")):
         monkeypatch.setattr("distributed.LocalCluster", Mock(side_effect=problem))
-        done = fit(files, tmp_path / "out", "--dask", "local", "--dask-workers", 2)
+        done = fit(files, tmp_path / "out", "--dask", "local", "--jobs", 2)
         assert done.exit_code == 1
         assert "the 2 Dask workers could not be started (" in done.output
         assert "bug" not in done.output
@@ -152,20 +153,22 @@ def test_tables_have_to_be_converted(files, address, tmp_path):
     )
 
 
-def test_a_missing_value_is_named(address, tmp_path):
+def test_a_missing_value_is_named(address, tmp_path, monkeypatch):
+    monkeypatch.setattr("netbic.io.stores.BLOCK_BYTES", 20 * 30 * 8)
     values = np.random.default_rng(0).normal(size=(60, 30))
     values[41, 3] = np.nan
     np.save(tmp_path / "X.npy", values)
-    done = run("fit", tmp_path / "X.npy", "--out", tmp_path / "out", "--dask", address, "--block-rows", 20)
+    done = run("fit", tmp_path / "X.npy", "--out", tmp_path / "out", "--dask", address)
     assert done.exit_code == 1
     assert "a value is missing (gene '3', sample 'sample_41', the first one)" in done.output
 
 
-def test_errors_mention_kept_modules_only_if_there_are_any(address, tmp_path):
+def test_errors_mention_kept_modules_only_if_there_are_any(address, tmp_path, monkeypatch):
+    monkeypatch.setattr("netbic.io.stores.BLOCK_BYTES", 20 * 30 * 8)
     np.save(tmp_path / "X.npy", np.random.default_rng(0).normal(size=(60, 30)))
     netbic.io.convert(tmp_path / "X.npy", tmp_path / "X.zarr", block_rows=20)
     (tmp_path / "X.zarr" / "X" / "1.0").write_bytes(b"damaged")
-    done = run("fit", tmp_path / "X.zarr", "--out", tmp_path / "out", "--dask", address, "--block-rows", 20)
+    done = run("fit", tmp_path / "X.zarr", "--out", tmp_path / "out", "--dask", address)
     assert done.exit_code == 1
     assert "block 1 (rows 20 to 39)" in done.output
     assert "--resume" not in done.output

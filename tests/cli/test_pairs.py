@@ -207,28 +207,16 @@ def test_a_sparse_table_with_a_network_gives_the_same(tables, tmp_path):
 def test_options_that_cannot_be_combined_are_refused(tables, tmp_path):
     for options, message in (
         (["--smoothness2", "0.3"], "--smoothness2 needs a network: use --graph2"),
-        (["--method", "pls", "--covariance", "ridge"], "--covariance is for --method cca"),
-        (["--ridge", "0.2"], "--ridge needs --covariance ridge"),
-        (["--covariance", "full", "--features1", "3"], "--covariance full is not sparse: leave out --features1"),
+        (["--method", "pls", "--ridge", "0.2"], "--ridge is for --method cca"),
         (["--features2", "900"], "--features2 900 but table 2 has 20 features: choose 1 to 20"),
     ):
         assert message in failure("pairs", *tables, "--out", tmp_path / "out", *options)
 
 
 def test_covariances_and_defaults_reach_the_model(tables, tmp_path):
-    given = ("pairs", *tables, "--out", tmp_path / "out", "--no-report")
-    run_successfully(*given, "--covariance", "ridge", "--ridge", 0.4)
+    run_successfully("pairs", *tables, "--out", tmp_path / "out", "--no-report", "--ridge", 0.4)
     model = netbic.load(tmp_path / "out")
     assert (model.covariance, model.ridge, model.n_x, model.n_y) == ("ridge", 0.4, 6, 4)  # a fifth of the features
-    run_successfully(*given, "--covariance", "full", "--force", "--pairs", 1)
-    assert netbic.load(tmp_path / "out").x_support_.all()
-
-
-def test_the_textbook_solution_needs_more_samples_than_features(tmp_path):
-    first, second = both_tables()
-    tables = write_tables(tmp_path, first.iloc[:, :25], second)
-    shown = failure("pairs", *tables, "--out", tmp_path / "out", "--covariance", "full")
-    assert "needs more samples than features, but table 1 has 25 samples and 30 features" in shown
 
 
 def test_pairs_are_not_resumed_as_modules(done, tables):

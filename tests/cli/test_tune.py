@@ -139,5 +139,5 @@ def test_the_help_states_the_default_grid():
     assert list(grid) == ["n_columns", "column_smoothness"]
     assert options["genes"] == "five values, up to all genes"
     assert (len(grid["n_columns"]), max(grid["n_columns"])) == (5, 3_000)
-    assert options["samples"] == "all are kept"
+    assert options["samples"] == "all"
     assert options["smoothness"] == ",".join(f"{value:g}" for value in grid["column_smoothness"])

@@ -17,7 +17,7 @@ def folders(tmp_path_factory, study):
     for name, rows in (("first", slice(0, 200)), ("second", slice(200, 400))):
         study.expression[rows].T.rename_axis("gene").to_csv(folder / f"{name}.tsv", sep="\t")
     for name, seed in (("one", 0), ("two", 5)):
-        arguments = ("--modules", 3, "--genes", 60, "--restarts", 3, "--seed", seed, "--no-report")
+        arguments = ("--modules", 3, "--genes", 60, "--seed", seed, "--no-report")
         run_successfully("fit", folder / "first.tsv", "--out", folder / name, *arguments)
     return folder
 
@@ -126,7 +126,7 @@ def test_replicate_never_replaces_a_file_of_the_users(folders, tmp_path):
 
 
 def test_replicate_recognises_samples_of_the_fit(folders):
-    done = run_successfully("replicate", folders / "one", folders / "first.tsv", "--draws", 99)
+    done = run_successfully("replicate", folders / "one", folders / "first.tsv")
     assert "Not independent: 200 samples of it may be in the first study too" in done.output
     assert "--new-samples-only leaves these samples out" in done.output
     refused = run("replicate", folders / "one", folders / "first.tsv", "--new-samples-only")

@@ -67,7 +67,7 @@ def jobs() -> list[Job]:
     return [
         Job("fit", plain, resumed),
         Job("fit, report", fit, resumed),
-        Job("fit --force", [*plain, "--seed", "1", "--restarts", "3"], resumed, [plain]),
+        Job("fit --force", [*plain, "--seed", "1"], resumed, [plain]),
         Job("fit --auto", [*auto, "--force"], resumed),
         Job("tune", tune),
         Job("enrich", ["enrich", "out", "--gene-sets", "sets.gmt"], [], [plain]),

@@ -147,7 +147,7 @@ def test_force_starts_an_interrupted_fit_again(files, finished, tmp_path):
 
 def test_the_bytes_do_not_depend_on_the_number_of_threads(files, tmp_path):
     for jobs in ("1", "2"):
-        assert fit(files, tmp_path / jobs, "--restarts", "3", "--jobs", jobs, verdict="--verdict").exit_code == 0
+        assert fit(files, tmp_path / jobs, "--jobs", jobs, verdict="--verdict").exit_code == 0
     assert contents(tmp_path / "1") == contents(tmp_path / "2")
 
 
