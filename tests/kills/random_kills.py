@@ -221,7 +221,7 @@ def run(kills: int, seed: int, chosen: Callable[[Job], bool] = lambda job: True)
             bench.prepare(job)
             print(f"{job.name}: {bench.seconds[job.name]:.1f} s without a kill", flush=True)
         for attempt in range(kills):
-            job, number = known[attempt % len(known)], SIGNALS[(attempt // len(known)) % 3]
+            job, number = known[attempt % len(known)], SIGNALS[(attempt + attempt // len(known)) % 3]
             share = chance.uniform(0.0, 1.05)
             problems = list(bench.attempt(job, number, share))
             counts[job.name, signal.Signals(number).name, "failed" if problems else "held"] += 1
