@@ -9,7 +9,7 @@ from sklearn.base import clone
 from netbic import AdaptiveSupport, Graph, SparseGraphSVD, selection
 from netbic.errors import InputError
 from netbic.operators import winsorised
-from netbic.selection.graph_value import FoldFitter
+from netbic.selection.graph_value import Folded, fit_folds
 from netbic.selection.n_modules import Evening, with_random_signs
 from netbic.selection.tune import Block
 from netbic.selection.verdicts import Half
@@ -104,7 +104,7 @@ def test_held_out_parts_are_corrected_by_the_effects_of_the_fitted_part(kind):
     held_rows, held_columns = np.arange(0, 100, 4), np.arange(1, 90, 4)
     split = Block(kind(X), held_rows, held_columns, design)
     model = split.training_model(MODEL)
-    prepared = model.prepared(split.X, split.covariates)
+    prepared, score = split.prepare(MODEL)
     modules = model.modules_of(prepared)
     rows, columns = np.setdiff1d(np.arange(100), held_rows), np.setdiff1d(np.arange(90), held_columns)
     with_mean = np.column_stack([np.ones(100), design])
@@ -113,7 +113,7 @@ def test_held_out_parts_are_corrected_by_the_effects_of_the_fitted_part(kind):
     v, u = (np.linalg.qr(np.array([getattr(module, side).full() for module in modules]).T)[0] for side in "vu")
     samples, features = rest[np.ix_(held_rows, columns)], rest[np.ix_(rows, held_columns)]
     expected = np.sum((samples @ v) ** 2) / np.sum(samples**2) + np.sum((u.T @ features) ** 2) / np.sum(features**2)
-    assert split.scorer(prepared, model)(modules) == pytest.approx(expected, rel=1e-9)
+    assert score(modules) == pytest.approx(expected, rel=1e-9)
 
 
 def test_a_checkpoint_knows_its_covariates(tmp_path):
@@ -131,7 +131,7 @@ def test_the_value_of_a_graph():
     value = selection.graph_value(model, X, covariates=TABLE, n_rewired=3, n_folds=3, n_repeats=1, random_state=0)
     design = FITTED.covariates_.to_numpy()
     seed = int(np.random.default_rng(0).integers(2**31))
-    fits = FoldFitter(model, X, 3, seed, design).fits((["true"], [(0, 0), (0, 1), (0, 2)]))
+    fits = fit_folds(Folded(model, X, 3, seed, design), (["true"], [(0, 0), (0, 1), (0, 2)]))
     assert value.share == np.mean([score for score, _ in fits])
     order = np.random.default_rng([seed, 0]).permutation(100)
     held = np.sort(np.array_split(order, 3)[0])

@@ -117,14 +117,14 @@ def test_noise_is_updated_after_a_module_is_subtracted():
     evening, changed = Evening(X, True), X.copy()
     changed[:, 100:400] += 3 * rng.standard_normal((40, 1))
     evening.replace(X[:, 100:400], changed[:, 100:400])
-    np.testing.assert_allclose(evening.apply(changed).values, Evening(changed, True).apply(changed).values, atol=1e-9)
+    np.testing.assert_allclose(evening.apply(changed)[0], Evening(changed, True).apply(changed)[0], atol=1e-9)
 
 
 def test_single_precision_is_kept_and_gives_the_same_number():
     X = three_modules_in_noise(0.03, 2)
     single = X.astype(np.float32)
     evened = Evening(single, True, n_threads=2).apply(single)
-    assert evened.values.dtype == with_random_signs(*evened, np.random.default_rng(0)).dtype == np.float32
+    assert evened[0].dtype == with_random_signs(*evened, np.random.default_rng(0)).dtype == np.float32
     one, two = (n_modules(model, data, most=4, random_state=0).table for data in (X, single))
     np.testing.assert_allclose(one["statistic"], two["statistic"], rtol=1e-4)
     assert one["p_value"].tolist() == two["p_value"].tolist()

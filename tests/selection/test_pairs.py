@@ -10,8 +10,8 @@ import netbic
 from netbic import Graph, SparseGraphCCA, SparseGraphPLS, SparseGraphSVD
 from netbic.selection import default_grid, pair_tests, stability, tune
 from netbic.selection.fits import quiet
-from netbic.selection.pair_tests import Strengths, strata_of
-from netbic.selection.resampling import PairTables, match_scores
+from netbic.selection.pair_tests import prepare_tables, random_order, strata_of, strength, without_pairs
+from netbic.selection.resampling import match_scores, pairs_by_position
 
 MODELS = (SparseGraphPLS, SparseGraphCCA)
 
@@ -73,12 +73,9 @@ def test_real_pairs_are_significant():
     assert tests.sentences[2].startswith("Pair 3 is no stronger than expected by chance")
 
 
-def strengths(fitted, X, Y, pair):
+def tables_after(fitted, X, Y, pair):
     """The tables that are left after so many pairs of a fitted model."""
-    tables = PairTables.of(fitted, X, Y)
-    prepared = (tables.model.prepared(T, name).table for T, name in ((tables.X, "X"), (tables.Y, "Y")))
-    x, y = (table.columns(np.arange(table.shape[1])) for table in prepared)
-    return Strengths.after(pair, x, y, tables, fitted, None)
+    return without_pairs(prepare_tables(*pairs_by_position(fitted, X, Y)), fitted, pair)
 
 
 def test_p_values_include_those_of_earlier_pairs_and_follow_the_sequential_formula():
@@ -90,8 +87,8 @@ def test_p_values_include_those_of_earlier_pairs_and_follow_the_sequential_formu
     seed = int(np.random.default_rng(3).integers(2**31))
     own, sequential, numbers = [], [], []
     for pair in range(3):
-        problem = strengths(complete.reference, X, Y, pair)
-        reached = np.array([problem.permuted((seed, pair, b)) >= problem.observed() for b in range(39)])
+        tables = tables_after(complete.reference, X, Y, pair)
+        reached = np.array([strength(tables, (seed, pair, b)) >= strength(tables) for b in range(39)])
         own.append((1 + reached.sum()) / 40)
         stopped = np.flatnonzero(np.cumsum(reached) == 3)  # enough for p > 0.05
         sequential.append(3 / (1 + stopped[0]) if stopped.size else own[-1])
@@ -140,23 +137,18 @@ def test_observed_strengths_are_those_of_the_model(model):
     """The first one exactly; the second one in rotated bases only if the same direction was removed from both."""
     X, Y = two_tables(3)
     fitted = model.fit(X, Y)
-    first, second = (strengths(fitted, X, Y, pair) for pair in (0, 1))
-    assert first.observed() == pytest.approx(fitted.singular_values_[0], rel=1e-6)
+    first, second = (tables_after(fitted, X, Y, pair) for pair in (0, 1))
+    assert strength(first) == pytest.approx(fitted.singular_values_[0], rel=1e-6)
     close = 1e-6 if model.deflation == "regression" else 0.05
-    assert second.observed() == pytest.approx(fitted.singular_values_[1], rel=close)
+    assert strength(second) == pytest.approx(fitted.singular_values_[1], rel=close)
     assert second.x.shape == (58, 30)  # the mean and one direction are removed from 60 samples
-    assert first.permuted((0,)) == first.permuted((0,)) != first.permuted((1,))
+    assert strength(first, (0,)) == strength(first, (0,)) != strength(first, (1,))
 
 
 def test_samples_are_permuted_within_strata():
     generator = np.random.default_rng(0)
     strata = strata_of(generator.choice(["a", "b", "c"], 50), 50)
-    rows = np.arange(50.0)[:, None]
-    orders = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Strengths, "_strength", lambda self, y: orders.append(y.ravel().astype(int)))
-        Strengths(rows, rows, (None, None), None, strata).permuted((0,))
-    (order,) = orders
+    order = random_order(50, strata, (0,))
     assert sorted(order) == list(range(50))
     assert (strata[order] == strata).all()
     assert (order != np.arange(50)).mean() > 0.5
@@ -309,7 +301,6 @@ BAD = {
     "model": (lambda X, Y, m: pair_tests(SparseGraphSVD(1), X, Y), TypeError, "a model of two tables is needed"),
     "model of stability": (lambda X, Y, m: stability(SparseGraphSVD(1), X, Y), TypeError, "SparseGraphCCA"),
     "one table": (lambda X, Y, m: stability(m, X), ValueError, "give the second one as Y="),
-    "rewired": (lambda X, Y, m: stability(m, X, Y, n_rewired=2), ValueError, "for models of one table"),
     "no permutations": (lambda X, Y, m: pair_tests(m, X, Y, n_permutations=0), ValueError, "n_permutations=0"),
     "folds": (lambda X, Y, m: pair_tests(m, X, Y, n_folds=30), ValueError, "choose 2 to 20"),
     "strata": (lambda X, Y, m: pair_tests(m, X, Y, strata=[1, 2]), ValueError, "there are 60 samples"),

@@ -4,10 +4,11 @@ import anndata
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.optimize import linprog
 
 import netbic
-from netbic import L0, SCAD, Graph, L1Ball, SparseGraphSVD
-from netbic.selection import StableModules, expected_false, stability
+from netbic import L0, SCAD, L1Ball, SparseGraphSVD
+from netbic.selection import StableModules, stability
 from netbic.selection.resampling import (
     correlation,
     cosines,
@@ -18,6 +19,7 @@ from netbic.selection.resampling import (
     partners,
     restrict,
 )
+from netbic.selection.stability import expected_false, threshold_for
 from netbic.simulate import cohort, paper
 
 toy = paper(0.03, random_state=0)
@@ -162,24 +164,6 @@ def test_no_member_is_stable_if_the_module_is_found_less_often_than_the_threshol
     assert part.false[0] == 0
 
 
-def test_members_that_owe_their_frequency_to_the_edges_are_not_stable_with_rewired_graphs():
-    generator = np.random.default_rng(4)
-    X = generator.standard_normal((60, 200))
-    X[:20, :20] += 1.0
-    edges = np.triu(generator.random((200, 200)) < 0.1, 1).astype(float)
-    edges[:20, :20] = np.triu(np.ones((20, 20)), 1)
-    options = {"column_graph": Graph(edges + edges.T), "graph_term": "adjacency", "smoothness_scale": "relative"}
-    linked = SparseGraphSVD(1, n_columns=20, column_smoothness=1.0, **options)
-    found = stability(linked, X, n_pairs=5, n_rewired=5, random_state=0)
-    stable, again = found.columns.members[0], found.columns.rewired.members[0]
-    assert stable[:20].all()
-    assert again.sum() < 15
-    assert found.table["rewired_columns"][0] == (stable & again).sum()
-    assert "with rewired graphs too" in found.verdict
-    without = stability(SparseGraphSVD(1, n_columns=20), X, n_pairs=2, n_rewired=2, random_state=0)
-    assert without.columns.rewired is None
-
-
 def test_names_and_threads_and_storage_make_no_difference():
     X, few = study.expression.to_numpy(), {"n_pairs": 3, "random_state": 0}
     named = stability(pair, study.expression, **few)
@@ -231,7 +215,6 @@ def test_the_threshold_follows_from_the_error_allowed():
     rate = result.at(pcer=0.05)
     np.testing.assert_allclose(rate.columns.threshold, (1 + (40 / 400) ** 2 / 0.05) / 2)
     np.testing.assert_array_equal(result.at(0.75).columns.members, result.columns.members)
-    assert (result.at(0.9, assumption="none").columns.false > result.at(0.9).columns.false).all()
 
 
 def test_no_member_is_stable_if_no_threshold_achieves_the_error():
@@ -240,6 +223,67 @@ def test_no_member_is_stable_if_no_threshold_achieves_the_error():
     assert not none.columns.members.any()
     assert (none.table["false_columns"] == 0).all()
     assert "no threshold achieves the requested error" in none.verdict
+
+
+# Bounds on false members
+
+
+def test_bounds_calculated_by_hand():
+    # 20 of 88: 400 / 88 * 4 * (.2 + .01) / 1.02
+    assert expected_false(0.8, 20, 88, 50) == pytest.approx(3.743316, abs=1e-6)  # as R's stabs prints it
+    # 2 of 9 at .75: 4 / 9 / (2 * (.5 - .01))
+    assert expected_false(0.75, 2, 9, 50) == pytest.approx(4 / 9 / 0.98)
+    # Frequencies among 2 B = 10 halves are tenths: .71 requires .8
+    assert expected_false(0.71, 3, 100, 5) == expected_false(0.8, 3, 100, 5)
+    # No more than q / tau can reach tau at all
+    assert expected_false(0.6, 90, 100, 50) == pytest.approx(150)
+
+
+def test_thresholds_are_the_smallest_possible():
+    bounds = [expected_false(k / 40, 12, 150, 20) for k in range(21, 41)]
+    assert np.all(np.diff(bounds) <= 1e-12)
+    for wanted in (0.2, 0.5, 1.0, 3.0):
+        reached = [k / 40 for k, bound in zip(range(21, 41), bounds, strict=True) if bound <= wanted]
+        assert threshold_for(wanted, 12, 150, 20) == (reached[0] if reached else np.inf)
+
+
+def worst_unimodal_tail(mean, at_least, highest):
+    """By linear programming: the largest tail of laws on 0 ... highest with this mean and a mode at any one place."""
+    places = np.arange(highest + 1)
+    tails = []
+    for mode in places:
+        rising = np.eye(highest + 1)[:mode] - np.eye(highest + 1)[1 : mode + 1]
+        falling = np.eye(highest + 1)[mode + 1 :] - np.eye(highest + 1)[mode:-1]
+        done = linprog(
+            -(places >= at_least).astype(float),
+            A_ub=np.vstack([rising, falling]), b_ub=np.zeros(highest),
+            A_eq=np.vstack([np.ones(highest + 1), places]), b_eq=[1, mean],
+        )  # fmt: skip
+        tails.append(-done.fun if done.status == 0 else 0.0)
+    return max(tails)
+
+
+def test_the_unimodal_bound_is_attained():
+    for q, halves in ((20, 15), (20, 19), (50, 18), (5, 13), (30, 20)):
+        worst = worst_unimodal_tail((q / 100) ** 2 * 10, halves - 10, 10)
+        assert expected_false(halves / 20, q, 100, 10) == pytest.approx(100 * worst, rel=1e-6)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("shared", [0.0, 0.9])
+def test_random_selections_respect_the_bounds(shared):
+    """Halves that select at random; `shared`: how similar the selections of different pairs (of the same data) are."""
+    generator, p, q, n_pairs = np.random.default_rng(1), 100, 20, 25
+    kept = {0.6: [], 0.75: [], 0.9: []}
+    for _ in range(300):
+        own = generator.standard_normal((1, 2, p))  # the two halves of a pair must stay independent of each other
+        scores = np.sqrt(shared) * own + np.sqrt(1 - shared) * generator.standard_normal((n_pairs, 2, p))
+        chosen = scores >= np.sort(scores, axis=2)[..., -q, None]
+        for threshold, counts in kept.items():
+            counts.append((chosen.mean(axis=(0, 1)) >= threshold).sum())
+    for threshold, counts in kept.items():
+        assert np.mean(counts) <= expected_false(threshold, q, p, n_pairs)
+    assert np.mean(kept[0.6]) > (1.0 if shared else -1.0)
 
 
 # Stable modules
@@ -328,7 +372,6 @@ def test_bad_input():
         ({"threshold": 0.8, "pcer": 0.1}, "threshold and pcer are given"),
         ({"max_false": -1}, "max_false=-1: a number above 0"),
         ({"pcer": 2.0}, "pcer=2.0"),
-        ({"assumption": "bell"}, "assumption='bell'"),
         ({"model": SparseGraphSVD(1)}, "keeps all samples and features"),
         ({"model": SparseGraphSVD(1, n_columns=2), "X": toy.X[:3]}, "X has 3 samples: at least 4 are needed"),
         ({"model": SparseGraphSVD(1, n_rows=2), "X": toy.X[:, :3]}, "X has 3 features: at least 4 are needed"),

@@ -2,7 +2,6 @@
 
 from netbic.estimators import StableModules, as_one_study
 from netbic.selection.auto import AutoSVD, Chosen, choose_settings
-from netbic.selection.error_bounds import expected_false, pcer_threshold, threshold_for
 from netbic.selection.graph_value import GraphValue, graph_value
 from netbic.selection.groups import Judgement, SampleGroups, group_summary, sample_groups
 from netbic.selection.groups import selected_samples as selected_samples
@@ -35,15 +34,12 @@ __all__ = [
     "as_one_study",
     "choose_settings",
     "default_grid",
-    "expected_false",
     "graph_value",
     "group_summary",
     "n_modules",
     "pair_tests",
-    "pcer_threshold",
     "sample_groups",
     "stability",
-    "threshold_for",
     "tune",
     "verdicts",
 ]

@@ -17,11 +17,11 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-from joblib import cpu_count, effective_n_jobs
+from joblib import Parallel, cpu_count, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
-from sklearn.utils.parallel import Parallel, delayed
 
-from netbic.arrays import check_in_memory, is_sparse
+from netbic.arrays import Floats, check_in_memory, is_sparse
+from netbic.enrichment import is_decided, sequential_p_values
 from netbic.estimators import one_blas_thread
 from netbic.operators import BlockError, ClusterError, ClusterExecutor, current_executor
 
@@ -33,22 +33,9 @@ _POLLING = 60.0  # seconds without a finished fit after which the state of the c
 
 
 class Fits:
-    """Runs independent fits to X, and reports how many are finished.
+    """Runs independent fits to X, in threads (or `processes`) or on a cluster, and reports how many are finished.
 
-    Parameters
-    ----------
-    X : the data, in memory
-    n_jobs : int or "dask", optional
-        Threads (or `processes`), or the workers of the current Dask client. Default: see `local_jobs`.
-    progress : function, optional
-        Called in the calling thread after every fit, with the number of finished fits and the number of all fits, as
-        far as it is known.
-    processes : bool
-
-    Attributes
-    ----------
-    left : int
-        Fits that will follow those of the current call of `map`, as far as it is known.
+    `left` is the number of fits that will follow those of the current call of `map`, as far as it is known.
     """
 
     def __init__(self, X: Any, n_jobs: Jobs, progress: Progress | None = None, *, processes: bool = False) -> None:
@@ -57,17 +44,18 @@ class Fits:
         if n_jobs is not None and n_jobs != "dask" and (not isinstance(n_jobs, Integral) or n_jobs == 0):
             what = "processes" if processes else "threads"
             raise ValueError(f"n_jobs={n_jobs!r}: a number of {what} is needed, -1 for all cores, or 'dask'")
-        self._cluster = _current_cluster() if n_jobs == "dask" else None
-        self._n_jobs, self._processes = local_jobs(X, n_jobs), processes
-        self._progress, self._done, self.left = progress, 0, 0
-
-    @property
-    def n_parallel(self) -> int:
-        """Number of fits that run at the same time; 1 only for fits in the calling thread."""
-        if self._cluster is not None:
-            return max(2, self._cluster.n_threads)  # more workers may join
-        # Each process has a copy of the data.
-        return min(self._n_jobs, int(cpu_count())) if self._processes else self._n_jobs
+        self._processes, self._progress, self._done, self.left = processes, progress, 0, 0
+        self._cluster: ClusterExecutor | None = None
+        self.n_parallel = local_jobs(X, n_jobs)  # fits that run at the same time; 1 only for fits in the calling thread
+        if processes:  # each has a copy of the data
+            self.n_parallel = min(self.n_parallel, int(cpu_count()))
+        if n_jobs == "dask":
+            if find_spec("distributed") is None:
+                raise ImportError("n_jobs='dask' needs Dask: pip install 'netbic[dask]'")
+            executor = current_executor()
+            if not isinstance(executor, ClusterExecutor):
+                raise ValueError("n_jobs='dask' but there is no Dask client: create one, e.g. distributed.Client()")
+            self._cluster, self.n_parallel = executor, max(2, executor.n_threads)  # more workers may join
 
     def map(
         self,
@@ -82,8 +70,13 @@ class Fits:
 
         `fit` is a function of a module, which is sent by its name.
         """
+        if self._cluster is None:
+            options = {} if self._processes else {"prefer": "threads"}
+            run = Parallel(self.n_parallel, **options, return_as="generator" if in_order else "generator_unordered")
+            results = run(delayed(_one_fit)(fit, data, job) for job in jobs)
+        else:
+            results = _map_on_cluster(self._cluster, fit, data, jobs, in_order)
         others = sum(map(n_fits, jobs))
-        results = (self._locally if self._cluster is None else self._on_cluster)(fit, data, jobs, in_order)
         try:
             for job, result in zip(jobs, results, strict=True):
                 others -= n_fits(job)
@@ -99,29 +92,66 @@ class Fits:
         if self._progress is not None:
             self._progress(self._done, self._done + others + self.left)
 
-    def _locally(self, fit: Any, data: Any, jobs: Sequence[Any], in_order: bool) -> Any:
-        options = {} if self._processes else {"prefer": "threads"}
-        run = Parallel(self.n_parallel, **options, return_as="generator" if in_order else "generator_unordered")
-        return run(delayed(_one_fit)(fit, data, job) for job in jobs)
+    def permutation_test(
+        self,
+        strength: Callable[[Any, Any], float],
+        data: Any,
+        observed: float,
+        seed: tuple[int, ...],
+        most: int,
+        enough: int | None,
+    ) -> tuple[Floats, float]:
+        """Strengths `strength(data, (*seed, number))` of permuted data, and the p-value of the observed one.
 
-    def _on_cluster(self, fit: Any, data: Any, jobs: Sequence[Any], in_order: bool) -> Any:
-        """Data are sent to the scheduler once, and from there to each worker, which releases collected results."""
-        from distributed.protocol.pickle import dumps
+        There are at most `most`; no more are made once `enough` of them are as strong. Where they run does not matter.
+        """
+        found, value = np.empty(0), np.array([observed])
+        size = most if enough is None else self.n_parallel
+        while found.size < most and not is_decided(value, found[None], enough):
+            seeds = [(*seed, number) for number in range(found.size, min(found.size + size, most))]
+            found = np.append(found, list(self.map(strength, data, seeds)))
+        if enough is not None:  # those after the last one that was needed depend on the number of threads
+            found = found[: 1 + np.searchsorted(np.cumsum(found >= observed), enough)]
+        return found, float(sequential_p_values(value, found[None], most, enough)[0])
 
-        cluster: Any = self._cluster
-        (shared,) = cluster.map(_unpickle, [dumps(data)])
-        waiting = cluster.map(_one_fit, [fit] * len(jobs), [shared] * len(jobs), jobs)
-        try:
-            while waiting:
-                ready = _ready(waiting, in_order)
-                keys = {future.key for future in ready}
-                waiting = [future for future in waiting if future.key not in keys]
-                yield from cluster.gather(ready)
-        except BlockError:
-            raise ClusterError(
-                "every worker that took one of the fits died, most likely because memory was short: give workers more "
-                "memory, or one thread each"
-            ) from None
+
+def _map_on_cluster(cluster: Any, fit: Any, data: Any, jobs: Sequence[Any], in_order: bool) -> Any:
+    """Data are sent to the scheduler once, and from there to each worker, which releases collected results."""
+    from distributed import wait
+    from distributed.protocol.pickle import dumps
+
+    (shared,) = cluster.map(_unpickle, [dumps(data)])
+    waiting = cluster.map(_one_fit, [fit] * len(jobs), [shared] * len(jobs), jobs)
+    try:
+        while waiting:
+            if in_order:
+                ready = list(takewhile(lambda future: future.done(), waiting))
+            else:
+                with suppress(Exception):  # errors of the cluster are explained when results are collected
+                    wait(waiting, timeout=_POLLING, return_when="FIRST_COMPLETED")
+                ready = [future for future in waiting if future.done()]
+            ready = ready or waiting[:1]
+            keys = {future.key for future in ready}
+            waiting = [future for future in waiting if future.key not in keys]
+            yield from cluster.gather(ready)
+    except BlockError:
+        raise ClusterError(
+            "every worker that took one of the fits died, most likely because memory was short: give workers more "
+            "memory, or one thread each"
+        ) from None
+
+
+def _unpickle(data: bytes) -> Any:
+    """Unpickle in a task: a worker that fails to unpickle the arguments of a task would stop without a message."""
+    try:
+        return loads(data)
+    except (ImportError, AttributeError) as problem:
+        raise ClusterError(f"a worker cannot read the model or the data: {problem}; give workers that module") from None
+
+
+def _one_fit(fit: Callable[[Any, Any], Any], data: Any, job: Any) -> Any:
+    with quiet():
+        return fit(data, job)
 
 
 def local_jobs(X: Any, n_jobs: Jobs) -> int:
@@ -139,39 +169,6 @@ def local_jobs(X: Any, n_jobs: Jobs) -> int:
     if backend.nesting_level or n_entries < _SMALL:
         return 1
     return max(1, min(int(cpu_count()), _MOST_ENTRIES // n_entries))
-
-
-def _current_cluster() -> ClusterExecutor:
-    if find_spec("distributed") is None:
-        raise ImportError("n_jobs='dask' needs Dask: pip install 'netbic[dask]'")
-    executor = current_executor()
-    if not isinstance(executor, ClusterExecutor):
-        raise ValueError("n_jobs='dask' but there is no Dask client: create one, e.g. distributed.Client()")
-    return executor
-
-
-def _ready(waiting: list[Any], in_order: bool) -> list[Any]:
-    """Finished futures (in order: those before the first unfinished one); the first future if there are none."""
-    from distributed import wait
-
-    if in_order:
-        return list(takewhile(lambda future: future.done(), waiting)) or waiting[:1]
-    with suppress(Exception):  # errors of the cluster are explained when results are collected
-        wait(waiting, timeout=_POLLING, return_when="FIRST_COMPLETED")
-    return [future for future in waiting if future.done()] or waiting[:1]
-
-
-def _unpickle(data: bytes) -> Any:
-    """Unpickle in a task: a worker that fails to unpickle the arguments of a task would stop without a message."""
-    try:
-        return loads(data)
-    except (ImportError, AttributeError) as problem:
-        raise ClusterError(f"a worker cannot read the model or the data: {problem}; give workers that module") from None
-
-
-def _one_fit(fit: Callable[[Any, Any], Any], data: Any, job: Any) -> Any:
-    with quiet():
-        return fit(data, job)
 
 
 _lock, _inside, _filters = Lock(), [0], ExitStack()

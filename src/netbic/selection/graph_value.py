@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 
-from netbic.arrays import Bools, Floats, Indices, Matrix, RandomState, checked, is_sparse
-from netbic.estimators import SearchInput, SparseGraphSVD, axis_names, check_count, training_design, unwrapped
+from netbic.arrays import Bools, Floats, Matrix, RandomState, checked, is_sparse
+from netbic.estimators import SparseGraphSVD, axis_names, check_count, training_design, unwrapped
 from netbic.selection.fits import Fits, Jobs, Progress, quiet
 from netbic.selection.resampling import (
     Parameters,
@@ -27,7 +27,6 @@ from netbic.selection.resampling import (
     restrict,
     seeded,
 )
-from netbic.solver import Module
 
 Kind = str | int  # the graph itself ("true"), none ("none"), or the number of a rewired graph
 Place = tuple[int, int]  # a repeat and a fold
@@ -168,7 +167,7 @@ def graph_value(
     model = seeded(model, seed)
     graphs = graphs_by_position(model.get_params(deep=False), values.shape, axis_names(X))
     model.set_params(n_jobs=None, **fallback_penalties(model) | graphs)
-    comparison = _Comparison(FoldFitter(model, values, n_folds, seed, design), fits)
+    comparison = _Comparison(Folded(model, values, n_folds, seed, design), fits)
     with quiet():
         if early_stopping:
             _decide(comparison, n_rewired, n_repeats)
@@ -214,62 +213,57 @@ def _degree_correlation(model: SparseGraphSVD, X: Matrix, design: Floats | None)
     return pd.DataFrame(rows, columns=["module", "correlation", "tracks"])
 
 
-@dataclass(frozen=True)
-class FoldFitter:
+class Folded(NamedTuple):
     """A model whose graphs match X by position, and partitions of the samples into folds.
 
     Every repeat is another partition; the same seed gives the same folds, so that graphs can be compared fold by fold.
-    A graph of the rows is restricted to the samples of the fold, and `n_rows` is reduced in proportion. Effects of
-    covariates (`design`, a row per sample) are estimated in the samples of the fold, too.
     """
 
     model: SparseGraphSVD
     X: Matrix
     n_folds: int
     seed: int
-    design: Floats | None = None
+    design: Floats | None = None  # of covariates, a row per sample
 
-    def fits(self, job: Job) -> list[Fit]:
-        """Fit models with some graphs to some folds: all graphs to the first fold, then to the next."""
-        models = []
-        for kind in job[0]:
-            changes: Parameters = {}
-            if kind == "none":
-                changes = {"column_graph": None, "column_smoothness": None, "diffusion": None}
-            elif kind != "true":
-                changes = {"column_graph": self.model.column_graph.rewire([self.seed, int(kind)])}
-            models.append(clone(self.model).set_params(**changes))
-        return [fit for repeat, fold in job[1] for fit in self._fold(models, repeat, fold)]
 
-    def _fold(self, models: list[SparseGraphSVD], repeat: int, fold: int) -> Iterable[Fit]:
-        n, p = self.X.shape
-        held_out = folds(n, self.n_folds, [self.seed, repeat])[fold]
+def fit_folds(data: Folded, job: Job) -> list[Fit]:
+    """Fit models with some graphs to some folds: all graphs to the first fold, then to the next.
+
+    A graph of the rows is restricted to the samples of the fold, `n_rows` is reduced in proportion, and effects of
+    covariates are estimated in the samples of the fold. Held-out samples are not smoothed.
+    """
+    model, X, n_folds, seed, design = data
+    models = []
+    for kind in job[0]:
+        changes: Parameters = {}
+        if kind == "none":
+            changes = {"column_graph": None, "column_smoothness": None, "diffusion": None}
+        elif kind != "true":
+            changes = {"column_graph": model.column_graph.rewire([seed, int(kind)])}
+        models.append(clone(model).set_params(**changes))
+    fits, n = [], X.shape[0]
+    for repeat, fold in job[1]:
+        held_out = folds(n, n_folds, [seed, repeat])[fold]
         kept = complement(held_out, n)
-        prepared: SearchInput | None = None
-        for model in models:
-            part = restrict(model, "row", kept, n)
-            if prepared is None or self.model.diffusion is not None:  # smoothed data depend on the graph
-                prepared = part.prepared(self.X[kept], None if self.design is None else self.design[kept])
-            modules = part.modules_of(prepared)
-            members = np.zeros((len(modules), p), dtype=bool)
-            for mask, module in zip(members, modules, strict=True):
-                mask[module.v.support] = True
-            yield self._score(modules, prepared, held_out), members
-
-    def _score(self, modules: list[Module], prepared: SearchInput, held_out: Indices) -> float:
-        """Share of the variance of held-out samples, which are not smoothed, that modules explain."""
-        X, design = self.X[held_out], None
-        if self.design is not None and prepared.coding is not None:
-            design = prepared.coding.encode(self.design[held_out], len(held_out), None)
-        share = explained_share(X, prepared.scaler, "column", design, may_be_constant=True)
-        return share(np.array([module.v.full() for module in modules]))
+        prepared = None
+        for each in models:
+            part = restrict(each, "row", kept, n)
+            if prepared is None or model.diffusion is not None:  # smoothed data depend on the graph
+                prepared = part.prepared(X[kept], None if design is None else design[kept])
+                known = None
+                if design is not None and prepared.coding is not None:
+                    known = prepared.coding.encode(design[held_out], len(held_out), None)
+                share = explained_share(X[held_out], prepared.scaler, "column", known, may_be_constant=True)
+            vectors = np.array([module.v.full() for module in part.modules_of(prepared)])
+            fits.append((share(vectors), vectors.reshape(-1, X.shape[1]) != 0))
+    return fits
 
 
 class _Comparison:
     """Fits with different graphs, made as they are needed."""
 
-    def __init__(self, fitter: FoldFitter, fits: Fits) -> None:
-        self._fitter, self._executor = fitter, fits
+    def __init__(self, data: Folded, fits: Fits) -> None:
+        self._data, self._executor = data, fits
         self._fits: dict[Kind, dict[Place, Fit]] = {}
 
     def extend(self, kinds: Iterable[Kind], n_repeats: int) -> None:
@@ -278,7 +272,7 @@ class _Comparison:
         A rewired graph is made once, for all folds; others are compared fold by fold: they share a matrix.
         """
         kinds = list(kinds)
-        every = [(repeat, fold) for repeat in range(n_repeats) for fold in range(self._fitter.n_folds)]
+        every = [(repeat, fold) for repeat in range(n_repeats) for fold in range(self._data.n_folds)]
         left = {kind: [place for place in every if place not in self._fits.get(kind, {})] for kind in kinds}
         jobs: list[Job] = [((kind,), places) for kind, places in left.items() if isinstance(kind, int) and places]
         others = [kind for kind in kinds if isinstance(kind, str)]
@@ -287,7 +281,7 @@ class _Comparison:
         groups = [others] if shared else [[kind] for kind in others]
         jobs += [(group, [place]) for place in places for group in groups]
         n_fits = lambda job: len(job[0]) * len(job[1])  # noqa: E731
-        results = self._executor.map(FoldFitter.fits, self._fitter, jobs, n_fits=n_fits)
+        results = self._executor.map(fit_folds, self._data, jobs, n_fits=n_fits)
         for (graphs, at), found in zip(jobs, results, strict=True):
             pairs = ((kind, place) for place in at for kind in graphs)
             for (kind, place), fit in zip(pairs, found, strict=True):
@@ -301,7 +295,7 @@ class _Comparison:
     def scores(self, kind: Kind) -> Floats:
         """Shares of the variance explained: (n_repeats, n_folds)."""
         known = self._fits[kind]
-        return np.array([known[place][0] for place in sorted(known)]).reshape(-1, self._fitter.n_folds)
+        return np.array([known[place][0] for place in sorted(known)]).reshape(-1, self._data.n_folds)
 
     def share(self, kind: Kind) -> float:
         """Their mean; of a graph with fewer repeats than the true one, that of the true one and the mean difference."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,6 @@ from scipy.linalg import eigh, orth
 from sklearn.base import clone
 
 from netbic.arrays import Array, Floats, Matrix, RandomState, checked, is_sparse
-from netbic.enrichment import is_decided, sequential_p_values
 from netbic.estimators import SparseGraphSVD, axis_names, basis_of, check_count, training_design, unwrapped
 from netbic.operators import Scaler, as_operator, learn_from_observed, winsorised
 from netbic.selection.fits import Fits, Jobs, Progress, local_jobs, quiet
@@ -141,7 +140,13 @@ def n_modules(
         )
     model = unwrapped(model)
     generator = np.random.default_rng(random_state)
-    single = seeded(_single(model, X), int(generator.integers(2**31)))
+    # One module of a prepared matrix, without graphs, of a fixed size if there is a fallback.
+    single: SparseGraphSVD = clone(model).set_params(
+        **fallback_penalties(model), n_components=1, center=None, scale=False, row_graph=None, column_graph=None,
+        row_smoothness=None, column_smoothness=None, diffusion=None, n_jobs=None,
+    )  # fmt: skip
+    single.set_params(**graphs_by_position(single.get_params(deep=False), np.shape(X), axis_names(X)))
+    single = seeded(single, int(generator.integers(2**31)))
     enough = max(_ENOUGH, int(np.ceil(level * (1 + n_permutations)))) if early_stopping else None
     fits = Fits(X, n_jobs, progress)
     rows: list[tuple[int, float, float, float]] = []
@@ -153,34 +158,25 @@ def n_modules(
         evening = Evening(residual, model.center in ("columns", "both"), basis, local_jobs(X, n_jobs))
         by_chance = np.full(1, np.inf)  # strengths of the leading modules of copies with random signs
         for module in range(most):
-            data, seed = evening.apply(residual), int(generator.integers(2**31))
-            leading = _leading(single, data.values)
+            values, means = evening.apply(residual)
+            d, u, v = _leading(single, values)
+            seed, p_value = int(generator.integers(2**31)), 1 / (1 + n_permutations)
             # Copies of an earlier residual vary more: exceeding all of them is enough.
-            if leading.d <= by_chance.max():
-                by_chance = _strengths_of_copies(single, data, leading.d, (seed, n_permutations, enough), fits)
-            p_value = float(sequential_p_values(np.array([leading.d]), by_chance[None], n_permutations, enough)[0])
+            if d <= by_chance.max():
+                data = single, values, means
+                by_chance, p_value = fits.permutation_test(_strength, data, d, (seed,), n_permutations, enough)
             fits.left = _AS_FITS * (most - module - 1)
             fits.count(_AS_FITS)
-            rows.append((module, leading.d, float(by_chance.mean()), p_value))
+            rows.append((module, d, float(by_chance.mean()), p_value))
             if p_value > level:
                 break
-            _deflate(residual, leading, evening)
+            _deflate(residual, u, v, evening)
     from scipy.stats import false_discovery_control
 
     table = pd.DataFrame(rows, columns=["module", "statistic", "expected", "p_value"])
     table["q_value"] = false_discovery_control(table["p_value"])
     n_significant = int((table["p_value"] <= level).sum())
     return ModuleCount(n_significant, table, n_significant == most)
-
-
-def _single(model: SparseGraphSVD, X: Matrix) -> SparseGraphSVD:
-    """A clone that finds one module in a prepared matrix, without graphs, of a fixed size if there is a fallback."""
-    made: SparseGraphSVD = clone(model).set_params(
-        **fallback_penalties(model), n_components=1, center=None, scale=False, row_graph=None, column_graph=None,
-        row_smoothness=None, column_smoothness=None, diffusion=None, n_jobs=None,
-    )  # fmt: skip
-    made.set_params(**graphs_by_position(made.get_params(deep=False), np.shape(X), axis_names(X)))
-    return made
 
 
 def _prepared(model: SparseGraphSVD, X: Matrix, basis: Floats | None) -> Array:
@@ -203,41 +199,35 @@ def _prepared(model: SparseGraphSVD, X: Matrix, basis: Floats | None) -> Array:
     return scaler.apply(values, basis)
 
 
-class _Triplet(NamedTuple):
-    """Singular value and vectors of a module; zeros if there is none."""
-
-    d: float
-    u: Floats
-    v: Floats
-
-
-def _strengths_of_copies(
-    model: SparseGraphSVD, data: EvenedData, d: float, how: tuple[int, int, int | None], fits: Fits
-) -> Floats:
-    """Singular values of the leading modules of copies with random signs.
-
-    `how`: a seed, the largest number of copies, and how many as strong as d are enough. Where they run does not matter.
-    """
-    (seed, most, enough), found = how, np.empty(0)
-    size = most if enough is None else fits.n_parallel
-    while found.size < most and not is_decided(np.array([d]), found[None], enough):
-        seeds = [(seed, number) for number in range(found.size, min(found.size + size, most))]
-        found = np.append(found, list(fits.map(_strength, (model, data), seeds)))
-    return found if enough is None else found[: 1 + np.searchsorted(np.cumsum(found >= d), enough)]
-
-
-def _strength(data: tuple[SparseGraphSVD, EvenedData], seed: tuple[int, int]) -> float:
+def _strength(data: tuple[SparseGraphSVD, Array, Floats], seed: tuple[int, ...]) -> float:
     """The singular value of the leading module of one copy."""
-    model, (values, means) = data
-    return _leading(model, with_random_signs(values, means, np.random.default_rng(seed))).d
+    model, values, means = data
+    return _leading(model, with_random_signs(values, means, np.random.default_rng(seed)))[0]
 
 
-def _deflate(residual: Array, module: _Triplet, evening: Evening) -> None:
+def _leading(model: SparseGraphSVD, X: Array) -> tuple[float, Floats, Floats]:
+    """Singular value and vectors of the leading module; zeros if there is none."""
+    if any(getattr(model, name) is not None for name in _SIZES):
+        fitted = clone(model).fit(X)
+        if not fitted.n_components_:
+            return 0.0, np.zeros(X.shape[0]), np.zeros(X.shape[1])
+        return float(fitted.singular_values_[0]), fitted.left_vectors_[:, 0], fitted.components_[0]
+    # The dense module, without iterating to it.
+    if X.shape[0] > X.shape[1]:
+        d, v, u = _leading(model, X.T)
+        return d, u, v
+    last = X.shape[0] - 1
+    u = eigh(X @ X.T, subset_by_index=[last, last], check_finite=False)[1][:, 0]
+    v = X.T @ u
+    d = float(np.linalg.norm(v))
+    return d, u, v / d if d > 0 else v
+
+
+def _deflate(residual: Array, u: Floats, v: Floats, evening: Evening) -> None:
     """Subtract a module that was found in winsorised data, refitted to the data themselves on its own members.
 
     Otherwise strong modules, whose entries are winsorised, would leave remainders that look like further modules.
     """
-    _, u, v = module
     rows, columns = u != 0, np.flatnonzero(v)
     before, v = residual[:, columns], v[columns]
     for _ in range(_REFITS):
@@ -249,27 +239,6 @@ def _deflate(residual: Array, module: _Triplet, evening: Evening) -> None:
     after = (before - np.outer(d * u, v)).astype(residual.dtype, copy=False)
     evening.replace(before, after)
     residual[:, columns] = after
-
-
-def _leading(model: SparseGraphSVD, X: Array) -> _Triplet:
-    if all(getattr(model, name) is None for name in _SIZES):
-        return _leading_singular_pair(X)
-    fitted = clone(model).fit(X)
-    if not fitted.n_components_:
-        return _Triplet(0.0, np.zeros(X.shape[0]), np.zeros(X.shape[1]))
-    return _Triplet(float(fitted.singular_values_[0]), fitted.left_vectors_[:, 0], fitted.components_[0])
-
-
-def _leading_singular_pair(X: Array) -> _Triplet:
-    """The dense module, without iterating to it."""
-    if X.shape[0] > X.shape[1]:
-        d, v, u = _leading_singular_pair(X.T)
-        return _Triplet(d, u, v)
-    last = X.shape[0] - 1
-    u = eigh(X @ X.T, subset_by_index=[last, last], check_finite=False)[1][:, 0]
-    v = X.T @ u
-    d = float(np.linalg.norm(v))
-    return _Triplet(d, u, v / d if d > 0 else v)
 
 
 # Samples of similar noise, and random signs; the precision of X is kept
@@ -294,40 +263,16 @@ def _by_blocks(function: Callable[[Array], Array], X: Array, n_threads: int) -> 
     return found
 
 
-class EvenedData(NamedTuple):
-    """Data in which samples have similar noise.
-
-    Attributes
-    ----------
-    values : array
-        Scaled and winsorised.
-    means : array
-        The shape of the column means, a unit vector. With covariates, the shapes of everything that was removed, as
-        orthonormal columns.
-    """
-
-    values: Array
-    means: Floats
-
-
 class Evening:
     """Scale samples (rows) to similar noise and winsorise entries, again after columns have changed.
 
-    Parameters
-    ----------
-    X : array
-    centred : bool
-        Whether the columns of X were centred.
-    basis : array, optional
-        An orthonormal basis of covariates that were removed from X.
-    n_threads : int
-        It does not affect the result.
+    `centred` says whether the columns of X were centred, `basis` is an orthonormal basis of covariates that were
+    removed from X. The number of threads does not affect the result.
     """
 
     def __init__(self, X: Array, centred: bool, basis: Floats | None = None, n_threads: int = 1) -> None:
-        n = len(X)
         self._centred, self._basis, self._n_threads = centred, basis, n_threads
-        self._constant = np.full((n, 1), 1 / np.sqrt(n))
+        self._constant = np.full((len(X), 1), 1 / np.sqrt(len(X)))
         self._n_columns = X.shape[1]
         # Columns are winsorised and standardised, each on its own: if some change, only their part of the sums does.
         self._sums = np.sum(_by_blocks(_powers, self._errors(X), n_threads), axis=0)
@@ -335,25 +280,6 @@ class Evening:
     def replace(self, before: Array, after: Array) -> None:
         """Take into account that some columns of X have changed."""
         self._sums = self._sums + (_powers(self._errors(after)) - _powers(self._errors(before)))
-
-    @property
-    def _noise(self) -> Floats:
-        """The noise of every sample, relative to the others; 1 if samples differ by no more than chance.
-
-        It is the root mean square of its winsorised, standardised entries, shrunk towards the mean of all samples by
-        the share of its variation that is expected by chance: if samples do not differ, they are not scaled, because
-        that would only scale down the samples of modules.
-        """
-        noise, fourth = self._sums / self._n_columns
-        known = noise > 0
-        if not known.any():
-            return np.ones(len(noise))
-        variances = np.maximum(fourth - noise**2, 0.0)
-        logs = np.log(np.where(known, noise, 1.0)) / 2
-        by_chance = float((variances[known] / noise[known] ** 2).mean()) / (4 * self._n_columns)
-        kept = max(0.0, 1 - by_chance / max(float(logs[known].var()), np.finfo(float).tiny))
-        logs = np.where(known, np.clip(kept * (logs - logs[known].mean()), -_MOST_SCALING, _MOST_SCALING), 0.0)
-        return np.asarray(np.exp(logs))
 
     def _errors(self, X: Array) -> Array:
         """X, in which the residuals of a regression on covariates have the variance of the errors."""
@@ -365,35 +291,51 @@ class Evening:
     def _means(self, X: Array) -> Floats | float:
         return 0.0 if self._centred else X.mean(axis=0)
 
-    def apply(self, X: Array) -> EvenedData:
-        """The scaled and winsorised X.
+    def apply(self, X: Array) -> tuple[Array, Floats]:
+        """The scaled and winsorised X, and the shape of the column means, a unit vector.
 
         A column with mean m and noise s_i in sample i becomes m / s_i plus noise. So the means of columns that were
         centred are removed again by regressing out 1 / s_i, the shape of the means: their errors would look like a
-        module of the samples with little noise. The same holds for covariates.
+        module of the samples with little noise. The same holds for covariates: the shapes of everything that was
+        removed are then returned, as orthonormal columns.
         """
-        weights = 1 / self._noise
+        weights = 1 / _noise(self._sums / self._n_columns, self._n_columns)
         weights *= np.sqrt(len(X)) / np.linalg.norm(weights)
-        removed, means = self._shapes(weights)
+        if self._basis is None:
+            shape = weights[:, None] / np.sqrt(len(weights))
+            removed, means = (shape, shape[:, 0]) if self._centred else (shape[:, :0], self._constant[:, 0])
+        elif self._centred:
+            removed = means = orth(weights[:, None] * np.hstack([self._constant, self._basis]))
+        else:
+            scaled = weights[:, None] * self._basis
+            removed = orth(scaled - scaled.mean(axis=0))
+            means = np.hstack([self._constant, removed])
 
         def even(part: Array) -> Array:
             centres = self._means(part)
             scaled = winsorised((centres + (part - centres) * weights[:, None]).astype(X.dtype, copy=False))
-            return (scaled - removed @ (removed.T @ scaled)).astype(X.dtype, copy=False)
+            return np.asarray(scaled - removed @ (removed.T @ scaled), dtype=X.dtype)
 
-        return EvenedData(np.hstack(_by_blocks(even, X, self._n_threads)), means)
+        return np.hstack(_by_blocks(even, X, self._n_threads)), means
 
-    def _shapes(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Shapes to be removed again after samples were scaled, and the shapes of the means and of all covariates."""
-        if self._basis is None:
-            shape = weights[:, None] / np.sqrt(len(weights))
-            return (shape, shape[:, 0]) if self._centred else (shape[:, :0], self._constant[:, 0])
-        if self._centred:
-            shapes = orth(weights[:, None] * np.hstack([self._constant, self._basis]))
-            return shapes, shapes
-        scaled = weights[:, None] * self._basis
-        shapes = orth(scaled - scaled.mean(axis=0))
-        return shapes, np.hstack([self._constant, shapes])
+
+def _noise(powers: Floats, n_columns: int) -> Floats:
+    """The noise of every sample, relative to the others; 1 if samples differ by no more than chance.
+
+    It is the root mean square of its winsorised, standardised entries, shrunk towards the mean of all samples by
+    the share of its variation that is expected by chance: if samples do not differ, they are not scaled, because
+    that would only scale down the samples of modules.
+    """
+    noise, fourth = powers
+    known = noise > 0
+    if not known.any():
+        return np.ones(len(noise))
+    variances = np.maximum(fourth - noise**2, 0.0)
+    logs = np.log(np.where(known, noise, 1.0)) / 2
+    by_chance = float((variances[known] / noise[known] ** 2).mean()) / (4 * n_columns)
+    kept = max(0.0, 1 - by_chance / max(float(logs[known].var()), np.finfo(float).tiny))
+    logs = np.where(known, np.clip(kept * (logs - logs[known].mean()), -_MOST_SCALING, _MOST_SCALING), 0.0)
+    return np.asarray(np.exp(logs))
 
 
 def _without_leverage(shapes: Floats) -> Floats:

@@ -16,17 +16,17 @@ to be as close to each other as possible. The dimensions are exchangeable if sam
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 
-from netbic.arrays import Array, Floats, Indices, RandomState
-from netbic.enrichment import is_decided, sequential_p_values
+from netbic.arrays import Array, Floats, Indices, Matrix, RandomState
 from netbic.estimators import TwoTableModel, axis_names, check_count, iteration_settings, paired_correlations
 from netbic.operators import Corrected, DenseOperator, Table
 from netbic.selection.fits import Fits, Jobs, Progress, quiet
-from netbic.selection.resampling import PairTables, complement, draw_seed, folds, match_scores, seeded, two_table_model
+from netbic.selection.resampling import complement, draw_seed, folds, match_scores, pairs_by_position, seeded
 from netbic.solver import Axis, PairSearch, Settings
 
 _LEVEL = 0.05  # early stopping does not change whether a p-value is at most this
@@ -58,37 +58,32 @@ class PairTests:
         if self.table.empty:
             return "No pair was found, so there is none to test."
         total, n = len(self.table), int((self.table["p_value"] <= _LEVEL).sum())
-        last = self.table["p_value"].iloc[min(n, total - 1)]
+        last = f"{self.table['p_value'].iloc[min(n, total - 1)]:.2g}"
         tested = f"{total} pair{'s' * (total != 1)}"
         if n == total:
             who = {1: "The only pair is", 2: "Both pairs are"}.get(total, f"All {tested} are")
-            return f"{who} stronger than expected by chance (p <= {_shown(last)})."
+            return f"{who} stronger than expected by chance (p <= {last})."
         if n == 0:
-            return f"No pair is stronger than expected by chance (p = {_shown(last)} for the first)."
+            return f"No pair is stronger than expected by chance (p = {last} for the first)."
         verb = "is" if n == 1 else "are"
-        return f"{n} of {tested} {verb} stronger than expected by chance; the next is not (p = {_shown(last)})."
+        return f"{n} of {tested} {verb} stronger than expected by chance; the next is not (p = {last})."
 
     @property
     def sentences(self) -> list[str]:
         """A sentence for each pair."""
-        return [_sentence(row) for row in self.table.to_dict("records")]
+        sentences = []
+        for row in self.table.to_dict("records"):
+            error = f" (standard error {row['standard_error']:.2f})" if np.isfinite(row["standard_error"]) else ""
+            judged = "stronger" if row["p_value"] <= _LEVEL else "no stronger"
+            sentences.append(
+                f"Pair {row['pair'] + 1} is {judged} than expected by chance "
+                f"(p = {row['p_value']:.2g}); the correlation of its scores is {row['correlation']:.2f} in the samples "
+                f"of the fit and {row['held_out_correlation']:.2f}{error} in others."
+            )
+        return sentences
 
     def __repr__(self) -> str:
         return "\n".join([self.verdict, *(f"  {sentence}" for sentence in self.sentences)])
-
-
-def _shown(p: float) -> str:
-    return f"{p:.2g}"
-
-
-def _sentence(row: dict[Any, Any]) -> str:
-    """What is known about one pair."""
-    error = f" (standard error {row['standard_error']:.2f})" if np.isfinite(row["standard_error"]) else ""
-    judged = "stronger than expected by chance" if row["p_value"] <= _LEVEL else "no stronger than expected by chance"
-    return (
-        f"Pair {row['pair'] + 1} is {judged} (p = {_shown(row['p_value'])}); the correlation of its scores is "
-        f"{row['correlation']:.2f} in the samples of the fit and {row['held_out_correlation']:.2f}{error} in others."
-    )
 
 
 def pair_tests(
@@ -153,41 +148,38 @@ def pair_tests(
     >>> tests.verdict
     '1 of 2 pairs is stronger than expected by chance; the next is not (p = ...).'
     """
-    model = two_table_model(model)
+    found = getattr(model, "best_estimator_", model)
+    if not isinstance(found, TwoTableModel):
+        raise TypeError(
+            f"model={type(model).__name__}: a model of two tables is needed, SparseGraphPLS or SparseGraphCCA, or a "
+            "fitted search that has one as best_estimator_"
+        )
     check_count("n_permutations", n_permutations)
     check_count("n_folds", n_folds)
     seed = draw_seed(random_state)
     fits = Fits(X, n_jobs, progress)
     enough = max(_ENOUGH, int(np.ceil(_LEVEL * (1 + n_permutations)))) if early_stopping else None
-    fitted = seeded(model, seed).fit(X, Y)  # warnings of the fit are shown
+    fitted = seeded(found, seed).fit(X, Y)  # warnings of the fit are shown
     if fitted.n_components_ > (most := len(fitted.x_scores_) - _LEFT):
         raise ValueError(
             f"{fitted.n_components_} pairs but only {len(fitted.x_scores_)} samples: at most {max(most, 0)} pairs can "
             "be tested. Use a smaller n_components"
         )
     with quiet():
-        tables = PairTables.of(fitted, X, Y)
-        parts = folds(tables.n_samples, n_folds, [seed, 0], fewest=_FEWEST)
-        labels = strata_of(strata, tables.n_samples, axis_names(X)[0])
-        x, y = (
-            np.ascontiguousarray(table.columns(np.arange(table.shape[1])), dtype=np.float64)
-            for table in (tables.model.prepared(tables.X, "X").table, tables.model.prepared(tables.Y, "Y").table)
-        )
+        samples = axis_names(X)[0]
+        model, X, Y = pairs_by_position(fitted, X, Y)
+        parts = folds(X.shape[0], n_folds, [seed, 0], fewest=_FEWEST)
+        prepared = prepare_tables(model, X, Y, strata_of(strata, X.shape[0], samples))
         fits.left = n_permutations * fitted.n_components_
-        held_out = np.array(list(fits.map(_correlations_in_fold, (tables, fitted), parts)))
+        held_out = np.array(list(fits.map(_correlations_in_fold, (model, X, Y, fitted), parts)))
         p_values, numbers = [], []
         for pair in range(fitted.n_components_):
             fits.left = n_permutations * (fitted.n_components_ - pair - 1)
-            problem = Strengths.after(pair, x, y, tables, fitted, labels)
-            observed, by_chance = np.array([problem.observed()]), np.empty(0)
-            size = n_permutations if enough is None else fits.n_parallel
-            while by_chance.size < n_permutations and not is_decided(observed, by_chance[None], enough):
-                last = min(by_chance.size + size, n_permutations)
-                seeds = [(seed, pair, number) for number in range(by_chance.size, last)]
-                by_chance = np.append(by_chance, list(fits.map(Strengths.permuted, problem, seeds)))
-            if enough is not None:  # those after the last one that was needed depend on the number of threads
-                by_chance = by_chance[: 1 + np.searchsorted(np.cumsum(by_chance >= observed), enough)]
-            p_values.append(float(sequential_p_values(observed, by_chance[None], n_permutations, enough)[0]))
+            tables = without_pairs(prepared, fitted, pair)
+            by_chance, p_value = fits.permutation_test(
+                strength, tables, strength(tables), (seed, pair), n_permutations, enough
+            )
+            p_values.append(p_value)
             numbers.append(by_chance.size)
     table = pd.DataFrame(
         {
@@ -203,86 +195,78 @@ def pair_tests(
     return PairTests(table, fitted)
 
 
-def _correlations_in_fold(data: tuple[PairTables, TwoTableModel], held_out: Indices) -> Floats:
+def _correlations_in_fold(data: tuple[TwoTableModel, Matrix, Matrix, TwoTableModel], held_out: Indices) -> Floats:
     """The correlations of the scores of every pair in a fold; 0 where a pair is not found.
 
     The model is fitted without the fold, and its pairs are matched to the given ones in the samples that were fitted.
     """
-    tables, reference = data
-    rest = complement(held_out, tables.n_samples)
-    fitted = tables.fitted_to(rest)
+    model, X, Y, reference = data
+    rest = complement(held_out, X.shape[0])
+    fitted = clone(model).fit(X[rest], Y[rest])
     known = reference.x_scores_[rest], reference.y_scores_[rest]
     matched, _ = match_scores(known, (fitted.x_scores_, fitted.y_scores_))
-    correlations = paired_correlations(*fitted.transform(tables.X[held_out], tables.Y[held_out]))
+    correlations = paired_correlations(*fitted.transform(X[held_out], Y[held_out]))
     return np.append(correlations, 0.0)[matched]  # -1: no partner
 
 
-@dataclass(frozen=True, eq=False)
-class Strengths:
-    """The strength of the leading pair of two prepared tables, in any order of the rows of Y.
-
-    Attributes
-    ----------
-    x, y : arrays with the same number of rows
-        Centred, scaled and whitened as by the model, after earlier pairs were removed.
-    axes : tuple of Axis
-        Penalties and graph terms of the features.
-    settings : Settings
-    strata : array, optional
-        Rows are permuted among those with the same value.
-    """
+class PreparedTables(NamedTuple):
+    """Two tables in which the leading pair is searched for."""
 
     x: Floats
     y: Floats
-    axes: tuple[Axis, Axis]
+    axes: tuple[Axis, Axis]  # penalties and graph terms of the features
     settings: Settings
-    strata: Indices | None = None
-
-    @classmethod
-    def after(
-        cls, n_pairs: int, x: Floats, y: Floats, tables: PairTables, fitted: TwoTableModel, strata: Indices | None
-    ) -> Self:
-        """The tables x and y, as prepared by a model, after the scores of its first pairs were removed."""
-        model = tables.model
-        if n_pairs:
-            removed = fitted.x_scores_ if model.deflation == "regression" else fitted.y_scores_
-            x_left, y_left = (_complement(scores[:, :n_pairs]) for scores in (fitted.x_scores_, removed))
-            if strata is None:  # the basis of Y is rotated to be as close as possible to that of X
-                left, _, right = np.linalg.svd(y_left.T @ x_left)
-                x, y = x_left.T @ x, (y_left @ (left @ right)).T @ y
-            else:  # rows have to remain samples
-                x, y = x_left @ (x_left.T @ x), y_left @ (y_left.T @ y)
-        return cls(x, y, model.axes(tables.X, tables.Y), iteration_settings(model, np.float64), strata)
-
-    def observed(self) -> float:
-        """In the given order."""
-        return self._strength(self.y)
-
-    def permuted(self, seed: tuple[int, ...]) -> float:
-        """In a random order."""
-        order = drawn = np.random.default_rng(seed).permutation(len(self.y))
-        if self.strata is not None:
-            order = np.empty_like(drawn)
-            # Both sorts are stable: the rows of each stratum, in their own and in random order, take the same places.
-            order[np.argsort(self.strata, kind="stable")] = drawn[np.argsort(self.strata[drawn], kind="stable")]
-        return self._strength(self.y[order])
-
-    def _strength(self, y: Floats) -> float:
-        search = PairSearch(_table(self.x), _table(y), *self.axes, self.settings, "canonical", 0.0)
-        pair = next(iter(search), None)
-        return 0.0 if pair is None else pair.module.d
+    strata: Indices | None  # rows are permuted among those with the same value
 
 
-def _table(values: Floats) -> Table:
-    return Table(Corrected(DenseOperator(values, low_memory=True), float(np.sum(np.square(values)))))
+def prepare_tables(model: TwoTableModel, X: Matrix, Y: Matrix, strata: Indices | None = None) -> PreparedTables:
+    """X and Y, centred, scaled and whitened as by the model."""
+    x, y = (
+        np.ascontiguousarray(table.columns(np.arange(table.shape[1])), dtype=np.float64)
+        for table in (model.prepared(X, "X").table, model.prepared(Y, "Y").table)
+    )
+    return PreparedTables(x, y, model.axes(X, Y), iteration_settings(model, np.float64), strata)
+
+
+def without_pairs(tables: PreparedTables, fitted: TwoTableModel, n_pairs: int) -> PreparedTables:
+    """The tables after the scores of the first pairs of a fitted model were removed."""
+    if not n_pairs:
+        return tables
+    removed = fitted.x_scores_ if fitted.deflation == "regression" else fitted.y_scores_
+    x_left, y_left = (_complement(scores[:, :n_pairs]) for scores in (fitted.x_scores_, removed))
+    if tables.strata is None:  # the basis of Y is rotated to be as close as possible to that of X
+        left, _, right = np.linalg.svd(y_left.T @ x_left)
+        return tables._replace(x=x_left.T @ tables.x, y=(y_left @ (left @ right)).T @ tables.y)
+    # Rows have to remain samples.
+    return tables._replace(x=x_left @ (x_left.T @ tables.x), y=y_left @ (y_left.T @ tables.y))
 
 
 def _complement(scores: Floats) -> Floats:
     """An orthonormal basis of what is orthogonal to the scores and to a constant, in columns."""
-    n = len(scores)
-    removed = np.column_stack([np.ones(n), scores])
-    basis: Floats = np.linalg.qr(removed, mode="complete")[0][:, removed.shape[1] :]
-    return basis
+    removed = np.column_stack([np.ones(len(scores)), scores])
+    return np.asarray(np.linalg.qr(removed, mode="complete")[0][:, removed.shape[1] :])
+
+
+def strength(tables: PreparedTables, seed: tuple[int, ...] | None = None) -> float:
+    """The strength d of the leading pair, in the given order of the rows of Y or, with a seed, in a random one."""
+    y = tables.y if seed is None else tables.y[random_order(len(tables.y), tables.strata, seed)]
+    x_table, y_table = (
+        Table(Corrected(DenseOperator(values, low_memory=True), float(np.sum(np.square(values)))))
+        for values in (tables.x, y)
+    )
+    pair = next(iter(PairSearch(x_table, y_table, *tables.axes, tables.settings, "canonical", 0.0)), None)
+    return 0.0 if pair is None else pair.module.d
+
+
+def random_order(size: int, strata: Indices | None, seed: tuple[int, ...]) -> Indices:
+    """A random order, within strata if there are any."""
+    drawn = np.random.default_rng(seed).permutation(size)
+    if strata is None:
+        return drawn
+    order = np.empty_like(drawn)
+    # Both sorts are stable: the rows of each stratum, in their own and in random order, take the same places.
+    order[np.argsort(strata, kind="stable")] = drawn[np.argsort(strata[drawn], kind="stable")]
+    return order
 
 
 def strata_of(labels: Any, n_samples: int, samples: Array | None = None) -> Indices | None:

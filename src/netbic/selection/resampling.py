@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -205,45 +204,28 @@ def check_varies(squares: float, X: Matrix, what: str = "held-out") -> float:
 # Two tables
 
 
-def two_table_model(model: object) -> TwoTableModel:
-    """The model itself, or the best one of a search (`Tuning`, or one of scikit-learn)."""
+def check_second_table(model: Any, Y: Any, covariates: Any) -> bool:
+    """Whether the model is one of two tables; raise unless its second table, and no other, is given."""
     found = getattr(model, "best_estimator_", model)
-    if isinstance(found, TwoTableModel):
-        return found
-    raise TypeError(
-        f"model={type(model).__name__}: a model of two tables is needed, SparseGraphPLS or SparseGraphCCA, or a fitted "
-        "search that has one as best_estimator_"
-    )
+    name, two = type(found).__name__, isinstance(found, TwoTableModel)
+    if Y is not None and not two:
+        raise TypeError(f"Y is given, but {name} takes one table: use SparseGraphPLS or SparseGraphCCA")
+    if two and Y is None:
+        raise ValueError(f"{name} needs two tables: give the second one as Y=...")
+    if two and covariates is not None:
+        raise ValueError("covariates are not supported for two tables: remove them from X and from Y before")
+    return two
 
 
-@dataclass(frozen=True, eq=False)
-class PairTables:
-    """A model, whose graphs match the features by position, and the values of two tables with samples in one order."""
-
-    model: TwoTableModel
-    X: Matrix
-    Y: Matrix
-
-    @classmethod
-    def of(cls, model: TwoTableModel, X: Any, Y: Any) -> Self:
-        """For tables that are validated as by `fit`."""
-        made: TwoTableModel = clone(model).set_params(n_jobs=None, verbose=0)
-        names = axis_names(X)[1], axis_names(Y)[1]
-        if Y is not None:
-            Y = in_order_of(X, Y)
-        X, (Y, _) = validated_x(made, X, reset=True), validated_y(made, Y, reset=True)
-        graphs = graphs_by_position(made.get_params(deep=False), (X.shape[1], Y.shape[1]), names, axes=SIDES)
-        return cls(made.set_params(**graphs), X, Y)
-
-    @property
-    def n_samples(self) -> int:
-        """Number of samples."""
-        return int(self.X.shape[0])
-
-    def fitted_to(self, samples: Indices, **parameters: Any) -> TwoTableModel:
-        """A clone of the model, with other parameters, fitted to some of the samples."""
-        model: TwoTableModel = clone(self.model).set_params(**parameters)
-        return model.fit(self.X[samples], self.Y[samples])
+def pairs_by_position(model: TwoTableModel, X: Any, Y: Any) -> tuple[TwoTableModel, Matrix, Matrix]:
+    """A clone whose graphs match the features by position, and the values of two tables with samples in one order."""
+    made: TwoTableModel = clone(model).set_params(n_jobs=None, verbose=0)
+    names = axis_names(X)[1], axis_names(Y)[1]
+    if Y is not None:
+        Y = in_order_of(X, Y)
+    X, (Y, _) = validated_x(made, X, reset=True), validated_y(made, Y, reset=True)
+    graphs = graphs_by_position(made.get_params(deep=False), (X.shape[1], Y.shape[1]), names, axes=SIDES)
+    return made.set_params(**graphs), X, Y
 
 
 # Matching modules

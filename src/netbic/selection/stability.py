@@ -7,14 +7,13 @@ fit to all data.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from sklearn.base import clone
 
-from netbic.arrays import Bools, Floats, Indices, Matrix, RandomState
+from netbic.arrays import Array, Bools, Floats, Indices, Matrix, RandomState
 from netbic.estimators import (
     SparseGraphSVD,
     StableModules,
@@ -28,12 +27,11 @@ from netbic.estimators import (
     training_design,
     unwrapped,
 )
-from netbic.selection.error_bounds import expected_false, pcer_threshold, threshold_for
 from netbic.selection.fits import Fits, Jobs, Progress, quiet
 from netbic.selection.resampling import (
     SIDES,
-    PairTables,
     by_position,
+    check_second_table,
     cosines,
     draw_halves,
     draw_seed,
@@ -43,6 +41,7 @@ from netbic.selection.resampling import (
     jaccard,
     match_rows,
     match_scores,
+    pairs_by_position,
     restrict,
     seeded,
 )
@@ -81,8 +80,6 @@ class AxisStability:
         no threshold achieves the requested error.
     false : ndarray
         Bound on the expected number of stable members that halves select no more often than at random.
-    rewired : AxisStability or None
-        The same for rewired graphs, if that was asked for: what they would keep too.
     """
 
     frequency: pd.DataFrame
@@ -93,7 +90,6 @@ class AxisStability:
     pairs_found: Indices
     threshold: Floats
     false: Floats
-    rewired: AxisStability | None = None
 
     @property
     def members(self) -> Bools:
@@ -145,9 +141,8 @@ class Stability:
 
         `module` (`pair` for two tables); `found`, the share of halves in which it is found; and for features
         (`columns`; `x` and `y`) and samples (`rows`): `n_`, the members in the fit to all data, `stable_`, the number
-        of stable members, `false_`, the bound on the number of those expected by chance, `overlap_`, the mean Jaccard
-        index with the matched modules, and `rewired_`, the number of stable members that are stable with rewired graphs
-        too (if that was asked for).
+        of stable members, `false_`, the bound on the number of those expected by chance, and `overlap_`, the mean
+        Jaccard index with the matched modules.
         """
         table = pd.DataFrame({self._unit: np.arange(self.reference.n_components_)})
         table["found"] = np.mean([part.found for part in self.parts.values()], axis=0)
@@ -156,8 +151,6 @@ class Stability:
             table[f"stable_{axis}"] = part.members.sum(axis=1)
             table[f"false_{axis}"] = part.false
             table[f"overlap_{axis}"] = part.overlap
-            if part.rewired is not None:
-                table[f"rewired_{axis}"] = (part.members & part.rewired.members).sum(axis=1)
         return table
 
     @property
@@ -175,8 +168,6 @@ class Stability:
             chance = f"at most {part.false.mean():.2g} expected by chance"
             if np.isinf(part.threshold).any():
                 chance = "no threshold achieves the requested error: use smaller modules, or allow more false members"
-            if part.rewired is not None:
-                chance += f"; {table[f'rewired_{axis}'].mean():.0f} with rewired graphs too"
             stable = f"{table[f'stable_{axis}'].mean():.0f} of {table[f'n_{axis}'].mean():.0f} {_NOUNS[axis]}"
             kept.append(f"{stable} are stable ({chance})")
         again, total = int((table["found"] > _FOUND).sum()), len(table)
@@ -184,16 +175,12 @@ class Stability:
         return f"{subject} found again in most halves; {f'per {unit}, ' * (total > 1)}{' and '.join(kept)}."
 
     def at(
-        self,
-        threshold: float | None = None,
-        *,
-        max_false: float | None = None,
-        pcer: float | None = None,
-        assumption: str = "unimodal",
+        self, threshold: float | None = None, *, max_false: float | None = None, pcer: float | None = None
     ) -> Stability:
         """The same frequencies at another threshold or error (see `stability`), without new fits."""
-        limit = _Limit.of(threshold, max_false, pcer, assumption)
-        return replace(self, parts={axis: limit.apply(part) for axis, part in self.parts.items()})
+        _check_limit(threshold, max_false, pcer)
+        given = _DEFAULT_THRESHOLD if threshold is None else threshold
+        return replace(self, parts={axis: _at(part, given, max_false, pcer) for axis, part in self.parts.items()})
 
     def refit(self, X: Matrix) -> StableModules:
         """The modules of one table re-estimated on their stable members, as a fitted model.
@@ -214,48 +201,84 @@ def _support(fitted: Any, axis: str) -> Bools:
     return np.asarray(getattr(fitted, f"{axis}_support_" if axis in SIDES else f"{axis}_"))
 
 
-class _Limit(NamedTuple):
-    """What determines the threshold: itself, a number of false members, or a rate of them."""
+def _check_limit(threshold: float | None, max_false: float | None, pcer: float | None) -> None:
+    """Raise unless at most one of them is given, and valid."""
+    values = {"threshold": threshold, "max_false": max_false, "pcer": pcer}
+    given = [name for name, value in values.items() if value is not None]
+    if len(given) > 1:
+        raise ValueError(f"{' and '.join(given)} are given: each determines the threshold, so give one of them")
+    if threshold is not None and not (is_number(threshold) and 0.5 < threshold <= 1):
+        raise ValueError(f"threshold={threshold!r}: a share of the halves above 0.5 and at most 1 is needed")
+    if max_false is not None and not (is_number(max_false) and max_false > 0):
+        raise ValueError(f"max_false={max_false!r}: a number above 0 is needed")
+    if pcer is not None and not (is_number(pcer) and 0 < pcer <= 1):
+        raise ValueError(f"pcer={pcer!r}: a rate above 0 and at most 1 is needed")
 
-    threshold: float
-    max_false: float | None
-    pcer: float | None
-    assumption: str
 
-    @classmethod
-    def of(cls, threshold: float | None, max_false: float | None, pcer: float | None, assumption: str) -> _Limit:
-        values = {"threshold": threshold, "max_false": max_false, "pcer": pcer}
-        given = [name for name, value in values.items() if value is not None]
-        if len(given) > 1:
-            raise ValueError(f"{' and '.join(given)} are given: each determines the threshold, so give one of them")
-        threshold = _DEFAULT_THRESHOLD if threshold is None else threshold
-        expected_false(threshold, 0, 1, 1, assumption)  # raises if one of them is invalid
-        if max_false is not None and not (is_number(max_false) and max_false > 0):
-            raise ValueError(f"max_false={max_false!r}: a number above 0 is needed")
-        if pcer is not None:
-            pcer_threshold(pcer, 0, 1)
-        return cls(threshold, max_false, pcer, assumption)
+def _at(part: AxisStability, threshold: float, max_false: float | None, pcer: float | None) -> AxisStability:
+    """The same frequencies with another threshold, and the bound on false members."""
+    p = len(part.frequency)
+    # If a half finds the module and selects a candidate with probability q / p, then a half that finds the module
+    # selects it with probability q / (p found). Given that both halves find it, they are still independent.
+    known = part.pairs_found > 0
+    selected = np.minimum(part.selected / np.where(known, part.found, 1.0), p)
+    pairs = np.where(known, part.pairs_found, part.n_pairs)
+    thresholds, false = [], []
+    for q, n, found in zip(selected, pairs.tolist(), part.found, strict=True):
+        tau = threshold
+        if pcer is not None:  # the bound q^2 / ((2 tau - 1) p) of Meinshausen and Buehlmann, solved for tau
+            tau = (1 + (q / p) ** 2 / pcer) / 2
+            tau = max(tau, 0.5 + 0.5 / n) if tau <= 1 else np.inf
+        elif max_false is not None:
+            tau = threshold_for(max_false, q, p, n)
+        thresholds.append(tau)
+        achieved = tau - _ROUNDING <= found and tau <= 1
+        false.append(expected_false(tau, q, p, n) if achieved else 0.0)
+    return replace(part, threshold=np.array(thresholds), false=np.array(false))
 
-    def apply(self, part: AxisStability) -> AxisStability:
-        """The same frequencies with this threshold, and the bound on false members."""
-        p = len(part.frequency)
-        # If a half finds the module and selects a candidate with probability q / p, then a half that finds the module
-        # selects it with probability q / (p found). Given that both halves find it, they are still independent.
-        known = part.pairs_found > 0
-        selected = np.minimum(part.selected / np.where(known, part.found, 1.0), p)
-        pairs = np.where(known, part.pairs_found, part.n_pairs)
-        thresholds, false = [], []
-        for q, n, found in zip(selected, pairs.tolist(), part.found, strict=True):
-            tau = self.threshold
-            if self.pcer is not None:
-                tau = max(pcer_threshold(self.pcer, q, p), 0.5 + 0.5 / n)
-            elif self.max_false is not None:
-                tau = threshold_for(self.max_false, q, p, n, self.assumption)
-            thresholds.append(tau)
-            achieved = tau - _ROUNDING <= found and tau <= 1
-            false.append(expected_false(tau, q, p, n, self.assumption) if achieved else 0.0)
-        rewired = None if part.rewired is None else self.apply(part.rewired)
-        return replace(part, threshold=np.array(thresholds), false=np.array(false), rewired=rewired)
+
+def expected_false(threshold: float, q: float, p: int, n_pairs: int) -> float:
+    """Bound the expected number of stable candidates that are selected no more often than at random.
+
+    q of p candidates are selected per half, on average; one is stable if the share of the 2 B halves (B = `n_pairs`)
+    that select it is at least the threshold. The bounds are those of Shah and Samworth (2013), J. R. Stat. Soc. B 75,
+    55-80. That of Theorem 2 assumes that the share of pairs in which both halves select a candidate is unimodal.
+
+    Examples
+    --------
+    >>> round(expected_false(0.8, 20, 88, 50), 3)
+    3.743
+    """
+    # Frequencies are multiples of 1 / (2B): a threshold between two of them is the larger one.
+    halves = int(np.ceil(2 * n_pairs * threshold - _ROUNDING))
+    mean, tail = (q / p) ** 2, halves / n_pairs - 1
+    # Theorem 1: both halves select a candidate with probability at most (q/p)^2, in 2 tau - 1 of the pairs.
+    bounds = [q**2 / p / tail, q * 2 * n_pairs / halves]
+    # Theorem 2: Markov's inequality, sharpened for unimodal distributions on 0, 1/B, ..., 1.
+    if mean <= 1 / 3 and tail > min(2 * mean, 1 / (2 * n_pairs) + 1.5 * mean):
+        if tail <= 0.5:
+            bounds.append(q**2 / p / (2 * tail - 1 / n_pairs))
+        else:
+            bounds.append(q**2 / p * 2 * (1 - tail + 1 / n_pairs) / (1 + 1 / n_pairs))
+    return float(min(bounds))
+
+
+def threshold_for(max_false: float, q: float, p: int, n_pairs: int) -> float:
+    """The smallest threshold at which `expected_false` is at most `max_false`; infinite if there is none.
+
+    Examples
+    --------
+    >>> threshold_for(1.0, 20, 400, 50), threshold_for(1.0, 120, 400, 50)
+    (0.76, inf)
+    """
+    lowest, highest = n_pairs + 1, 2 * n_pairs + 1
+    while lowest < highest:
+        middle = (lowest + highest) // 2
+        if expected_false(middle / (2 * n_pairs), q, p, n_pairs) <= max_false:
+            highest = middle
+        else:
+            lowest = middle + 1
+    return lowest / (2 * n_pairs) if lowest <= 2 * n_pairs else np.inf
 
 
 def stability(
@@ -268,8 +291,6 @@ def stability(
     threshold: float | None = None,
     max_false: float | None = None,
     pcer: float | None = None,
-    assumption: str = "unimodal",
-    n_rewired: int = 0,
     progress: Progress | None = None,
     random_state: RandomState = None,
     n_jobs: Jobs = None,
@@ -291,7 +312,7 @@ def stability(
     `frequency`, given that the module is found: q is divided by `found`, and only pairs are used of which both halves
     find it. It assumes that the two halves are independent: that samples are independent and, for the selection of
     samples, that features are independent given the module. It does not cover features that are selected more often
-    for reasons common to all halves: a larger variance, a graph that favours them (see `n_rewired`), a batch effect.
+    for reasons common to all halves: a larger variance, a graph that favours them, a batch effect.
     The theory does not cover the matching either, which uses all data.
 
     Parameters
@@ -312,12 +333,6 @@ def stability(
         Instead: the allowed expected number of false members per module and axis, which determines the threshold.
     pcer : float
         Instead: that number as a share of all features (samples), by Meinshausen and Buehlmann's bound as in s4vd.
-    assumption : {"unimodal", "none", "r-concave"}
-        The assumption behind the bound, see `expected_false`.
-    n_rewired : int
-        Pairs of halves that are also fitted with rewired graphs (another one for each pair, in which every node keeps
-        its number of neighbours), if the model has a graph. Members that are not stable with them owe it to the edges
-        of the graph. Not for two tables.
     progress : function, optional
         Called after each pair of halves, in the calling thread, with the numbers of finished and of all of them.
     random_state : None, int or numpy.random.Generator
@@ -349,219 +364,144 @@ def stability(
     '1 of 1 pair is found again in most halves; ...'
     """
     check_count("n_pairs", n_pairs)
-    limit = _Limit.of(threshold, max_false, pcer, assumption)
-    model = _check_model(model, Y, covariates, n_rewired)
+    _check_limit(threshold, max_false, pcer)
+    two = check_second_table(model, Y, covariates)
+    model = cast(TwoTableModel, getattr(model, "best_estimator_", model)) if two else unwrapped(model)
+    size_names = {"x": "n_x", "y": "n_y"} if two else {"columns": "n_columns", "rows": "n_rows"}
+    axes = [
+        axis
+        for axis, size in size_names.items()
+        if getattr(model, size) is not None or getattr(model, f"{axis.removesuffix('s')}_penalty") is not None
+    ]
+    if not axes:
+        everything, sizes = ("features", "n_x or n_y") if two else ("samples and features", "n_rows or n_columns")
+        raise ValueError(f"the model keeps all {everything}, so nothing is selected: give {sizes}")
     seed, fits = draw_seed(random_state), Fits(X, n_jobs, progress)
     parts: dict[str, AxisStability] = {}
     if isinstance(model, TwoTableModel):
-        if not (sides := [side for side in SIDES if _selects(model, side, f"n_{side}")]):
-            raise ValueError("the model keeps all features, so nothing is selected: give n_x or n_y")
         reference: Any = seeded(model, seed).fit(X, Y)  # warnings of the fit are shown
         with quiet():
-            tables = _Tables.of(reference, X, Y)
-            counted = _count(tables, [(seed, number) for number in range(n_pairs)], fits)
-        for side, counts in zip(SIDES, counted, strict=True):
-            if side in sides:
-                known = reference.names_[side]
-                names = np.arange(counts.counts.shape[1]) if known is None else known
-                parts[side] = limit.apply(_shares(counts, names, n_pairs))
-        return Stability(reference, parts)
-    axes = [axis for axis in ("columns", "rows") if _selects(model, axis[:-1], f"n_{axis}")]
-    if not axes:
-        raise ValueError("the model keeps all samples and features, so nothing is selected: give n_rows or n_columns")
-    n_rewired = n_rewired if model.row_graph is not None or model.column_graph is not None else 0
-    with quiet():
-        reference = fitted_to(seeded(model, seed), X, covariates_of(model, X, covariates))
-        halves = {axis: _Halves.of(reference, X, axis) for axis in axes}
-        fits.left = len(axes) * (n_pairs + n_rewired)
-        for axis in axes:
-            found = []
-            for rewired, number in ((False, n_pairs), (True, n_rewired)):
-                fits.left -= number
-                seeds = [(seed, axis == "rows", each) for each in range(number)]
-                if seeds:
-                    (counts,) = _count(replace(halves[axis], rewired=rewired), seeds, fits)
-                    found.append(_shares(counts, names_of(reference, axis), number))
-            parts[axis] = limit.apply(replace(found[0], rewired=found[1] if n_rewired else None))
-    return Stability(reference, parts)
+            found = _assess(_halves_of_pairs(reference, X, Y), [(seed, number) for number in range(n_pairs)], fits)
+        parts = {side: part for side, part in zip(SIDES, found, strict=True) if side in axes}
+    else:
+        with quiet():
+            reference = fitted_to(seeded(model, seed), X, covariates_of(model, X, covariates))
+            halves = {axis: _halves_of(reference, X, axis) for axis in axes}
+            for number, axis in enumerate(axes, start=1):
+                fits.left = (len(axes) - number) * n_pairs
+                (parts[axis],) = _assess(halves[axis], [(seed, axis == "rows", each) for each in range(n_pairs)], fits)
+    return Stability(reference, parts).at(threshold, max_false=max_false, pcer=pcer)
 
 
-def _check_model(model: Any, Y: Any, covariates: Any, n_rewired: int) -> SparseGraphSVD | TwoTableModel:
-    """The model of one or of two tables, with the options that it allows."""
-    if n_rewired:
-        check_count("n_rewired", n_rewired)
-    found = getattr(model, "best_estimator_", model)
-    if not isinstance(found, TwoTableModel):
-        if Y is not None:
-            raise TypeError(
-                f"Y is given, but {type(found).__name__} takes one table: use SparseGraphPLS or SparseGraphCCA"
+class _Halves(NamedTuple):
+    """What all halves share: a model whose graphs match the tables by position, and modules to search for in halves."""
+
+    model: Any
+    tables: tuple[Matrix, ...]
+    axis: str  # of one table, whose selections are counted ("columns" or "rows"): the other one is halved
+    size: int  # samples or features that are halved
+    vectors: tuple[Floats, Floats]  # of the fit to all data, a column per module: left and right, or scores of X and Y
+    supports: list[Bools]  # their members, a row per module, on every axis that is assessed
+    names: list[Array | None]
+    covariates: Floats | None = None  # a row per sample
+
+
+def _halves_of(fitted: SparseGraphSVD, X: Matrix, axis: str) -> _Halves:
+    model, values = by_position(fitted, X, "csr" if axis == "columns" else "csc")
+    halved, size = ("samples", values.shape[0]) if axis == "columns" else ("features", values.shape[1])
+    if size < _FEWEST:
+        raise ValueError(f"X has {size} {halved}: at least {_FEWEST} are needed, two for each half")
+    covariates, vectors = training_design(fitted, X), (fitted.left_vectors_, fitted.components_.T)
+    if axis == "columns":
+        check_part(covariates, size // 2, "a half of ")
+    supports, names = [_support(fitted, axis)], [names_of(fitted, axis)]
+    return _Halves(model, (values,), axis, size, vectors, supports, names, covariates)
+
+
+def _halves_of_pairs(fitted: TwoTableModel, X: Any, Y: Any) -> _Halves:
+    model, x, y = pairs_by_position(fitted, X, Y)
+    if (size := x.shape[0]) < _FEWEST_OF_PAIRS:
+        raise ValueError(f"X has {size} samples: at least {_FEWEST_OF_PAIRS} are needed, three per half")
+    vectors, supports = (fitted.x_scores_, fitted.y_scores_), [_support(fitted, side) for side in SIDES]
+    names = [fitted.names_[side] for side in SIDES]
+    return _Halves(model, (x, y), "", size, vectors, supports, names)
+
+
+def _assess(halves: _Halves, seeds: list[Any], fits: Fits) -> list[AxisStability]:
+    """Selections in pairs of halves, a pair per seed, on each axis; the threshold is still to be set."""
+    total: list[Any] = []
+    for counted in fits.map(_count_pair, halves, seeds):  # sums: no fit is kept
+        total = [list(map(np.add, *both)) for both in zip(total, counted, strict=True)] if total else counted
+    parts = []
+    for (counts, selected, found, overlap, pairs), names in zip(total, halves.names, strict=True):
+        index = pd.Index(np.arange(counts.shape[1]) if names is None else names)
+        parts.append(
+            AxisStability(
+                frequency=pd.DataFrame(counts.T / (2 * np.maximum(pairs, 1)), index=index),
+                found=found / (2 * len(seeds)),
+                overlap=overlap / np.maximum(found, 1),
+                selected=selected / (2 * len(seeds)),
+                n_pairs=len(seeds),
+                pairs_found=pairs,
+                threshold=np.zeros(len(pairs)),
+                false=np.zeros(len(pairs)),
             )
-        return unwrapped(model)
-    if Y is None:
-        raise ValueError(f"{type(found).__name__} needs two tables: give the second one as Y=...")
-    if covariates is not None or n_rewired:
-        raise ValueError("covariates and n_rewired are for models of one table: leave them out")
-    return found
+        )
+    return parts
 
 
-def _selects(model: SparseGraphSVD | TwoTableModel, axis: str, size: str) -> bool:
-    """Whether the model selects part of this axis."""
-    return getattr(model, size) is not None or getattr(model, f"{axis}_penalty") is not None
+def _count_pair(halves: _Halves, seed: Any) -> list[tuple[Array, ...]]:
+    """Selections in two disjoint halves, for each axis that is assessed; an entry or row per module.
 
-
-class _Counts(NamedTuple):
-    """Sums over halves, an entry or row per module."""
-
-    counts: NDArray[np.int64]  # of the pairs in both halves of which the module is found: halves with each candidate
-    selected: Floats  # members of the matched modules, similar or not
-    found: Floats  # halves in which the matched module is similar enough
-    overlap: Floats  # Jaccard indices with those
-    pairs: Floats  # number of pairs in both halves of which it is found
-
-
-def _count(data: _Halves | _Tables, seeds: list[Any], fits: Fits) -> list[_Counts]:
-    """Sums over pairs of halves, for each axis that is assessed; no fit is kept."""
-    total: list[_Counts] = []
-    for found in fits.map(_count_pair, data, seeds):
-        pairs = zip(total, found, strict=True)
-        total = [_Counts(*map(np.add, one, other)) for one, other in pairs] if total else found
-    return total
-
-
-def _count_pair(data: _Halves | _Tables, seed: Any) -> list[_Counts]:
-    """Selections in two disjoint halves."""
+    Halves that select each candidate, if both find the module; members of the matched modules, similar or not; halves
+    that find it (in which the matched module is similar enough); Jaccard indices of those; whether both find it.
+    """
     generator = np.random.default_rng(seed)
-    one, two = draw_halves(generator, data.size)
+    one, two = draw_halves(generator, halves.size)
     starts = generator.integers(2**31 - 1, size=2).tolist()
-    data = data.with_rewired_graphs(generator)
-    (first, in_first), (second, in_second) = data.select(one, two, starts[0]), data.select(two, one, starts[1])
-    totals = []
-    for members, others, reference in zip(first, second, data.supports, strict=True):
+    select = _select if halves.axis else _select_pairs
+    first, in_first = select(halves, one, two, starts[0])
+    second, in_second = select(halves, two, one, starts[1])
+    both = in_first & in_second
+    totals: list[tuple[Array, ...]] = []
+    for members, others, reference in zip(first, second, halves.supports, strict=True):
         counted, also = members & in_first[:, None], others & in_second[:, None]
-        both = in_first & in_second
         overlap = in_first * jaccard(reference, counted) + in_second * jaccard(reference, also)
         counts = (counted.astype(np.int64) + also) * both[:, None]
         selected = (members.sum(axis=1) + others.sum(axis=1)).astype(np.float64)
-        totals.append(_Counts(counts, selected, in_first + in_second * 1.0, overlap, both.astype(np.float64)))
+        totals.append((counts, selected, in_first + in_second * 1.0, overlap, both.astype(np.intp)))
     return totals
 
 
-def _shares(counted: _Counts, names: Any, n_pairs: int) -> AxisStability:
-    """Counts as shares of the halves; the threshold is still to be set."""
-    pairs = counted.pairs.astype(np.intp)
-    return AxisStability(
-        frequency=pd.DataFrame(counted.counts.T / (2 * np.maximum(pairs, 1)), index=pd.Index(names)),
-        found=counted.found / (2 * n_pairs),
-        overlap=counted.overlap / np.maximum(counted.found, 1),
-        selected=counted.selected / (2 * n_pairs),
-        n_pairs=n_pairs,
-        pairs_found=pairs,
-        threshold=np.zeros(len(pairs)),
-        false=np.zeros(len(pairs)),
-    )
+def _select(halves: _Halves, kept: Indices, other: Indices, random_state: int) -> tuple[list[Bools], Bools]:
+    """Members of the modules of a half that are matched to those of all data, and whether these are similar.
+
+    The similarity is the geometric mean of the cosines of the left and of the right vectors, 0 where the signs of
+    the layers u v' disagree. Its square is the cosine of the two layers as matrices, whatever the signs of their
+    vectors. Unrelated vectors of mixed signs have cosines near 0, even if they share many members by chance.
+    """
+    (left, right), (X,), covariates = halves.vectors, halves.tables, halves.covariates
+    if halves.axis == "columns":
+        left, part = left[kept], X[kept]
+        covariates = None if covariates is None else covariates[kept]
+    else:
+        right, part = right[kept], X[:, kept]
+    model = restrict(halves.model, "row" if halves.axis == "columns" else "column", kept, halves.size)
+    fitted = fitted_to(model.set_params(random_state=random_state), fill_unobserved(part), covariates)
+    alike = geometric_mean(cosines(left.T, fitted.left_vectors_.T), cosines(right.T, fitted.components_))
+    matched, similarity = match_rows(alike)
+    return [_matched_members(_support(fitted, halves.axis), matched)], similarity >= _SIMILAR
+
+
+def _select_pairs(halves: _Halves, kept: Indices, other: Indices, random_state: int) -> tuple[list[Bools], Bools]:
+    """The same for two tables: pairs are matched by their scores in the other half."""
+    x, y = halves.tables
+    fitted = clone(halves.model).set_params(random_state=random_state).fit(x[kept], y[kept])
+    known = halves.vectors[0][other], halves.vectors[1][other]
+    matched, similarity = match_scores(known, fitted.transform(x[other], y[other]))
+    return [_matched_members(_support(fitted, side), matched) for side in SIDES], similarity >= _CORRELATED
 
 
 def _matched_members(support: Bools, matched: Indices) -> Bools:
     """The members of matched modules, a row each; none for -1, no partner."""
     return np.asarray(np.vstack([support, np.zeros(support.shape[1], dtype=bool)])[matched])
-
-
-@dataclass(frozen=True)
-class _Halves:
-    """A model, data, and modules to search for in halves of the data.
-
-    The graphs of `model` match `X` by position. `axis` ("columns" or "rows") is the one whose selections are counted;
-    the other one is halved. If `rewired`, graphs are rewired at random for every pair.
-    """
-
-    model: SparseGraphSVD
-    X: Matrix
-    left: Floats  # vectors of the modules in all data: (n, K)
-    right: Floats  # (K, p)
-    axis: str
-    covariates: Floats | None  # a row per sample
-    rewired: bool = False
-
-    @classmethod
-    def of(cls, fitted: SparseGraphSVD, X: Matrix, axis: str) -> _Halves:
-        """For the modules of a model fitted to X."""
-        model, values = by_position(fitted, X, "csr" if axis == "columns" else "csc")
-        made = cls(model, values, fitted.left_vectors_, fitted.components_, axis, training_design(fitted, X))
-        if made.size < _FEWEST:
-            halved = "samples" if axis == "columns" else "features"
-            raise ValueError(f"X has {made.size} {halved}: at least {_FEWEST} are needed, two for each half")
-        if axis == "columns":
-            check_part(made.covariates, made.size // 2, "a half of ")
-        return made
-
-    @property
-    def size(self) -> int:
-        """Number of samples or features that are halved."""
-        return int(self.X.shape[0] if self.axis == "columns" else self.X.shape[1])
-
-    @property
-    def supports(self) -> list[Bools]:
-        """Members of the modules in all data."""
-        return [self.right != 0 if self.axis == "columns" else self.left.T != 0]
-
-    def with_rewired_graphs(self, generator: np.random.Generator) -> _Halves:
-        """Graphs in which every node keeps its number of neighbours, if they are to be rewired."""
-        names = ("row_graph", "column_graph") if self.rewired else ()
-        graphs = {name: graph.rewire(generator) for name in names if (graph := getattr(self.model, name)) is not None}
-        return replace(self, model=clone(self.model).set_params(**graphs)) if graphs else self
-
-    def select(self, kept: Indices, other: Indices, random_state: int) -> tuple[list[Bools], Bools]:
-        """Members of the modules of a half that are matched to those of all data, and whether these are similar.
-
-        The similarity is the geometric mean of the cosines of the left and of the right vectors, 0 where the signs of
-        the layers u v' disagree. Its square is the cosine of the two layers as matrices, whatever the signs of their
-        vectors. Unrelated vectors of mixed signs have cosines near 0, even if they share many members by chance.
-        """
-        left, right, covariates = self.left, self.right, self.covariates
-        if self.axis == "columns":
-            left, part = left[kept], self.X[kept]
-            covariates = None if covariates is None else covariates[kept]
-        else:
-            right, part = right[:, kept], self.X[:, kept]
-        model = restrict(self.model, "row" if self.axis == "columns" else "column", kept, self.size)
-        fitted = fitted_to(model.set_params(random_state=random_state), fill_unobserved(part), covariates)
-        alike = geometric_mean(cosines(left.T, fitted.left_vectors_.T), cosines(right, fitted.components_))
-        matched, similarity = match_rows(alike)
-        return [_matched_members(_support(fitted, self.axis), matched)], similarity >= _SIMILAR
-
-
-@dataclass(frozen=True)
-class _Tables:
-    """Two tables, and the model fitted to all of their samples."""
-
-    tables: PairTables
-    reference: TwoTableModel
-
-    @classmethod
-    def of(cls, fitted: TwoTableModel, X: Any, Y: Any) -> _Tables:
-        """For the pairs of a model fitted to X and Y."""
-        made = cls(PairTables.of(fitted, X, Y), fitted)
-        if made.size < _FEWEST_OF_PAIRS:
-            raise ValueError(f"X has {made.size} samples: at least {_FEWEST_OF_PAIRS} are needed, three per half")
-        return made
-
-    @property
-    def size(self) -> int:
-        """Number of samples."""
-        return self.tables.n_samples
-
-    @property
-    def supports(self) -> list[Bools]:
-        """Members of the pairs of all samples, in X and in Y."""
-        return [_support(self.reference, side) for side in SIDES]
-
-    def with_rewired_graphs(self, generator: np.random.Generator) -> _Tables:
-        """Graphs are not rewired."""
-        return self
-
-    def select(self, kept: Indices, other: Indices, random_state: int) -> tuple[list[Bools], Bools]:
-        """Members of the pairs of a half, matched to those of all samples by their scores in the other half."""
-        fitted = self.tables.fitted_to(kept, random_state=random_state)
-        scores = fitted.transform(self.tables.X[other], self.tables.Y[other])
-        matched, similarity = match_scores((self.reference.x_scores_[other], self.reference.y_scores_[other]), scores)
-        return [_matched_members(_support(fitted, side), matched) for side in SIDES], similarity >= _CORRELATED

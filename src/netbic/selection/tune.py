@@ -38,8 +38,8 @@ from netbic.selection.fits import Fits, Jobs, Progress, quiet
 from netbic.selection.resampling import (
     SIDES,
     Names,
-    PairTables,
     Parameters,
+    check_second_table,
     check_varies,
     complement,
     draw_seed,
@@ -48,6 +48,7 @@ from netbic.selection.resampling import (
     folds,
     for_part,
     graphs_by_position,
+    pairs_by_position,
     seeded,
 )
 from netbic.solver import Module
@@ -193,13 +194,7 @@ def tune(
         )
     check_choice("rule", rule, RULES)
     check_count("n_folds", n_folds)
-    two = isinstance(model, TwoTableModel)
-    if Y is not None and not two:
-        raise TypeError(f"Y is given, but {type(model).__name__} takes one table: use SparseGraphPLS or SparseGraphCCA")
-    if two and Y is None:
-        raise ValueError(f"{type(model).__name__} needs two tables: give the second one as Y=...")
-    if two and covariates is not None:
-        raise ValueError("covariates are not supported for two tables: remove them from X and from Y before")
+    two = check_second_table(model, Y, covariates)
     fits = Fits(X, n_jobs, processes=True)  # half of a fit is Python: threads would be slower
     with quiet():  # warnings of the final fit are shown
         header = read_task(checkpoint, "tuning") if random_state is None and checkpoint is not None else None
@@ -264,9 +259,15 @@ def _points_of(model: SparseGraphSVD | TwoTableModel, grid: Grid | None, shape: 
         grid = [grid]
     if not isinstance(grid, (list, tuple)) or not all(isinstance(part, Mapping) for part in grid):
         raise ValueError(f"grid={grid!r}: a dict of lists is needed, or a list of such dicts")
-    points = list(ParameterGrid([{name: _plain_values(name, part[name]) for name in part} for part in grid]))
+    for name, values in (item for part in grid for item in part.items()):
+        if isinstance(values, str) or not (isinstance(values, Sized) and np.iterable(values)):
+            raise ValueError(f"grid[{name!r}]={values!r}: a list of values is needed, e.g. [{values!r}]")
+        if len(values) == 0:
+            raise ValueError(f"grid[{name!r}] is empty: give at least one value, or leave it out")
+    points = list(ParameterGrid([{name: list(values) for name, values in part.items()} for part in grid]))
     known = model.get_params(deep=False)
     for point in points:
+        point.update({name: value.item() for name, value in point.items() if isinstance(value, np.generic)})
         if unknown := sorted(set(point) - set(known)):
             raise ValueError(
                 f"{unknown[0]!r} is no parameter of {type(model).__name__}: choose among {', '.join(known)}"
@@ -275,15 +276,6 @@ def _points_of(model: SparseGraphSVD | TwoTableModel, grid: Grid | None, shape: 
         size = _size_name(_axes(model)[-1])
         raise ValueError(f"the grid is empty: give at least one value to one parameter, e.g. {{'{size}': [50, 200]}}")
     return points
-
-
-def _plain_values(name: str, values: Any) -> list[Any]:
-    """A list of values, with numbers of arrays as plain numbers."""
-    if isinstance(values, str) or not (isinstance(values, Sized) and np.iterable(values)):
-        raise ValueError(f"grid[{name!r}]={values!r}: a list of values is needed, e.g. [{values!r}]")
-    if len(values) == 0:
-        raise ValueError(f"grid[{name!r}] is empty: give at least one value, or leave it out")
-    return [value.item() if isinstance(value, np.generic) else value for value in values]
 
 
 @contextmanager
@@ -300,29 +292,14 @@ def _named(point: Parameters) -> Iterator[None]:
 
 
 class _Search(ABC):
-    """A model per point of the grid, to be fitted without each fold of the data.
-
-    Attributes
-    ----------
-    points : list of dict
-    models : list
-        With seeded starts, and graphs matched by position.
-    held_out : list
-        What is held out in each fold.
-    data : dict of arrays
-        What determines the results beside the models.
-    sizes : dict
-        Size of each axis and what it consists of, by the name of the parameter that selects part of it.
-    columns : tuple of str
-        Names of the number of modules and of their shares of both axes, for the results.
-    """
+    """A model per point of the grid, to be fitted without each fold of the data."""
 
     points: list[Parameters]
-    models: Sequence[SparseGraphSVD | TwoTableModel]
-    held_out: Sequence[Any]
-    data: dict[str, Matrix]
-    sizes: dict[str, tuple[int, str]]
-    columns: tuple[str, str, str]
+    models: Sequence[SparseGraphSVD | TwoTableModel]  # with seeded starts, and graphs matched by position
+    held_out: Sequence[Any]  # what is held out in each fold
+    data: dict[str, Matrix]  # what determines the results beside the models
+    sizes: dict[str, tuple[int, str]]  # of each axis, and of what, by the name of the parameter that selects part of it
+    columns: tuple[str, str, str]  # of the results: the number of modules and their shares of both axes
 
     @abstractmethod
     def groups(self, points: Iterable[int]) -> list[list[int]]:
@@ -332,15 +309,8 @@ class _Search(ABC):
     def fits(self, batch: Batch) -> Iterator[Fit]:
         """Fit points that share a prepared matrix to a fold."""
 
-    def _make_models(
-        self,
-        model: SparseGraphSVD | TwoTableModel,
-        shape: tuple[int, int],
-        names: Names,
-        seed: int,
-        check: Callable[[Any], object],
-    ) -> list[Any]:
-        """A checked model for every point, with seeded starts and graphs matched by position (each once)."""
+    def _make_models(self, model: Any, shape: tuple[int, int], names: Names, seed: int, check: Any) -> list[Any]:
+        """A model for every point, with seeded starts and graphs matched by position (each once); `check` is called."""
         matched: dict[tuple[str, int], Graph] = {}
         models = []
         for point in self.points:
@@ -418,27 +388,18 @@ class _BlockSearch(_Search):
         self.models = self._make_models(model, shape, axis_names(X), seed, lambda made: made.check(shape))
         rows, columns = (folds(shape[0], n_folds, [seed, 0]), folds(shape[1], n_folds, [seed, 1], "features"))
         self.held_out = list(zip(rows, columns, strict=True))
-        self._check()
-
-    def block(self, fold: int) -> Block:
-        """The data of a fold; it holds a copy of most of X."""
-        rows, columns = self.held_out[fold]
-        return Block(self.X, rows, columns, self.design)
-
-    def _check(self) -> None:
-        """Raise if a fold does not vary, or a model does not suit it; before anything is fitted."""
-        for fold in range(len(self.held_out)):
-            block = self.block(fold)
-            for model, point in zip(self.models, self.points, strict=True) if fold == 0 else ():  # the smallest block
+        # Before anything is fitted: does every fold vary, and does every model suit it?
+        for fold in range(n_folds):
+            block = Block(self.X, rows[fold], columns[fold], design)
+            for made, point in zip(self.models, self.points, strict=True) if fold == 0 else ():  # the smallest block
                 with _named(point):
-                    block.training_model(model).check(block.X.shape)
+                    block.training_model(made).check(block.X.shape)
             try:
                 for group in self.groups(range(len(self.models))):
-                    prepared = block.training_model(self.models[group[0]]).prepared(block.X, block.covariates)
+                    prepared, _ = block.prepare(self.models[group[0]])
                     check_varies(prepared.operator.squared_norm, block.X, "fitted")
-                    block.scorer(prepared, self.models[group[0]])
             except ValueError as problem:
-                raise ValueError(f"fold {fold + 1} of {len(self.held_out)}: {problem}") from None
+                raise ValueError(f"fold {fold + 1} of {n_folds}: {problem}") from None
 
     def groups(self, points: Iterable[int]) -> list[list[int]]:
         """Points that share a prepared matrix."""
@@ -454,9 +415,9 @@ class _BlockSearch(_Search):
     def fits(self, batch: Batch) -> Iterator[Fit]:
         """Fit points that share a prepared matrix to a fold."""
         fold, points = batch
-        block = self.block(fold)
-        prepared = block.training_model(self.models[points[0]]).prepared(block.X, block.covariates)
-        score = block.scorer(prepared, self.models[points[0]])
+        rows, columns = self.held_out[fold]
+        block = Block(self.X, rows, columns, self.design)
+        prepared, score = block.prepare(self.models[points[0]])
         n, p = prepared.operator.shape
         for point in points:
             modules = block.training_model(self.models[point]).modules_of(prepared)
@@ -466,10 +427,7 @@ class _BlockSearch(_Search):
 
 
 class Block:
-    """Some samples and some features are held out, each with the fitted part of the other axis.
-
-    `X` and `covariates` are those to fit. A larger score is better.
-    """
+    """X to fit, and some samples and some features that are held out, each with the fitted part of the other axis."""
 
     def __init__(self, X: Matrix, held_rows: Indices, held_columns: Indices, covariates: Floats | None = None) -> None:
         rows, columns = complement(held_rows, X.shape[0]), complement(held_columns, X.shape[1])
@@ -479,7 +437,7 @@ class Block:
             for part in ((rows, columns), (held_rows, columns), (rows, held_columns))
         )
         self._subgraphs: dict[Graph, Graph] = {}
-        self.covariates = None if covariates is None else covariates[rows]
+        self._covariates = None if covariates is None else covariates[rows]
         self._held_covariates = None if covariates is None else covariates[held_rows]
 
     def training_model(self, model: SparseGraphSVD) -> SparseGraphSVD:
@@ -492,8 +450,9 @@ class Block:
                 model.set_params(**{f"{axis}_graph": self._subgraphs[graph]})
         return model
 
-    def scorer(self, prepared: SearchInput, model: SparseGraphSVD) -> Callable[[list[Module]], float]:
-        """A function: the variance of held-out samples explained by v, plus that of held-out features by u."""
+    def prepare(self, model: SparseGraphSVD) -> tuple[SearchInput, Callable[[list[Module]], float]]:
+        """What models fit, and a function: the variance of held-out samples explained by v, plus of features by u."""
+        prepared = self.training_model(model).prepared(self.X, self._covariates)
         held_design, own = None, prepared.design
         if own is not None and prepared.coding is not None:  # encoded like those of the others
             held_design = prepared.coding.encode(self._held_covariates, self._samples.shape[0], None)
@@ -508,7 +467,7 @@ class Block:
             u, v = (np.array([getattr(module, side).full() for module in modules]) for side in "uv")
             return of_samples(v) + of_features(u)
 
-        return score
+        return prepared, score
 
 
 class _PairSearch(_Search):
@@ -517,15 +476,13 @@ class _PairSearch(_Search):
     columns = ("pairs", "x_share", "y_share")
 
     def __init__(self, model: TwoTableModel, X: Any, Y: Any, grid: Grid | None, n_folds: int, seed: int) -> None:
-        self.tables = PairTables.of(model, X, Y)
-        self.data = {"X": self.tables.X, "Y": self.tables.Y}
-        self.held_out = folds(self.tables.n_samples, n_folds, [seed, 0], fewest=_FEWEST_OF_PAIRS)
-        shape = self.tables.X.shape[1], self.tables.Y.shape[1]
+        names = axis_names(X)[1], axis_names(Y)[1]
+        _, self.X, self.Y = pairs_by_position(model, X, Y)
+        self.data, shape = {"X": self.X, "Y": self.Y}, (self.X.shape[1], self.Y.shape[1])
+        self.held_out = folds(self.X.shape[0], n_folds, [seed, 0], fewest=_FEWEST_OF_PAIRS)
         self.sizes = {f"n_{side}": (n, f"features of {side.upper()}") for side, n in zip(SIDES, shape, strict=True)}
         self.points = _points_of(model, grid, shape)
-        names = axis_names(X)[1], axis_names(Y)[1]
-        check = lambda made: made.axes(self.tables.X, self.tables.Y)  # noqa: E731
-        self.models = self._make_models(model, shape, names, seed, check)
+        self.models = self._make_models(model, shape, names, seed, lambda made: made.axes(self.X, self.Y))
 
     def groups(self, points: Iterable[int]) -> list[list[int]]:
         """Tables are prepared for every point."""
@@ -534,11 +491,12 @@ class _PairSearch(_Search):
     def fits(self, batch: Batch) -> Iterator[Fit]:
         """The score is the mean correlation of all pairs in the fold; pairs that are not found count as 0."""
         fold, (point,) = batch
-        tables, held_out = PairTables(self.models[point], self.tables.X, self.tables.Y), self.held_out[fold]
-        fitted = tables.fitted_to(complement(held_out, tables.n_samples))
-        correlations = paired_correlations(*fitted.transform(tables.X[held_out], tables.Y[held_out]))
+        X, Y, held_out = self.X, self.Y, self.held_out[fold]
+        rest = complement(held_out, X.shape[0])
+        fitted = clone(self.models[point]).fit(X[rest], Y[rest])
+        correlations = paired_correlations(*fitted.transform(X[held_out], Y[held_out]))
         x, y = (float(np.sum(support)) / support.shape[1] for support in (fitted.x_support_, fitted.y_support_))
-        yield point, fold, (float(correlations.sum()) / tables.model.n_components, fitted.n_components_, x, y)
+        yield point, fold, (float(correlations.sum()) / fitted.n_components, fitted.n_components_, x, y)
 
 
 # The choice
