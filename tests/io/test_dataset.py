@@ -1,4 +1,4 @@
-"""Two tables of the same samples: matching, messages, and names of sparse matrices."""
+"""Two tables of the same samples (matching, messages, names of sparse matrices), and scores of new samples."""
 
 import warnings
 
@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 import netbic
 from netbic import InputError
-from netbic.io import Expression, SampleMatching, fit_by_name, in_features
+from netbic.io import Expression, SampleMatching, fit_by_name, in_features, scores_by_name
 from netbic.io.dataset import about_table, match_samples
 
 
@@ -69,3 +69,28 @@ def test_a_sparse_matrix_and_a_dense_one_give_models_with_the_same_names_and_gra
         assert model.graphs_["x"].names.tolist() == names[1]
         assert model.names_["samples"].tolist() == names[0]
     assert dense.feature_names_in_.tolist() == names[1]
+
+
+counts = np.random.default_rng(0).poisson(5.0, (60, 30))
+model = netbic.SparseGraphSVD(1, n_rows=20, n_columns=10).fit(counts.astype(float))
+names = [str(k) for k in range(30)]
+
+
+@pytest.mark.filterwarnings("ignore:.*set to their mean")
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_integers_are_scored_as_the_same_floats(form):
+    kept = [name for k, name in enumerate(names) if k != int(np.flatnonzero(model.columns_[0])[0])]
+    part = counts[:, [int(name) for name in kept]]
+    np.testing.assert_allclose(scores_by_name(model, form(part), kept), scores_by_name(model, form(part * 1.0), kept))
+
+
+def test_missing_entries_in_sparse_matrices_are_refused():
+    incomplete = counts.astype(float)
+    incomplete[3, 4] = np.nan
+    with pytest.raises(InputError, match="sparse and contains NaN"):
+        scores_by_name(model, sp.csr_array(incomplete), names)
+
+
+def test_each_column_needs_a_name():
+    with pytest.raises(InputError, match="X has 20 columns but 30 genes are named"):
+        scores_by_name(model, counts[:, :20], names)
