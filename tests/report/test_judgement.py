@@ -2,7 +2,7 @@
 
 import json
 import re
-from copy import copy
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -20,68 +20,56 @@ def study():
 
 
 @pytest.fixture(scope="module")
-def model(study):
-    return netbic.SparseGraphSVD(3, n_columns=40, column_graph=study.network).fit(study.expression)
+def tables(folder_of_all_samples):
+    """Groups of samples and verdicts."""
+    return [netbic.io.read_table(folder_of_all_samples / f"{name}.tsv") for name in ("samples", "verdicts")]
 
 
 @pytest.fixture(scope="module")
-def found(study, model):
-    """Groups and verdicts."""
-    return SampleGroups.find(model, study.expression), verdicts(model, study.expression, n_pairs=4, random_state=0)
+def text(folder_of_all_samples):
+    return (folder_of_all_samples / "report.html").read_text()
+
+
+@pytest.fixture(scope="module")
+def gathered(folder_of_all_samples):
+    return contents.gather(folder_of_all_samples)
 
 
 @pytest.fixture
-def folder(study, model, found, tmp_path):
+def folder(folder_of_all_samples, tmp_path):
     """The folder of a fit that keeps all samples, with groups of samples and verdicts."""
-    netbic.save(model, tmp_path)
-    netbic.report.write_heatmaps(tmp_path, model, study.expression)
-    netbic.io.write_table(tmp_path / "samples.tsv", found[0].table)
-    netbic.io.write_table(tmp_path / "verdicts.tsv", found[1].table)
-    return tmp_path
+    return shutil.copytree(folder_of_all_samples, tmp_path / "copy")
 
 
 def of_module(table, number):
-    return table[table["module"] == number]
+    return table[table["module"] == number].fillna({"group": ""})
 
 
 def script_data(text):
     return json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])
 
 
-def test_the_page_begins_with_the_verdicts_and_the_table(folder, found):
-    text = netbic.report.write_report(folder).read_text()
-    sentence = found[1].verdict.partition(" (judged")[0] + "."
-    assert re.match(r"Of 3 modules, 2 are strong, .*\.$", sentence)
+def test_the_page_and_every_card_begin_with_verdicts_and_samples(text, tables):
+    samples, judged = tables
     main = text[text.index("<main>") :]
-    assert 0 < main.index(sentence) < main.index('<table class="sortable">') < main.index("<h2>Warnings</h2>")
-    for word in found[1].table["verdict"]:
+    sentence = re.search(r"Of 3 modules, 2 are strong, [^<]*\.", main)
+    assert 0 < sentence.start() < main.index('<table class="sortable">') < main.index("<h2>Warnings</h2>")
+    for number, (word, reason) in enumerate(zip(judged["verdict"], judged["reason"], strict=True), start=1):
         assert f'<span class="verdict {word.partition(" ")[0]}">{word}</span>' in main
-
-
-def test_every_card_begins_with_its_verdict_and_its_samples(folder, found):
-    text = netbic.report.write_report(folder).read_text()
-    for number, reason in enumerate(found[1].table["reason"], start=1):
         card = text[text.index(f'id="module-{number}"') :]
         assert 0 < card.index(reason) < card.index("<b>Samples:</b>") < card.index("<figure")
-    shown = [module.samples_in_words for module in contents.gather(folder).modules]
-    own = found[0].summary
-    for words, kind, up, down in zip(shown, own["kind"], own["up"], own["down"], strict=True):
-        if kind == "gradient":
-            assert words == "gradient"
-        else:
-            assert words == ", ".join(f"{side} in {n}" for side, n in (("up", up), ("down", down)) if n) + (
-                " of 120 samples"
-            )
-    assert {"groups", "gradient"} == set(own["kind"])
+        groups = of_module(samples, number - 1)["group"].value_counts()
+        shown = ", ".join(f"{side} in {groups[side]}" for side in ("up", "down") if side in groups)
+        assert f"<b>Samples:</b> {f'{shown} of 120 samples.' if shown else 'gradient. '}" in card
+    assert "<b>Samples:</b> gradient" in text
 
 
-def test_a_heatmap_of_all_samples_is_in_the_order_of_the_scores(study, folder, found):
+def test_a_heatmap_of_all_samples_is_in_the_order_of_the_scores(study, gathered, tables):
     X = study.expression.to_numpy()
     centred = X - X.mean(axis=0)
-    for number, module in enumerate(contents.gather(folder).modules):
-        own, heatmap = of_module(found[0].table, number), module.heatmap
-        scores = own["score"].to_numpy()
-        assert np.all(np.diff(scores[heatmap.samples]) <= 0)
+    for number, module in enumerate(gathered.modules):
+        own, heatmap = of_module(tables[0], number), module.heatmap
+        assert np.all(np.diff(own["score"].to_numpy()[heatmap.samples]) <= 0)
         assert sorted(heatmap.samples) == list(range(120))
         values = centred[np.ix_(heatmap.samples, heatmap.genes)].T.clip(-heatmap.limit, heatmap.limit)
         np.testing.assert_allclose(heatmap.values * heatmap.limit / 127, values, atol=0.51 * heatmap.limit / 127)
@@ -91,32 +79,30 @@ def test_a_heatmap_of_all_samples_is_in_the_order_of_the_scores(study, folder, f
         assert names == {f"samples {group}": listed for group, listed in groups.items()}
 
 
-def test_the_script_knows_score_and_group_of_every_sample(folder, found):
-    data = script_data(netbic.report.write_report(folder).read_text())
-    table = found[0].table
-    assert list(data["samples"].values()) == table["sample"][:120].tolist()
+def test_the_script_knows_score_and_group_of_every_sample(text, tables):
+    data = script_data(text)
+    assert list(data["samples"].values()) == tables[0]["sample"][:120].tolist()
     for number, module in enumerate(data["modules"]):
-        own = of_module(table, number)
+        own = of_module(tables[0], number)
         np.testing.assert_allclose(module["scores"], own["score"], rtol=1e-3)
         assert module["groups"] == "".join(own["group"].map({"up": "u", "down": "d", "": "-"}))
 
 
-def test_a_page_of_many_samples_stays_small(folder, monkeypatch):
-    full = netbic.report.write_report(folder).read_text()
+def test_a_page_of_many_samples_stays_small(folder, text, monkeypatch):
     monkeypatch.setattr(contents, "_MOST_LISTED", 100)
-    text = netbic.report.write_report(folder).read_text()
-    data = script_data(text)
+    short = netbic.report.write_report(folder).read_text()
+    data = script_data(short)
     assert all(not module["samples"] and "scores" not in module for module in data["modules"])
     assert all(str(at) in data["samples"] for module in data["modules"] for at in module["heatmap"]["samples"])
-    assert "Search for a gene</label>" in text
-    assert "Download all genes (TSV)" in text
-    assert "Search for a gene or sample</label>" in full
+    assert "Search for a gene</label>" in short
+    assert "Download all genes (TSV)" in short
+    assert "Search for a gene or sample</label>" in text
 
 
-def test_tables_about_other_samples_or_modules_are_left_out(folder, found):
-    groups, judged = found
-    netbic.io.write_table(folder / "samples.tsv", groups.table.assign(sample=groups.table["sample"] + "x"))
-    netbic.io.write_table(folder / "verdicts.tsv", judged.table.head(2))
+def test_tables_about_other_samples_or_modules_are_left_out(folder, tables):
+    samples, judged = tables
+    netbic.io.write_table(folder / "samples.tsv", samples.assign(sample=samples["sample"] + "x"))
+    netbic.io.write_table(folder / "verdicts.tsv", judged.head(2))
     gathered = contents.gather(folder)
     assert all(module.verdict is None and module.scores is None for module in gathered.modules)
     assert [module.samples_in_words for module in gathered.modules] == ["all 120"] * 3
@@ -129,18 +115,17 @@ def test_tables_about_other_samples_or_modules_are_left_out(folder, found):
         contents.gather(folder)
 
 
-def test_modules_are_numbered_from_one_in_the_page_and_from_zero_in_tables(folder):
-    text = netbic.report.write_report(folder).read_text()
+def test_modules_are_numbered_from_one_in_the_page_and_from_zero_in_tables(text):
     assert re.findall(r'id="(module-\d+)"', text) == ["module-1", "module-2", "module-3"]
     assert re.findall(r"<h3>(Module \d+)</h3>", text) == ["Module 1", "Module 2", "Module 3"]
     cells = re.findall(r'data-value="(\d)"><a href="#module-(\d)">(\d)</a>', text)
     assert cells == [("0", "1", "1"), ("1", "2", "2"), ("2", "3", "3")]
 
 
-def test_warnings_are_shown_as_the_command_recorded_them_unless_a_diagnostic_says_the_same(folder, model):
+def test_warnings_are_shown_as_the_command_recorded_them_unless_a_diagnostic_says_the_same(folder):
     texts = ["modules 1, 3 hold fewer than 40 genes: no other has a positive score", "modules 2 did not converge"]
+    model = netbic.load(folder)
     assert contents.gather(folder, model, {"warnings": texts}).warnings == texts
-    model = copy(model)
     model.converged_ = np.array([True, False, True])
     assert contents.gather(folder, model, {"warnings": texts}).warnings == texts[:1]
 
@@ -197,7 +182,10 @@ def test_verdicts_that_could_not_be_given_are_explained(study, tmp_path):
     gathered = contents.gather(tmp_path)
     assert gathered.verdict_sentence == "Too few samples to tell: 15 samples, at least 20 are needed."
     assert [module.verdict.kind for module in gathered.modules] == ["unknown", "unknown"]
-    assert "too few samples to tell" in netbic.report.write_report(tmp_path).read_text()
+    text = netbic.report.write_report(tmp_path).read_text()
+    assert "too few samples to tell" in text
+    assert "<h4>Network</h4>" not in text  # without a network there is no place for one
+    assert "Edges inside the module" not in text
 
 
 def test_settings_name_the_defaults(folder, study):
@@ -228,57 +216,47 @@ def test_default_sizes_are_marked_and_explained(tmp_path):
     assert "No warnings" not in text
 
 
-def test_selected_samples_are_counted_and_listed(study, tmp_path):
+def test_selected_samples_are_listed_and_no_groups_are_looked_for_among_them(study, tmp_path):
     model = netbic.SparseGraphSVD(2, n_rows=30, n_columns=40).fit(study.expression)
     netbic.save(model, tmp_path)
-    gathered = contents.gather(tmp_path)
-    ups = (model.left_vectors_ > 0).sum(axis=0)
-    words = [f"30 of 120 selected ({up} up, {30 - up} down)" for up in ups]
-    assert [module.samples_in_words for module in gathered.modules] == words
-    assert [list(module.sample_names) for module in gathered.modules] == [["samples"]] * 2
+    words = [f"30 of 120 selected ({up} up, {30 - up} down)" for up in (model.left_vectors_ > 0).sum(axis=0)]
+    assert [module.samples_in_words for module in contents.gather(tmp_path).modules] == words
+    netbic.io.write_table(tmp_path / "samples.tsv", SampleGroups.find(model, study.expression).table)
     text = netbic.report.write_report(tmp_path).read_text()
     assert 'data-name="n_samples"' in text
     assert "All 30 samples" in text
-
-
-def test_groups_are_not_looked_for_among_selected_samples(study, tmp_path):
-    model = netbic.SparseGraphSVD(2, n_rows=30, n_columns=40).fit(study.expression)
-    netbic.save(model, tmp_path)
-    netbic.io.write_table(tmp_path / "samples.tsv", SampleGroups.find(model, study.expression).table)
-    text = netbic.report.write_report(tmp_path).read_text()
     for number, module in enumerate(contents.gather(tmp_path).modules):
+        assert list(module.sample_names) == ["samples"]
         signs = np.sign(model.left_vectors_[:, number])
         assert module.scores.groups.tolist() == [{1: "up", -1: "down", 0: ""}[sign] for sign in signs]
-        assert f"<b>Samples:</b> {module.samples_in_words}, up and down by the signs of their weights." in text
-    grouped = study.expression.to_numpy() + 3 * np.outer(np.arange(120) < 40, np.arange(study.expression.shape[1]) < 40)
-    for X, by_scores in (
-        (study.expression.to_numpy(), True),
-        (grouped, False),
-    ):
-        adaptive = netbic.SparseGraphSVD(1, row_penalty=netbic.AdaptiveSupport(), n_columns=40).fit(X)
+        assert f"<b>Samples:</b> {words[number]}, up and down by the signs of their weights." in text
+    X = study.expression.to_numpy()
+    grouped = X + 3 * np.outer(np.arange(120) < 40, np.arange(X.shape[1]) < 40)
+    for data, by_scores in ((X, True), (grouped, False)):
+        adaptive = netbic.SparseGraphSVD(1, row_penalty=netbic.AdaptiveSupport(), n_columns=40).fit(data)
         netbic.save(adaptive, tmp_path)
         assert not adaptive.rows_.all()
         assert contents.gather(tmp_path).modules[0].selected == by_scores
 
 
-@pytest.mark.parametrize("word", ["doubtful", "repeats 1", "too few samples to tell"])
-def test_modules_that_are_not_found_again_are_warnings(folder, found, word):
-    def shown(verdicts):
-        netbic.io.write_table(folder / "verdicts.tsv", found[1].table.assign(verdict=verdicts))
-        gathered = contents.gather(folder)
-        return replace(gathered, modules=gathered.modules[:2])  # the third is noise, with other diagnostics
+def test_modules_that_are_not_found_again_are_warnings(gathered):
+    strong = gathered.modules[0].verdict
 
-    assert shown(["strong"] * 3).no_warnings.startswith("No warnings: all modules converged, and all are found again")
-    gathered = shown(["strong", word, word])
-    kind = {"too": "not judged"}.get(word.split()[0], word.split()[0])
-    assert [(kind, which) for kind, which, _ in gathered.explanations] == [(kind, [2])]
-    assert gathered.no_warnings == ""
-    unknown = replace(gathered, modules=[replace(module, verdict=None) for module in gathered.modules])
+    def shown(word):
+        """Two modules, the second with another verdict; the third is noise, with other diagnostics."""
+        judged = [None if verdict is None else strong._replace(word=verdict) for verdict in ("strong", word)]
+        pages = [replace(module, verdict=verdict) for module, verdict in zip(gathered.modules, judged, strict=False)]
+        return replace(gathered, modules=pages)
+
+    assert shown("strong").no_warnings.startswith("No warnings: all modules converged, and all are found again")
+    for word, kind in (("doubtful", "doubtful"), ("repeats 1", "repeats"), ("too few samples to tell", "not judged")):
+        assert [(kind, which) for kind, which, _ in shown(word).explanations] == [(kind, [2])]
+        assert shown(word).no_warnings == ""
+    unknown = replace(gathered, modules=[replace(module, verdict=None) for module in gathered.modules[:2]])
     assert unknown.no_warnings == "No warnings, but the modules were not judged: they may be noise."
 
 
-def test_a_warning_about_edges_is_the_sentence_of_the_card(folder):
-    gathered = contents.gather(folder)
+def test_a_warning_about_edges_is_the_sentence_of_the_card(gathered):
     pages = gathered.modules
     edges = {"n_edges": 20, "q_value": 0.01, "degree_q_value": 0.5, "degree_expected": 19.0}
     by_degree = replace(pages[0], network=None, edges=edges)
@@ -290,15 +268,13 @@ def test_a_warning_about_edges_is_the_sentence_of_the_card(folder):
     assert shown["hub-driven"] in [one.text for one in by_degree.details]
 
 
-def test_scores_in_another_order_are_matched_and_others_are_not_used(folder, found):
-    table, path = found[0].table, folder / "samples.tsv"
-    expected = [module.scores for module in contents.gather(folder).modules]
-    netbic.io.write_table(path, table.iloc[::-1])
-    for module, other in zip(contents.gather(folder).modules, expected, strict=True):
-        assert module.scores.scores.tolist() == other.scores.tolist()
-        assert module.scores.groups.tolist() == other.groups.tolist()
-    for other in (table.head(240), table.head(0)):
-        netbic.io.write_table(path, other)
+def test_scores_in_another_order_are_matched_and_others_are_not_used(folder, gathered, tables):
+    netbic.io.write_table(folder / "samples.tsv", tables[0].iloc[::-1])
+    for module, other in zip(contents.gather(folder).modules, gathered.modules, strict=True):
+        assert module.scores.scores.tolist() == other.scores.scores.tolist()
+        assert module.scores.groups.tolist() == other.scores.groups.tolist()
+    for n in (240, 0):
+        netbic.io.write_table(folder / "samples.tsv", tables[0].head(n))
         assert all(module.scores is None for module in contents.gather(folder).modules)
 
 
@@ -311,34 +287,26 @@ def test_a_module_is_shown_as_replicated_only_if_the_table_is_about_it(folder):
         assert f"{words} <bdi>&lt;b&gt;other.tsv</bdi> <span" in text
     assert text.count("(not independent: 2 samples may be in both studies)") == 6
     netbic.io.write_table(folder / "replication.tsv", table.head(2))
-    assert "eplicated in" not in netbic.report.write_report(folder).read_text()
+    assert all(module.replication is None for module in contents.gather(folder).modules)
 
 
-def test_diagnostics_that_say_nothing_against_the_genes_are_muted(folder):
-    text = netbic.report.write_report(folder).read_text()
+def test_diagnostics_that_say_nothing_against_the_genes_are_muted(text):
     badges = set(re.findall(r'class="flag( mild)?">([^<]+)<', text))
     assert badges
     for muted, badge in badges:
         assert bool(muted) == (badge in judgement.MILD)
 
 
-def test_a_card_shows_the_leading_genes_unless_its_name_does(folder):
-    for number, module in enumerate(contents.gather(folder).modules):
+def test_a_card_shows_the_leading_genes_unless_its_name_does(folder_of_all_samples, gathered):
+    summary = netbic.storage.summary_table(netbic.load(folder_of_all_samples))
+    for module, top in zip(gathered.modules, summary["top_genes"], strict=True):
         assert module.leading_genes == []  # named after them
         named = replace(module, name=f"some set: {', '.join(module.genes.names[3:6])}")
-        top = netbic.storage.summary_table(netbic.load(folder))["top_genes"][number]
         assert ", ".join(named.leading_genes) == top
 
 
-def test_without_a_network_there_is_no_place_for_one(study, tmp_path):
-    netbic.save(netbic.SparseGraphSVD(2, n_columns=40).fit(study.expression), tmp_path)
-    text = netbic.report.write_report(tmp_path).read_text()
-    assert "<h4>Network</h4>" not in text
-    assert "Edges inside the module" not in text
-
-
-def test_gene_sets_of_a_card_say_in_which_direction(folder):
-    module = contents.gather(folder).modules[0]
+def test_gene_sets_of_a_card_say_in_which_direction(gathered):
+    module = gathered.modules[0]
     names, weights = module.genes.names, -np.abs(module.genes.weights)
     weights[:4] *= -1
     turned = replace(module, genes=module.genes._replace(weights=weights))
