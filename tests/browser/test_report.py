@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import netbic
+from netbic.report import contents
 from support import report_folders
 from support.report_folders import TRAP, as_displayed
 from support.report_pages import go_to_module, tip
@@ -31,7 +32,7 @@ def painted(page, selector):
     )
 
 
-def test_the_table_sorts_both_ways_and_shows_the_order(ordinary_folder, opened):
+def test_the_table_sorts_both_ways_by_mouse_and_keyboard(ordinary_folder, opened):
     page = opened(ordinary_folder)
     for name in ("graph_share", "degree_fold_change"):
         header(page, name).get_by_role("button").click()
@@ -44,18 +45,16 @@ def test_the_table_sorts_both_ways_and_shows_the_order(ordinary_folder, opened):
     header(page, "top_genes").get_by_role("button").click()
     assert column(page, "top_genes") == sorted(column(page, "top_genes"), key=str.lower)
     assert page.locator(".sortable th[aria-sort]").count() == 1
-
-
-def test_the_table_sorts_by_keyboard(ordinary_folder, opened):
-    page = opened(ordinary_folder)
     header(page, "n_edges").get_by_role("button").focus()
-    outline = "getComputedStyle(document.activeElement).outlineStyle"
-    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")  # a focus that came by keyboard is seen, and shows a hint
     page.keyboard.press("Shift+Tab")
-    assert page.evaluate(outline) != "none"
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
+    assert tip(page) == "edges of the network between members"
     page.keyboard.press("Enter")
     values = np.array(column(page, "n_edges"), dtype=float)
     np.testing.assert_array_equal(values, np.sort(values)[::-1])
+    page.evaluate("document.activeElement.blur()")
+    assert not page.locator("#tip").is_visible()
 
 
 def test_the_search_finds_all_modules_of_a_gene(ordinary_folder, opened):
@@ -92,63 +91,48 @@ def test_charts_are_drawn_and_respond_to_the_mouse(ordinary_folder, opened):
     assert page.locator("details.module[open]").count() == 1
 
 
-def test_hovering_the_network_shows_name_and_weight(ordinary_folder, opened):
-    page, members = opened(ordinary_folder), netbic.io.read_table(ordinary_folder / "modules.tsv")
-    go_to_module(page, 1)
-    circle = page.locator("details[open] circle").first
-    at = int(circle.get_attribute("data-at"))
-    own = members[(members["module"] == 1) & (members["axis"] == "gene")].iloc[at]
-    circle.hover(force=True)
-    text = tip(page)
-    assert own["name"] in text
-    assert f"{abs(own['weight']):#.3g}" in text
-    assert page.locator("details[open] .touched").get_attribute("d").startswith("M")
-
-
-def test_the_network_is_reached_by_keyboard(ordinary_folder, opened):
+def test_the_network_shows_names_and_weights_by_mouse_and_keyboard(ordinary_folder, opened):
     page, members = opened(ordinary_folder), netbic.io.read_table(ordinary_folder / "modules.tsv")
     go_to_module(page, 1)
     own = members[(members["module"] == 1) & (members["axis"] == "gene")].reset_index(drop=True)
+
+    def shows(at):
+        text = tip(page)
+        return own["name"][at] in text and f"{abs(own['weight'][at]):#.3g}" in text
+
+    circle = page.locator("details[open] circle").first
+    circle.hover(force=True)
+    assert shows(int(circle.get_attribute("data-at")))
+    assert page.locator("details[open] .touched").get_attribute("d").startswith("M")
     drawn = page.locator("details[open] circle").evaluate_all("all => all.map((one) => Number(one.dataset.at))")
     page.locator("details[open] .network svg").focus()
     for at in sorted(drawn)[:3]:  # heaviest first
         page.keyboard.press("ArrowRight")
-        text = tip(page)
-        assert own["name"][at] in text
-        assert f"{abs(own['weight'][at]):#.3g}" in text
+        assert shows(at)
         assert page.locator("circle.reached").get_attribute("data-at") == str(at)
     page.keyboard.press("ArrowLeft")
-    assert own["name"][sorted(drawn)[1]] in tip(page)
+    assert shows(sorted(drawn)[1])
     page.keyboard.press("Tab")
     assert page.locator("circle.reached").count() == 0
 
 
-def test_hints_are_reached_by_keyboard(ordinary_folder, opened):
-    page = opened(ordinary_folder)
-    page.locator('.sortable th[data-name="graph_share"] button').focus()
-    page.keyboard.press("Tab")  # a focus that came by keyboard
-    assert tip(page) == "edges of the network between members"
-    page.keyboard.press("Shift+Tab")
-    assert tip(page) == "share of the genes' scores that comes from the network"
-    page.evaluate("document.activeElement.blur()")
-    assert not page.locator("#tip").is_visible()
-
-
-def test_hovering_the_heatmap_shows_gene_sample_and_value(ordinary_folder, opened):
-    page = opened(ordinary_folder)
-    go_to_module(page, 0)
-    heatmap = netbic.report.pictures.read_heatmaps(ordinary_folder)[0]
-    model = netbic.load(ordinary_folder)
-    genes, samples = model.names_["columns"], model.names_["rows"]
-    box = page.locator("details[open] .heatmap .values").bounding_box()
-    n_genes, n_samples = heatmap.values.shape
-    row, col = n_genes - 1, 2
-    page.mouse.move(box["x"] + (col + 0.5) * box["width"] / n_samples, box["y"] + (row + 0.5) * box["height"] / n_genes)
+def test_hovering_the_heatmap_shows_gene_sample_value_and_group(folder_of_all_samples, opened):
+    page, table = opened(folder_of_all_samples), netbic.io.read_table(folder_of_all_samples / "samples.tsv")
+    module = int(table.loc[table["group"] == "up", "module"].iloc[0])
+    go_to_module(page, module)
+    heatmap, model = contents.gather(folder_of_all_samples).modules[module].heatmap, netbic.load(folder_of_all_samples)
+    box = page.locator(f"#module-{module + 1} .heatmap .values").bounding_box()
+    row, (n_genes, n_samples) = len(heatmap.genes) - 1, heatmap.values.shape
+    page.mouse.move(box["x"] + 0.5 * box["width"] / n_samples, box["y"] + (row + 0.5) * box["height"] / n_genes)
     text = tip(page)
-    assert genes[heatmap.genes[row]] in text
-    assert samples[heatmap.samples[col]] in text
-    value = heatmap.values[row, col] * heatmap.limit / 127
-    assert f"{abs(value):#.3g}".rstrip(".") in text
+    assert model.names_["columns"][heatmap.genes[row]] in text
+    highest = table[table["module"] == module].sort_values("score").iloc[-1]
+    assert highest["sample"] in text
+    assert text.endswith(", up")
+    assert f"{abs(heatmap.values[row, 0] * heatmap.limit / 127):#.3g}".rstrip(".") in text
+    strip = page.locator(f"#module-{module + 1} .heatmap .strip").last.bounding_box()
+    assert (strip["x"], strip["width"]) == (box["x"], box["width"])
+    assert page.locator(f"#module-{module + 1} .scores rect.up").count() > 0
 
 
 @pytest.mark.parametrize("width", [400, 1280])
@@ -196,20 +180,6 @@ def test_a_sample_is_found_with_its_scores_and_groups(folder_of_all_samples, ope
         number, _, label = text[len(start) : -1].partition(", ")
         assert label == group
         assert float(number.replace("\N{MINUS SIGN}", "-")) == pytest.approx(score, rel=0.01)
-
-
-def test_the_tooltip_of_a_heatmap_names_the_group_of_the_sample(folder_of_all_samples, opened):
-    page, table = opened(folder_of_all_samples), netbic.io.read_table(folder_of_all_samples / "samples.tsv")
-    module = int(table.loc[table["group"] == "up", "module"].iloc[0])
-    go_to_module(page, module)
-    highest = table[table["module"] == module].sort_values("score").iloc[-1]
-    box = page.locator(f"#module-{module + 1} .heatmap .values").bounding_box()
-    page.mouse.move(box["x"] + 1, box["y"] + 1)
-    assert highest["sample"] in tip(page)
-    assert tip(page).endswith(", up")
-    strip = page.locator(f"#module-{module + 1} .heatmap .strip").last.bounding_box()
-    assert (strip["x"], strip["width"]) == (box["x"], box["width"])
-    assert page.locator(f"#module-{module + 1} .scores rect.up").count() > 0
 
 
 def test_the_dark_theme_applies_to_charts_and_printed_pages_are_white(ordinary_folder, opened):
@@ -263,14 +233,6 @@ def test_without_javascript_tables_pictures_and_members_are_shown(ordinary_folde
         assert page.locator("details[open] .members bdi").get_by_text(name, exact=True).is_visible()
     assert page.locator("details[open] .heatmap .values").first.bounding_box()["height"] > 100
     assert page.locator("details[open] circle").first.is_visible()
-
-
-def test_printing_opens_all_modules_and_closes_them_again(ordinary_folder, opened):
-    page = opened(ordinary_folder)
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert page.locator("details.module[open]").count() == 4
-    page.evaluate("dispatchEvent(new Event('afterprint'))")
-    assert page.locator("details.module[open]").count() == 0
 
 
 def test_hostile_names_are_shown_and_never_executed(hostile_folder, opened):

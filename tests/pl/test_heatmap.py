@@ -1,5 +1,7 @@
 """Values, colours, order, names and overlaps of the heatmap."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -48,40 +50,26 @@ def test_colours_are_symmetric_and_robust(study, model):
     assert reds[2, 0] > reds[2, 2]
 
 
-@pytest.mark.parametrize("center", [None, "columns", "rows", "both", "grand"])
-@pytest.mark.parametrize("scale", [False, True])
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array, sp.csc_matrix, pd.DataFrame])
-def test_values_are_those_the_model_was_fitted_to(kind, center, scale):
+def test_values_are_those_the_model_was_fitted_to_and_the_colour_bar_names_them():
     X = np.random.default_rng(0).normal(3, 1, (20, 30))
-    model = netbic.SparseGraphSVD(1, n_rows=6, n_columns=8, center=center, scale=scale).fit(X)
     rows, columns = np.array([3, 1, 7]), np.array([9, 2, 0, 4])
-    found = entries(model, data_of(model, kind(X)), rows, columns)
-    np.testing.assert_allclose(found, model.scaler_.apply(X)[np.ix_(rows, columns)], atol=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("center", "scale", "label"),
-    [("columns", True, "z-score"), ("columns", False, "centred value"), (None, False, "value")],
-)
-def test_the_colour_bar_names_what_is_drawn(study, center, scale, label):
-    X = study.expression
-    model = netbic.SparseGraphSVD(1, n_rows=6, n_columns=8, center=center, scale=scale).fit(X)
-    assert pl.heatmap(model, X).images[0].colorbar.ax.get_ylabel() == label
+    labels = {("columns", True): "z-score", ("columns", False): "centred value", (None, False): "value"}
+    for center, scale in product([None, "columns", "rows", "both", "grand"], [False, True]):
+        model = netbic.SparseGraphSVD(1, n_rows=6, n_columns=8, center=center, scale=scale).fit(X)
+        for kind in (np.asarray, sp.csr_array, sp.csc_matrix, pd.DataFrame):
+            found = entries(model, data_of(model, kind(X)), rows, columns)
+            np.testing.assert_allclose(found, model.scaler_.apply(X)[np.ix_(rows, columns)], atol=1e-9)
+        if (center, scale) in labels:
+            assert pl.heatmap(model, X).images[0].colorbar.ax.get_ylabel() == labels[center, scale]
 
 
 def test_a_sparse_matrix_is_not_made_dense():
-    """As a dense matrix it would take 160 GB."""
+    """As a dense matrix it would take 16 GB."""
     rng = np.random.default_rng(0)
     block = sp.coo_array(rng.normal(size=(30, 20)))
-    X = sp.csr_array((block.data, (block.row, block.col)), shape=(200_000, 100_000))
+    X = sp.csr_array((block.data, (block.row, block.col)), shape=(20_000, 100_000))
     model = netbic.SparseGraphSVD(1, n_rows=10, n_columns=10, center=None).fit(X)
     assert image(pl.heatmap(model, X)).shape == (10, 10)
-
-
-def test_tables_are_matched_by_name(study, model):
-    X = study.expression
-    shuffled = X.iloc[::-1, np.random.default_rng(0).permutation(X.shape[1])]
-    np.testing.assert_array_equal(image(pl.heatmap(model, shuffled)), image(pl.heatmap(model, X)))
 
 
 def test_missing_entries_are_grey(study):
@@ -124,19 +112,16 @@ def test_the_lane_of_a_module_that_keeps_all_samples_shows_their_weights(study):
         assert np.all(lane[weights < -0.01, 0] < lane[weights < -0.01, 2])
 
 
-def test_strips_lie_along_the_data(study, model):
-    ax = pl.heatmap(model, study.expression)
+def test_outlines_enclose_the_members_and_strips_lie_along_the_data(study, model):
+    X = study.expression
+    ax = pl.heatmap(model, X)
+    shuffled = X.iloc[::-1, np.random.default_rng(0).permutation(X.shape[1])]  # matched by name
+    np.testing.assert_array_equal(image(pl.heatmap(model, shuffled)), image(ax))
     data, above, beside = (drawn.get_extent() for drawn in ax.images)
-    assert above[:2] == data[:2]
-    assert beside[2:] == data[2:]
+    assert (above[:2], beside[2:]) == (data[:2], data[2:])
     assert max(above[2:]) < data[3]
     assert beside[1] < data[0]
-    assert ax.get_xlim() == (beside[0], data[1])
-    assert ax.get_ylim() == (data[2], above[3])
-
-
-def test_outlines_enclose_the_members_drawn_for_each_module(study, model):
-    ax = pl.heatmap(model, study.expression)
+    assert (ax.get_xlim(), ax.get_ylim()) == ((beside[0], data[1]), (data[2], above[3]))
     rows, columns = module_order(model.left_vectors_.T), module_order(model.components_)
     for k, box in enumerate(ax.patches):
         assert box.get_xy() == (columns.bounds[k] - 0.5, rows.bounds[k] - 0.5)
@@ -154,7 +139,7 @@ def test_all_names_are_written_where_they_fit(study):
     np.testing.assert_array_equal(ax.get_xticks(), np.arange(12))
 
 
-@pytest.mark.parametrize("size", [(3, 2.5), (8, 6), (16, 6)])
+@pytest.mark.parametrize("size", [(3, 2.5), (16, 6)])
 def test_names_never_cover_each_other_and_the_heaviest_come_first(study, model, size):
     ax = pl.heatmap(model, study.expression, ax=Figure(figsize=size, layout="constrained").subplots())
     ax.figure.draw_without_rendering()

@@ -59,10 +59,11 @@ def copy(ordinary_folder, tmp_path):
     return shutil.copytree(ordinary_folder, tmp_path / "copy")
 
 
-def test_nothing_is_loaded_from_elsewhere(page):
-    for _, attributes in page.elements:
+def test_nothing_is_loaded_and_no_element_has_inline_code(page, hostile_page):
+    for _, attributes in page.elements + hostile_page.elements:
         for name in ("src", "href", "action", "srcset", "poster", "data"):
             assert (attributes.get(name) or "#").startswith(("#", "data:image/png;base64,"))
+        assert not [name for name in attributes if name.startswith("on") or name == "style"]
 
 
 def test_only_scripts_and_styles_of_the_page_may_run(page):
@@ -78,11 +79,6 @@ def test_only_scripts_and_styles_of_the_page_may_run(page):
     for allowed, texts in ((rules["script-src"], code), (rules["style-src"], page.texts["style"])):
         digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts]
         assert allowed == " ".join(f"'sha256-{digest}'" for digest in digests)
-
-
-def test_no_element_has_inline_code_or_style(page, hostile_page):
-    for _, attributes in page.elements + hostile_page.elements:
-        assert not [name for name in attributes if name.startswith("on") or name == "style"]
 
 
 def test_hostile_names_are_text(page, hostile_page):
@@ -159,21 +155,6 @@ def test_a_folder_without_optional_files_has_a_report_that_lists_them(ordinary_f
     assert page.all("circle")
 
 
-def test_heatmaps_of_another_fit_are_not_shown(ordinary_folder, copy):
-    X = netbic.io.open_dataset(ordinary_folder.parent / "expression.parquet").X
-    other = netbic.SparseGraphSVD(4, n_rows=30, n_columns=40, random_state=1, center=None).fit(X)
-    netbic.report.write_heatmaps(copy, other, X)
-    assert all(module.heatmap is None for module in contents.gather(copy).modules)
-
-
-def test_a_model_without_network_names_or_modules_to_compare_has_a_report(tmp_path):
-    model = netbic.SparseGraphSVD(1, n_rows=20, n_columns=20).fit(netbic.simulate.paper(0.02, random_state=0).X)
-    netbic.save(model, tmp_path)
-    page = Page(netbic.report.write_report(tmp_path).read_text())
-    assert "networks of the modules: the model was fitted without a network" in " ".join(page.texts["li"])
-    assert not page.all("circle")
-
-
 def test_the_same_fit_writes_the_same_page_also_after_an_interruption(ordinary_folder, tmp_path, monkeypatch):
     files = (ordinary_folder.parent / "expression.parquet", "--graph", ordinary_folder.parent / "network.parquet")
     sizes = ("--modules", 4, "--genes", 40, "--samples", 30)
@@ -191,17 +172,6 @@ def test_the_same_fit_writes_the_same_page_also_after_an_interruption(ordinary_f
     assert (tmp_path / "out" / "report.html").read_bytes() == before
 
 
-def test_new_gene_sets_appear_in_a_new_report(ordinary_folder, copy, tmp_path):
-    sets = netbic.io.read_gene_sets(ordinary_folder.parent / "sets.gmt")
-    (tmp_path / "new.gmt").write_text("\t".join(["brand-new", "", *next(iter(sets.values()))]))
-    run_successfully("enrich", copy, "--gene-sets", tmp_path / "new.gmt")
-    done = run_successfully("report", copy, "--out", tmp_path / "other.html")
-    assert done.output.strip() == str(tmp_path / "other.html")
-    names = Page((tmp_path / "other.html").read_text()).texts["bdi"]
-    assert "brand-new" in names
-    assert "planted" not in names
-
-
 def test_a_fit_without_the_libraries_explains_how_to_install_them_and_continues(ordinary_folder, tmp_path, monkeypatch):
     monkeypatch.setattr("netbic.report.page.find_spec", lambda name: None if name == "altair" else name)
     monkeypatch.setitem(__import__("sys").modules, "altair", None)
@@ -213,59 +183,6 @@ def test_a_fit_without_the_libraries_explains_how_to_install_them_and_continues(
     failed = run("report", str(tmp_path / "out"))
     assert failed.exit_code == 1
     assert 'a report needs altair: pip install "netbic[report]"' in failed.output
-
-
-def test_no_report_and_force(ordinary_folder, tmp_path):
-    arguments = ("fit", ordinary_folder.parent / "expression.parquet", "--modules", 1, "--out", tmp_path, "--force")
-    run_successfully(*arguments)
-    assert (tmp_path / "report.html").exists()
-    run_successfully(*arguments, "--no-report")
-    assert not (tmp_path / "report.html").exists()
-    assert (tmp_path / "heatmaps.npz").exists()
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_a_fit_that_found_nothing_has_a_report_too(tmp_path):
-    model = netbic.SparseGraphSVD(2, column_penalty=netbic.L1(1e9)).fit(netbic.simulate.paper(0.02, random_state=0).X)
-    assert model.n_components_ == 0
-    netbic.save(model, tmp_path)
-    page = Page(netbic.report.write_report(tmp_path).read_text())
-    assert page.all("table")
-    assert not page.all("details")
-
-
-def test_the_best_set_comes_first(copy):
-    sets = netbic.io.read_table(copy / "gene_sets.tsv")
-    best = sets.iloc[[0]].assign(term="best", name="best", q_value=0.0)
-    netbic.io.write_table(copy / "gene_sets.tsv", pd.concat([sets, best]))
-    module = contents.gather(copy).modules[int(best["module"].iloc[0])]
-    assert module.terms[0]["term"] == "best"
-
-
-def test_tables_of_another_fit_are_left_out(copy):
-    for name, size in (("edges", "n_nodes"), ("gene_sets", "n_module")):
-        table = netbic.io.read_table(copy / f"{name}.tsv")
-        netbic.io.write_table(copy / f"{name}.tsv", table.assign(**{size: table[size] + 1}))
-    gathered = contents.gather(copy)
-    assert all(module.edges is None and not module.terms for module in gathered.modules)
-    assert any("edges.tsv" in line for line in gathered.missing)
-
-
-def test_tables_of_other_programs_are_named(copy):
-    (copy / "gene_sets.tsv").write_text("a\tb\n1\t2\n")
-    with pytest.raises(netbic.InputError, match=r"gene_sets.tsv.*has no column"):
-        contents.gather(copy)
-    (copy / "gene_sets.tsv").unlink()
-    (copy / "edges.tsv").write_text("")
-    with pytest.raises(netbic.InputError, match=r"edges.tsv.*cannot be read"):
-        contents.gather(copy)
-
-
-def test_a_report_in_a_missing_folder(ordinary_folder, tmp_path):
-    done = run("report", str(ordinary_folder), "--out", str(tmp_path / "no" / "page.html"))
-    assert done.exit_code == 1
-    assert "page.html" in done.output
-    assert "its folder does not exist" in done.output
 
 
 def test_resume_adds_gene_sets_and_report_to_a_finished_fit(ordinary_folder, tmp_path, monkeypatch):
@@ -286,47 +203,6 @@ def test_resume_adds_gene_sets_and_report_to_a_finished_fit(ordinary_folder, tmp
     assert (tmp_path / "out" / "report.html").read_bytes() == (ordinary_folder / "report.html").read_bytes()
 
 
-@pytest.mark.parametrize("level", [1e-6, 0.6])
-def test_the_level_of_enrich_is_that_of_the_report(copy, level):
-    run_successfully("enrich", copy, "--level", level)
-    edges = netbic.io.read_table(copy / "edges.tsv")
-    gathered = contents.gather(copy)
-    assert gathered.levels == {"edges": level, "gene_sets": 0.05}  # the gene sets are still those of the fit
-    explained = edges["q_value"].le(level) & edges["degree_q_value"].gt(level)
-    for module, own in zip(gathered.modules, explained, strict=True):
-        assert ("edges as expected" in module.kinds) == (own and module.comparable)
-    more = edges["degree_q_value"].le(level)
-    chart = charts._edges(gathered.table, level)
-    drawn = pd.DataFrame(next(each["values"] for each in chart.vega["data"] if "values" in each))
-    drawn = drawn.set_index(drawn["module"] - 1)["kind"]  # from 1 in charts
-    for scale in chart.vega["scales"][:2]:  # wider than the values, so that a single one has ticks
-        assert scale["type"] == "log"
-        assert scale["domain"][0] * 1.1 < scale["domain"][1]
-    assert (drawn == f"more than expected from the degrees (q ≤ {level:g})").tolist() == more[drawn.index].tolist()
-    assert f"q ≤ {level:g}" in netbic.report.write_report(copy).read_text()
-
-
-def test_the_options_of_enrich_are_among_the_settings(ordinary_folder, copy):
-    assert contents.gather(copy).tests == [("level", "0.05")]
-    run_successfully("enrich", copy, "--level", 0.01)
-    assert contents.gather(copy).tests == [("level, edges", "0.01"), ("level, gene sets", "0.05")]
-    sets = ("--gene-sets", ordinary_folder.parent / "sets.gmt")
-    run_successfully("enrich", copy, *sets, "--level", 0.01, "--by-sign", "--collapse", 0.5)
-    assert contents.gather(copy).tests == [("level", "0.01"), ("by_sign", "yes"), ("collapse", "0.5")]
-
-
-def test_a_module_without_gene_sets_says_whether_they_were_tested(ordinary_folder, copy):
-    run_successfully("enrich", copy, "--gene-sets", ordinary_folder.parent / "sets.gmt", "--level", 0)
-    none_enriched = netbic.report.write_report(copy).read_text()
-    assert "No gene set is enriched in this module (q ≤ 0)." in none_enriched
-    assert none_enriched.count("none at q ≤ 0</span></td>") == 4
-    assert "Gene sets were not tested" not in none_enriched
-    (copy / "gene_sets.tsv").unlink()
-    not_tested = netbic.report.write_report(copy).read_text()
-    assert "Gene sets were not tested" in not_tested
-    assert "No gene set is enriched" not in not_tested
-
-
 def test_the_table_has_a_column_of_diagnostics_only_if_a_module_has_one(ordinary_folder, tmp_path):
     X = netbic.io.open_dataset(ordinary_folder.parent / "expression.parquet").X
     model, column = netbic.SparseGraphSVD(2, n_columns=40).fit(X), 'data-name="diagnostics"'
@@ -337,14 +213,6 @@ def test_the_table_has_a_column_of_diagnostics_only_if_a_module_has_one(ordinary
     assert column in netbic.report.write_report(tmp_path, model=model).read_text()
 
 
-def test_a_damaged_record_of_levels_is_ignored(copy):
-    for content in ("{", "[1]", '{"edges": 3, "gene_sets": {"level": "low"}}'):
-        (copy / "enrichment.json").write_text(content)
-        assert contents.gather(copy).levels == {"edges": 0.05, "gene_sets": 0.05}
-    run_successfully("enrich", copy, "--level", 0.01)
-    assert contents.gather(copy).levels == {"edges": 0.01, "gene_sets": 0.05}
-
-
 def test_a_bad_file_of_gene_sets_changes_nothing(copy, tmp_path):
     before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in copy.rglob("*") if path.is_file()}
     for text in ("no genes here\n", "strange\t\tNOBODY\tKNOWS\tTHEM\n"):
@@ -353,3 +221,97 @@ def test_a_bad_file_of_gene_sets_changes_nothing(copy, tmp_path):
         assert done.exit_code == 1
         after = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in copy.rglob("*") if path.is_file()}
         assert after == before
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_models_without_a_network_or_without_modules_have_a_report(tmp_path):
+    X = netbic.simulate.paper(0.02, random_state=0).X
+    for name, size in (("one", {"n_columns": 20}), ("none", {"column_penalty": netbic.L1(1e9)})):
+        model = netbic.SparseGraphSVD(1, n_rows=20, **size).fit(X)
+        netbic.save(model, tmp_path / name)
+        page = Page(netbic.report.write_report(tmp_path / name).read_text())
+        assert "networks of the modules: the model was fitted without a network" in " ".join(page.texts["li"])
+        assert page.all("table")
+        assert not page.all("circle")
+        assert bool(page.all("details")) == (model.n_components_ > 0) == (name == "one")
+
+
+def test_the_options_of_enrich_are_those_of_the_report(ordinary_folder, copy):
+    for content in ("{", "[1]", '{"edges": 3, "gene_sets": {"level": "low"}}'):  # damaged
+        (copy / "enrichment.json").write_text(content)
+        assert contents.gather(copy).levels == {"edges": 0.05, "gene_sets": 0.05}
+    shutil.copy(ordinary_folder / "enrichment.json", copy)
+    assert contents.gather(copy).tests == [("level", "0.05")]
+    for level in (1e-6, 0.6):
+        run_successfully("enrich", copy, "--level", level)
+        edges, gathered = netbic.io.read_table(copy / "edges.tsv"), contents.gather(copy)
+        assert gathered.levels == {"edges": level, "gene_sets": 0.05}  # the gene sets are still those of the fit
+        assert gathered.tests == [("level, edges", f"{level:g}"), ("level, gene sets", "0.05")]
+        explained = edges["q_value"].le(level) & edges["degree_q_value"].gt(level)
+        for module, own in zip(gathered.modules, explained, strict=True):
+            assert ("edges as expected" in module.kinds) == (own and module.comparable)
+        chart = charts._edges(gathered.table, level)
+        drawn = pd.DataFrame(next(each["values"] for each in chart.vega["data"] if "values" in each))
+        more = edges["degree_q_value"].le(level)[drawn["module"] - 1]  # from 1 in charts
+        assert (drawn["kind"] == f"more than expected from the degrees (q ≤ {level:g})").tolist() == more.tolist()
+        for scale in chart.vega["scales"][:2]:  # wider than the values, so that a single one has ticks
+            assert scale["type"] == "log"
+            assert scale["domain"][0] * 1.1 < scale["domain"][1]
+    sets = ("--gene-sets", ordinary_folder.parent / "sets.gmt")
+    run_successfully("enrich", copy, *sets, "--level", 0.01, "--by-sign", "--collapse", 0.5)
+    assert contents.gather(copy).tests == [("level", "0.01"), ("by_sign", "yes"), ("collapse", "0.5")]
+    assert "q ≤ 0.01" in netbic.report.write_report(copy).read_text()
+
+
+def test_new_gene_sets_appear_in_a_new_report_and_whether_they_were_tested(ordinary_folder, copy, tmp_path):
+    sets = netbic.io.read_gene_sets(ordinary_folder.parent / "sets.gmt")
+    (tmp_path / "new.gmt").write_text("\t".join(["brand-new", "", *next(iter(sets.values()))]))
+    run_successfully("enrich", copy, "--gene-sets", tmp_path / "new.gmt")
+    done = run_successfully("report", copy, "--out", tmp_path / "other.html")
+    assert done.output.strip() == str(tmp_path / "other.html")
+    text = (tmp_path / "other.html").read_text()
+    names = Page(text).texts["bdi"]
+    assert "brand-new" in names
+    assert "planted" not in names
+    n_without = 4 - netbic.io.read_table(copy / "gene_sets.tsv")["module"].nunique()
+    assert text.count("No gene set is enriched in this module (q ≤ 0.05).") == n_without > 0
+    assert text.count("none at q ≤ 0.05</span></td>") == n_without
+    assert "Gene sets were not tested" not in text
+    (copy / "gene_sets.tsv").unlink()
+    not_tested = netbic.report.write_report(copy).read_text()
+    assert "Gene sets were not tested" in not_tested
+    assert "No gene set is enriched" not in not_tested
+
+
+def test_tables_of_another_fit_are_left_out_and_those_of_other_programs_are_named(ordinary_folder, copy):
+    sets = netbic.io.read_table(copy / "gene_sets.tsv")
+    best = sets.iloc[[0]].assign(term="best", name="best", q_value=0.0)
+    netbic.io.write_table(copy / "gene_sets.tsv", pd.concat([sets, best]))
+    assert contents.gather(copy).modules[int(best["module"].iloc[0])].terms[0]["term"] == "best"  # first, not last
+    for name, size in (("edges", "n_nodes"), ("gene_sets", "n_module")):
+        table = netbic.io.read_table(copy / f"{name}.tsv")
+        netbic.io.write_table(copy / f"{name}.tsv", table.assign(**{size: table[size] + 1}))
+    X = netbic.io.open_dataset(ordinary_folder.parent / "expression.parquet").X
+    other = netbic.SparseGraphSVD(4, n_rows=30, n_columns=40, random_state=1, center=None).fit(X)
+    netbic.report.write_heatmaps(copy, other, X)
+    gathered = contents.gather(copy)
+    assert all(module.heatmap is None and module.edges is None and not module.terms for module in gathered.modules)
+    assert any("edges.tsv" in line for line in gathered.missing)
+    (copy / "gene_sets.tsv").write_text("a\tb\n1\t2\n")
+    with pytest.raises(netbic.InputError, match=r"gene_sets.tsv.*has no column"):
+        contents.gather(copy)
+    (copy / "gene_sets.tsv").unlink()
+    (copy / "edges.tsv").write_text("")
+    with pytest.raises(netbic.InputError, match=r"edges.tsv.*cannot be read"):
+        contents.gather(copy)
+
+
+def test_a_report_is_removed_or_refused_as_asked(ordinary_folder, copy, tmp_path):
+    options = ("--modules", 1, "--force", "--no-report", "--no-verdict")
+    run_successfully("fit", ordinary_folder.parent / "expression.parquet", "--out", copy, *options)
+    assert not (copy / "report.html").exists()
+    assert (copy / "heatmaps.npz").exists()
+    done = run("report", str(ordinary_folder), "--out", str(tmp_path / "no" / "page.html"))
+    assert done.exit_code == 1
+    assert "page.html" in done.output
+    assert "its folder does not exist" in done.output
