@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.linalg import eigh
 
 Array = NDArray[Any]  # of any dtype
 Floats = NDArray[np.float64]
@@ -39,18 +40,8 @@ _REMEDY = "build it again from its entries, e.g. as a COO matrix, or load it aga
 def kind_of(X: object) -> Kind:
     """The kind of an input X; inputs are distinguished here only.
 
-    Returns
-    -------
-    str
-        "dense" (a NumPy array), "sparse", "table" (a pandas DataFrame), "dask", "dask table", "anndata", "mudata",
-        "operator" (a `netbic.operators.DataOperator`), "blocks" (a `netbic.operators.RowBlocks`), or "other", e.g. a
-        list.
-
-    Examples
-    --------
-    >>> import numpy as np, scipy.sparse as sp
-    >>> kind_of(np.eye(3)), kind_of(sp.eye_array(3)), kind_of([[1.0]])
-    ('dense', 'sparse', 'other')
+    "dense" is a NumPy array, "table" a DataFrame, "operator" a `DataOperator`, "blocks" a `RowBlocks`, "other" e.g. a
+    list. The classes of netbic register themselves.
     """
     # Optional packages are recognised by the names of their classes, without importing them.
     for parent in type(X).__mro__:
@@ -124,6 +115,19 @@ def scatter(support: Indices, values: Array, size: int) -> Array:
     return full
 
 
+def jaccard(some: Bools, others: Bools) -> Floats:
+    """Jaccard index row by row; 0 for two empty sets."""
+    return np.asarray((some & others).sum(axis=1) / np.maximum((some | others).sum(axis=1), 1))
+
+
+def leading_right_vector(X: Floats) -> Floats:
+    """The leading right singular vector of a dense matrix, not of unit length if X has more columns than rows."""
+    n, p = X.shape
+    gram = X.T @ X if p <= n else X @ X.T
+    vector = eigh(gram, subset_by_index=[len(gram) - 1] * 2, check_finite=False)[1][:, 0]
+    return np.asarray(vector if p <= n else X.T @ vector)
+
+
 # ----------------------------------------------------------------------------------------------------------------
 # Checks
 # ----------------------------------------------------------------------------------------------------------------
@@ -149,33 +153,8 @@ def without_names(X: Any) -> Any:
 def checked(X: Any, name: str = "X", *, missing: str = "ignore") -> Any:
     """The same data in a form that is safe to compute with; an error that says what is wrong with them otherwise.
 
-    Parameters
-    ----------
-    X : array-like, sparse matrix, DataFrame or Dask array
-        Masked entries of a masked array become missing values (NaN). The index arrays of a sparse matrix are checked.
-        Everything else is returned as it is.
-    name : str
-        What errors call it.
-    missing : str
-        "error" refuses masked entries.
-
-    Raises
-    ------
-    ValueError
-        If entries are complex, the arrays of a sparse matrix do not make one, or entries are masked and must not be.
-
-    Examples
-    --------
-    >>> import numpy as np, scipy.sparse as sp
-    >>> checked(np.ma.masked_greater([[1.0, 2.0], [3.0, 900.0]], 100))
-    array([[ 1.,  2.],
-           [ 3., nan]])
-    >>> broken = sp.csr_array(np.eye(3))
-    >>> broken.indices[1] = 7
-    >>> checked(broken)
-    Traceback (most recent call last):
-    ...
-    ValueError: the index array of X holds 7 but X has 3 columns: build it again from its entries, ...
+    Masked entries become missing values (NaN), or are refused by missing="error". Complex numbers and sparse matrices
+    whose arrays do not make one are refused. Everything else is returned as it is.
     """
     refuse(X, "anndata", "dask table", "operator", name=name)
     X = _stacked(X)
@@ -184,8 +163,10 @@ def checked(X: Any, name: str = "X", *, missing: str = "ignore") -> Any:
             f"{name} is a masked array and {masked:,} of its entries are masked: drop or fill them, or use "
             "missing='ignore' or 'impute'"
         )
-    if isinstance(X, np.ma.MaskedArray):
-        X = without_mask(X, name)
+    if isinstance(X, np.ma.MaskedArray):  # single precision stays single precision
+        check_real(X, name)
+        kept = X.dtype if X.dtype.kind == "f" else np.float64
+        X = np.asarray(X.astype(kept).filled(np.nan) if np.ma.is_masked(X) else X.data)
     if sp.issparse(X):
         check_sparse(X, name)
     elif isinstance(X, np.ndarray):
@@ -201,15 +182,6 @@ def n_masked(X: Any) -> int:
     """How many entries of a masked array (or of a list of such) are masked; 0 for everything else."""
     X = _stacked(X)
     return int(np.count_nonzero(np.ma.getmaskarray(X))) if isinstance(X, np.ma.MaskedArray) else 0
-
-
-def without_mask(X: Any, name: str = "X") -> Array:
-    """A masked array as a plain one, with NaN where the mask is set; single precision stays single precision."""
-    check_real(X, name)
-    if not np.ma.is_masked(X):
-        return np.asarray(X.data)
-    kept = X.dtype if X.dtype.kind == "f" else np.float64
-    return np.asarray(X.astype(kept).filled(np.nan))
 
 
 def _stacked(X: Any) -> Any:
@@ -238,18 +210,7 @@ def check_sparse(matrix: Any, name: str = "X") -> None:
 
 
 def sparse_problem(matrix: Matrix, name: str = "X") -> Problem:
-    """What is wrong with the arrays of a SciPy sparse matrix of any format, or None.
-
-    Examples
-    --------
-    >>> import numpy as np, scipy.sparse as sp
-    >>> matrix = sp.csc_array(np.eye(3))
-    >>> print(sparse_problem(matrix))
-    None
-    >>> matrix.indptr[1] = -4
-    >>> sparse_problem(matrix)
-    'the pointer array of X decreases, from 0 to -4'
-    """
+    """What is wrong with the arrays of a SciPy sparse matrix of any format, or None."""
     shape, kind = matrix.shape, matrix.format
     if len(shape) != 2:
         return f"{name} has {len(shape)} dimensions where 2 are needed"
@@ -290,17 +251,8 @@ def compressed_problem(
 ) -> Problem:
     """What is wrong with the three arrays of a CSR (`by_rows`) or CSC matrix, or None; see `values_problem` for data.
 
-    Parameters
-    ----------
-    data, indices, indptr : array
-    shape : pair of int
-    name : str
-        What messages call the matrix. A name that ends in a slash is a place in a file: the arrays are then called
-        "X/indices" and so on.
-    by_rows : bool
-    exact : bool
-        Whether `indices` and `data` have to end where the last pointer says, as in a file; in memory they may be
-        longer.
+    A name that ends in a slash is a place in a file: arrays are then called "X/indices" and so on. `exact`: `indices`
+    and `data` have to end where the last pointer says, as in a file; in memory they may be longer.
     """
     n_lines, n_others = shape if by_rows else shape[::-1]
     lines, others = ("rows", "columns") if by_rows else ("columns", "rows")

@@ -28,8 +28,8 @@ def _l0(k: int | None) -> Penalty | None:
     return None if k is None else L0(k)
 
 
-def _keep_soft(k: int | None) -> Penalty | None:
-    return None if k is None else KeepSoft(k)
+def _keep_soft(k: int | None, position: float = 0.0) -> Penalty | None:
+    return None if k is None else KeepSoft(k, position=position)
 
 
 def _dense(k: int | None) -> Penalty | None:
@@ -49,7 +49,7 @@ METHODS: Final[dict[str, Method]] = {
     "L0SVD": Method(_l0),
     "ALSVD": Method(lambda k: AdaptiveLasso() if k is None else KeepSoft(k)),
     "SCADSVD": Method(SCAD),
-    "PMD": Method(lambda k: None if k is None else KeepSoft(k, position=0.5)),
+    "PMD": Method(lambda k: _keep_soft(k, 0.5)),
     "SVD": Method(_dense),
 }
 
@@ -105,31 +105,17 @@ def method(
         warnings.warn(f"{name} has no graph term: row_sigma and column_sigma are ignored", stacklevel=2)
     if chosen.penalty is _dense and not (n_rows is None and n_columns is None):
         warnings.warn(f"{name} keeps every row and column: n_rows and n_columns are ignored", stacklevel=2)
-    settings: dict[str, Any] = {
-        "smoothness_scale": "absolute",
-        "graph_term": "adjacency",
-        "signs": chosen.signs,
-        "center": None,
-        "solver": "aisp",
-        "deflation": "hotelling",
-    }
-    for axis, k, graph, sigma in (
-        ("row", n_rows, row_graph, row_sigma),
-        ("column", n_columns, column_graph, column_sigma),
-    ):
-        settings |= _axis_settings(axis, chosen, k, keywords)
+    settings: dict[str, Any] = {"smoothness_scale": "absolute", "graph_term": "adjacency", "signs": chosen.signs}
+    settings |= {"center": None, "solver": "aisp", "deflation": "hotelling"}
+    sides = ("row", n_rows, row_graph, row_sigma), ("column", n_columns, column_graph, column_sigma)
+    for axis, k, graph, sigma in sides:
+        if chosen.penalty is _l0:
+            settings[f"n_{axis}s"] = k
+        else:  # a penalty given by the user replaces that of the method
+            settings[f"{axis}_penalty"] = chosen.penalty(k)
         if chosen.uses_graph:
             settings |= {f"{axis}_graph": graph, f"{axis}_smoothness": sigma}
     return SparseGraphSVD(n_components, **(settings | keywords))
-
-
-def _axis_settings(axis: str, chosen: Method, k: int | None, keywords: dict[str, Any]) -> dict[str, Any]:
-    """n_rows or n_columns for L0, a penalty otherwise; a penalty given by the user replaces that of the method."""
-    if chosen.penalty is _l0:
-        return {f"n_{axis}s": k}
-    if k is None and f"{axis}_penalty" in keywords:
-        return {}
-    return {f"{axis}_penalty": chosen.penalty(k)}
 
 
 def usual_sizes(n_samples: int, n_features: int) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -13,17 +14,7 @@ from scipy.optimize import linear_sum_assignment
 from netbic.arrays import Array, Bools, Floats, Indices, RandomState, check_choice
 from netbic.graph import Graph
 
-__all__ = [
-    "Cohort",
-    "PaperSimulation",
-    "Program",
-    "SimulatedStudies",
-    "cohort",
-    "paper",
-    "patients",
-    "recovery",
-    "studies",
-]
+__all__ = ["Cohort", "PaperSimulation", "SimulatedStudies", "cohort", "paper", "patients", "recovery", "studies"]
 
 
 class PaperSimulation(NamedTuple):
@@ -156,33 +147,25 @@ def cohort(
     samples = _chained_sets(n_modules, n_samples, module_samples, overlap, generator)
     weights = genes * generator.choice([-1.0, 1.0], genes.shape) * generator.uniform(0.6, 1.4, genes.shape)
     activity = samples * generator.choice([-1.0, 1.0], samples.shape) * generator.uniform(0.6, 1.4, samples.shape)
-    noise = generator.standard_normal((n_samples, n_genes))
-    levels = generator.normal(8.0, 2.0, n_genes)
-    names = np.array([f"GENE{i:04d}" for i in range(n_genes)], dtype=object)
-    expression = pd.DataFrame(
-        levels + noise + strength * activity.T @ weights,
-        index=[f"sample{i:03d}" for i in range(n_samples)],
-        columns=names,
-    )
-    network = _modular_network(genes, mean_degree, inside_share, names, generator)
+    expression = _expression(strength * activity.T @ weights, "sample", generator)
+    network = _modular_network(genes, mean_degree, inside_share, expression.columns, generator)
     return Cohort(expression, network, samples, genes, weights)
 
 
-class Program(NamedTuple):
-    """A planted set of genes, the share of patients in which it is up, and its strength."""
+def _expression(signal: Floats, sample: str, generator: np.random.Generator) -> pd.DataFrame:
+    """A level per gene, noise and a signal; the names of samples begin with `sample`."""
+    (n_samples, n_genes), noise = signal.shape, generator.standard_normal(signal.shape)
+    samples = [f"{sample}{i:03d}" for i in range(n_samples)]
+    genes = np.array([f"GENE{i:04d}" for i in range(n_genes)], dtype=object)
+    return pd.DataFrame(generator.normal(8.0, 2.0, n_genes) + noise + signal, index=samples, columns=genes)
 
-    name: str
-    n_genes: int
-    share: float
-    strength: float
 
-
-PROGRAMS: Final = (
-    Program("T cells", 120, 0.35, 1.2),
-    Program("stroma", 70, 0.25, 1.2),
-    Program("proliferation", 45, 0.30, 1.2),
-    Program("hypoxia", 25, 0.20, 1.2),
-    Program("interferon", 30, 0.35, 1.5),  # in nearly the same patients as the first
+_PROGRAMS: Final = (  # name, genes, share of the patients in whom it is up, strength
+    ("T cells", 120, 0.35, 1.2),
+    ("stroma", 70, 0.25, 1.2),
+    ("proliferation", 45, 0.30, 1.2),
+    ("hypoxia", 25, 0.20, 1.2),
+    ("interferon", 30, 0.35, 1.5),  # in nearly the same patients as the first
 )
 _SHARED = 0.84  # of the patients of the first program, those of the last one
 _DOWN = 0.2  # share of a program's genes that are down where the others are up
@@ -210,10 +193,11 @@ def patients(n_samples: int = 400, n_genes: int = 800, *, random_state: RandomSt
     {'T cells': 120, 'stroma': 70, 'proliferation': 45, 'hypoxia': 25, 'interferon': 30}
     """
     generator = np.random.default_rng(random_state)
-    genes = _disjoint_sets([program.n_genes for program in PROGRAMS], n_genes, generator)
-    samples = np.zeros((len(PROGRAMS), n_samples), dtype=bool)
-    for up, program in zip(samples, PROGRAMS, strict=True):
-        up[generator.permutation(n_samples)[: round(program.share * n_samples)]] = True
+    names, sizes, shares, strengths = zip(*_PROGRAMS, strict=True)
+    genes = _disjoint_sets(sizes, n_genes, generator)
+    samples = np.zeros((len(names), n_samples), dtype=bool)
+    for up, share in zip(samples, shares, strict=True):
+        up[generator.permutation(n_samples)[: round(share * n_samples)]] = True
     first, last = samples[0], samples[-1]  # the patients of the last program are mostly those of the first
     n_shared = round(_SHARED * first.sum())
     last[:] = False
@@ -221,17 +205,10 @@ def patients(n_samples: int = 400, n_genes: int = 800, *, random_state: RandomSt
     last[generator.permutation(np.flatnonzero(~first))[: first.sum() - n_shared]] = True
     signs = np.where(generator.random(genes.shape) < _DOWN, -0.7, 1.0)
     weights = genes * signs * generator.uniform(0.6, 1.4, genes.shape)
-    strengths = np.array([program.strength for program in PROGRAMS])[:, None]
-    activity = samples * strengths * generator.uniform(0.8, 1.2, samples.shape)
-    noise = generator.standard_normal((n_samples, n_genes))
-    names = np.array([f"GENE{i:04d}" for i in range(n_genes)], dtype=object)
-    expression = pd.DataFrame(
-        generator.normal(8.0, 2.0, n_genes) + noise + activity.T @ weights,
-        index=[f"patient{i:03d}" for i in range(n_samples)],
-        columns=names,
-    )
-    network = _modular_network(genes, 12.0, 0.5, names, generator)
-    return Cohort(expression, network, samples, genes, weights, tuple(program.name for program in PROGRAMS))
+    activity = samples * np.array(strengths)[:, None] * generator.uniform(0.8, 1.2, samples.shape)
+    expression = _expression(activity.T @ weights, "patient", generator)
+    network = _modular_network(genes, 12.0, 0.5, expression.columns, generator)
+    return Cohort(expression, network, samples, genes, weights, names)
 
 
 class SimulatedStudies(NamedTuple):
@@ -299,7 +276,7 @@ def studies(
     return SimulatedStudies(X.set_axis([f"s{row}" for row in range(len(X))], axis=0), labels, names, genes, present)
 
 
-def _disjoint_sets(sizes: list[int], universe: int, generator: np.random.Generator) -> Bools:
+def _disjoint_sets(sizes: Sequence[int], universe: int, generator: np.random.Generator) -> Bools:
     """Random sets of these sizes without common members."""
     if sum(sizes) > universe:
         raise ValueError(f"n_genes={universe} but the programs have {sum(sizes)} genes: choose at least {sum(sizes)}")
@@ -327,7 +304,7 @@ def _chained_sets(n_sets: int, universe: int, size: int, overlap: int, generator
 
 
 def _modular_network(
-    genes: Bools, mean_degree: float, inside_share: float, names: Array, generator: np.random.Generator
+    genes: Bools, mean_degree: float, inside_share: float, names: pd.Index, generator: np.random.Generator
 ) -> Graph:
     """Chung-Lu graph with heavy-tailed expected degrees; a share of the edges of module genes are within modules."""
     n_genes = genes.shape[1]
@@ -339,7 +316,7 @@ def _modular_network(
     parts.append(_chung_lu(degrees - inside * memberships, generator))
     edges = np.unique(np.concatenate(parts), axis=0)
     upper = sp.coo_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(n_genes, n_genes))
-    return Graph(upper + upper.T, names=names)
+    return Graph(upper + upper.T, names=np.asarray(names, dtype=object))
 
 
 def _chung_lu(expected: Floats, generator: np.random.Generator) -> Indices:

@@ -7,9 +7,10 @@ import scipy.sparse as sp
 
 import netbic
 from netbic import AdaptiveSupport, Graph, SparseGraphSVD
+from netbic.arrays import leading_right_vector
 from netbic.estimators import coherence
 from netbic.selection import verdicts
-from netbic.selection.verdicts import Half, Halves, judged_genes, leading_weights
+from netbic.selection.verdicts import Half, Halves, judged_genes
 
 
 def two_groups(n=80, p=300, k=30, strength=1.5, seed=0):
@@ -57,7 +58,7 @@ def test_coherence_is_1_for_orthogonal_genes_and_their_number_for_equal_ones():
 @pytest.mark.parametrize("shape", [(30, 7), (7, 30)])
 def test_refitted_weights_are_the_leading_singular_vector(shape):
     columns = np.random.default_rng(1).standard_normal(shape)
-    weights, leading = leading_weights(columns), np.linalg.svd(columns)[2][0]
+    weights, leading = leading_right_vector(columns), np.linalg.svd(columns)[2][0]
     assert abs(weights @ leading) / np.linalg.norm(weights) == pytest.approx(1)
 
 

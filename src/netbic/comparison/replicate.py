@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from scipy.linalg import eigh
 from scipy.spatial import KDTree
 
 from netbic.arrays import (
@@ -23,6 +22,7 @@ from netbic.arrays import (
     checked,
     is_sparse,
     kind_of,
+    leading_right_vector,
 )
 from netbic.enrichment import adjust_p_values, repeated_in_rows
 from netbic.errors import InputError, shown
@@ -323,10 +323,7 @@ def preservation(
 
 def leading_loadings(genes: Floats) -> Floats:
     """The leading left singular vector of a matrix with genes in rows."""
-    wide = genes.shape[0] <= genes.shape[1]
-    gram = genes @ genes.T if wide else genes.T @ genes
-    vector = eigh(gram, subset_by_index=[len(gram) - 1] * 2)[1][:, 0]
-    vector = vector if wide else genes @ vector
+    vector = leading_right_vector(genes.T)
     return np.asarray(vector / (np.linalg.norm(vector) or 1.0))
 
 

@@ -108,18 +108,8 @@ def build_axis(
 ) -> tuple[Axis, Graph | None]:
     """Check the parameters of one axis of a model; the axis for the solver, and the graph matched to it.
 
-    Parameters
-    ----------
-    model : estimator
-        Its parameters `n_rows` (or `n_x`), `row_penalty`, `row_graph` and `row_smoothness`, for the axis "row".
-    axis : {"row", "column", "x", "y"}
-        Of one matrix X, or the features of one of two tables.
-    size : int
-    names : array, optional
-    centred : bool
-        Whether scores have mean zero.
-    default : float, optional
-        The smoothness if it is not given.
+    The axis is "row" or "column" of one matrix (`n_rows`, `row_penalty`, `row_graph`, `row_smoothness`), or "x" or "y",
+    the features of one of two tables (`n_x`, ...). `centred`: scores have mean zero; `default`: the usual smoothness.
     """
     table, unit, count_name = ("X", axis, f"n_{axis}s") if axis in AXES else (axis.upper(), "feature", f"n_{axis}")
     count, penalty = getattr(model, count_name), getattr(model, f"{axis}_penalty")

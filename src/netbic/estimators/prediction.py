@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from netbic.arrays import Array, Floats, checked, kind_of
 from netbic.errors import InputError
 from netbic.estimators.covariates import design_of_new, training_design
-from netbic.estimators.inputs import axis_names, has_missing, without_effects
+from netbic.estimators.inputs import axis_names, has_missing, validated, without_effects
 from netbic.estimators.results import DEPENDENT, triangle_of
 from netbic.estimators.studies import as_matrix, as_one_study, study_of_new
 from netbic.graph import Graph
@@ -118,7 +118,7 @@ class Prediction(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
 def _validated(model: SparseGraphSVD, X: Any, covariates: Any, studies: Any) -> tuple[Any, Floats | None]:
     """Samples, and their covariates as a design matrix."""
     X, studies = as_matrix(X, studies)
-    names, X = axis_names(X)[0], model._validated(X, reset=False)
+    names, X = axis_names(X)[0], validated(model, X, reset=False)
     if model.study_scaling_ is None:
         if studies is not None:
             raise InputError("studies are given, but the model was fitted to one study: omit them", ["studies"])
@@ -145,7 +145,7 @@ def module_scores(model: SparseGraphSVD, X: Any, covariates: Any = None) -> Floa
     module. The `covariates` of a model that was fitted with any are needed for other samples than those of the fit.
     """
     given, names = X, axis_names(X)[0]
-    X = model._validated(X, reset=False)
+    X = validated(model, X, reset=False)
     of_fit = covariates is None and model.covariates_ is not None
     model, X = as_one_study(model, X)
     if of_fit:
@@ -159,7 +159,12 @@ def module_scores(model: SparseGraphSVD, X: Any, covariates: Any = None) -> Floa
     if model.diffusion_:
         check_complete(rows)
     if has_missing(rows):
-        return _scores_of_observed(model.scaler_.apply(rows, own), components)
+        # The sum of x v over observed entries, divided by that of v^2: what imputation with the prediction of the
+        # module converges to.
+        scaled = model.scaler_.apply(rows, own)
+        seen = ~np.isnan(scaled)
+        products, observed = np.where(seen, scaled, 0.0) @ components.T, seen @ (components**2).T
+        return np.where(observed < _LEAST_OBSERVED, np.nan, products / np.maximum(observed, _LEAST_OBSERVED))
     scores = np.asarray(_projected(model, rows, _smoothed(model, components.T), own), dtype=np.float64)
     if of_fit and design is not None and model.clip is None:
         # In the fit, scores are not correlated with the covariates; if they are, these are other samples.
@@ -176,14 +181,12 @@ def module_scores(model: SparseGraphSVD, X: Any, covariates: Any = None) -> Floa
 
 
 def score_directions(model: SparseGraphSVD) -> Floats:
-    """The matrix of shape (n_features, n_components_) that maps centred and scaled samples to their scores.
-
-    Diffusion is symmetric, so that smoothed directions give the scores of smoothed samples.
-    """
+    """The matrix of shape (n_features, n_components_) that maps centred and scaled samples to their scores."""
     return _smoothed(model, scoring(model.components_.astype(np.float64)))
 
 
 def _smoothed(model: SparseGraphSVD, directions: Floats) -> Floats:
+    """Diffusion is symmetric: smoothed directions give the scores of smoothed samples."""
     by = smoother(model.graphs_["columns"], model.diffusion_)
     return directions if by is None else np.asarray(by.columns(directions))
 
@@ -224,16 +227,6 @@ def observed_scores(scaled: Array, vectors: Array) -> Array:
         seen = ~np.isnan(entries)
         scores[row] = np.linalg.lstsq(vectors[:, seen].T, entries[seen], rcond=None)[0]
     return scores
-
-
-def _scores_of_observed(scaled: Array, vectors: Floats) -> Floats:
-    """Xv from the observed entries of each row, a column per module: sum of x v, divided by that of v^2.
-
-    This is what imputation with the prediction of the module converges to. NaN if hardly any entry is observed.
-    """
-    seen = ~np.isnan(scaled)
-    products, observed = np.where(seen, scaled, 0.0) @ vectors.T, seen @ (vectors**2).T
-    return np.where(observed < _LEAST_OBSERVED, np.nan, products / np.maximum(observed, _LEAST_OBSERVED))
 
 
 def span(vectors: Floats) -> Floats:

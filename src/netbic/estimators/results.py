@@ -10,10 +10,11 @@ import pandas as pd
 from numpy.typing import DTypeLike
 from scipy.linalg import solve_triangular
 
-from netbic.arrays import Array, Floats, Indices
+from netbic.arrays import Array, Floats, Indices, jaccard
+from netbic.errors import some_names
 from netbic.operators import Corrected
 from netbic.penalties import Choice, Penalty
-from netbic.solver import REPEATED, Module, Vector, correlations
+from netbic.solver import REPEATED, Module, correlations
 
 if TYPE_CHECKING:
     from netbic.estimators.svd import SparseGraphSVD
@@ -34,7 +35,6 @@ _CHOICE_NUMBERS = ["sigma", "noise", "strength", "heteroscedasticity", "backgrou
 _CHOICE_COLUMNS = ["module", "axis", "size", *_CHOICE_NUMBERS, "fallback", "free_locations", "diagnostic"]
 _GROUP_TYPES = {"module": np.int64, "axis": object, "group": object, "size": np.int64, "share": np.float64}
 _LEADING = 10  # features with the largest weights of a module
-_LISTED = 5  # names in a warning
 _FEWEST = 4  # modules from which on it means something to lead half of them
 
 
@@ -51,7 +51,9 @@ def store_modules(
     `data` is the matrix before diffusion; `scores` are the products Xv with the matrix itself, if they are known.
     """
     n, p = operator.shape
-    left, right = _stacked(n, [module.u for module in modules]), _stacked(p, [module.v for module in modules])
+    left, right = np.zeros((len(modules), n)), np.zeros((len(modules), p))
+    for number, module in enumerate(modules):
+        left[number, module.u.support], right[number, module.v.support] = module.u.values, module.v.values
     model.n_components_ = len(modules)
     model.left_vectors_ = np.ascontiguousarray(left.T, dtype=dtype)
     model.components_ = right.astype(dtype, copy=False)  # no second copy of what may be a large array
@@ -72,13 +74,6 @@ def store_modules(
     if data is not operator:  # models with and without diffusion explain the same data
         products = data.products(vectors)
     model.explained_variance_ratio_ = explained(right, products) / max(data.squared_norm, np.finfo(float).tiny)
-
-
-def _stacked(size: int, vectors: Sequence[Vector]) -> Floats:
-    rows = np.zeros((len(vectors), size))
-    for row, vector in zip(rows, vectors, strict=True):
-        row[vector.support] = vector.values
-    return rows
 
 
 def explained(vectors: Floats, products: Floats) -> Floats:
@@ -147,8 +142,7 @@ def store_choices(model: SparseGraphSVD, rows: Sequence[Choice | None], columns:
 
 def diagnostics_table(modules: Sequence[Module], scores: Floats) -> pd.DataFrame:
     """The table `diagnostics_` of a model; `scores` are the products Xv, a row per module."""
-    leading = [_leading(module.v.support, module.v.values) for module in modules]
-    recurrent = _recurrent(leading)
+    recurrent = recurrent_features([module.v.full() for module in modules])
     rows = []
     for number, module in enumerate(modules):
         repeats, largest, overlaps = -1, 0.0, (np.nan, np.nan)
@@ -157,12 +151,13 @@ def diagnostics_table(modules: Sequence[Module], scores: Floats) -> pd.DataFrame
             closest = int(np.argmax(similar))
             largest, other = float(similar[closest]), modules[closest]
             repeats = closest if largest >= REPEATED else -1
+            pair = (module.u, module.v), (other.u, other.v)
+            samples, genes = ([vector.full()[None] != 0 for vector in both] for both in zip(*pair, strict=True))
             # Two modules that keep all samples have the same ones, whatever their scores are.
-            keep_all = module.u.support.size == other.u.support.size == module.u.size
-            of_samples = np.nan if keep_all else _jaccard(module.u.support, other.u.support)
-            overlaps = _jaccard(module.v.support, other.v.support), of_samples
+            of_samples = np.nan if np.all(samples) else float(jaccard(*samples)[0])
+            overlaps = float(jaccard(*genes)[0]), of_samples
         graph = module.graph_weight, module.worst_rank, module.by_data_alone
-        among_recurrent = int(np.isin(leading[number], recurrent).sum())
+        among_recurrent = int(np.isin(leading_features(module.v.full()), recurrent).sum())
         rows.append((number, *graph, among_recurrent, repeats, largest, *overlaps))
     return pd.DataFrame(rows, columns=["module", *DIAGNOSTIC_NUMBERS])
 
@@ -185,19 +180,10 @@ def leading_features(vector: Floats) -> Indices:
 
 def recurrent_features(vectors: Sequence[Floats]) -> Indices:
     """Features among the ten leading ones of at least half of the modules (none if there are fewer than four)."""
-    return _recurrent([leading_features(vector) for vector in vectors])
-
-
-def _leading(support: Indices, values: Floats) -> Indices:
-    leading: Indices = support[np.argsort(-np.abs(values), kind="stable")[:_LEADING]]
-    return leading
-
-
-def _recurrent(leading: Sequence[Indices]) -> Indices:
-    if len(leading) < _FEWEST:
+    if len(vectors) < _FEWEST:
         return np.empty(0, dtype=np.intp)
-    counts = np.bincount(np.concatenate(leading))
-    return np.flatnonzero(2 * counts >= len(leading))
+    counts = np.bincount(np.concatenate([leading_features(vector) for vector in vectors]))
+    return np.flatnonzero(2 * counts >= len(vectors))
 
 
 def recurrence(components: Array, names: Array | None) -> str | None:
@@ -207,20 +193,12 @@ def recurrence(components: Array, names: Array | None) -> str | None:
     found = [str(position if names is None else names[position]) for position in recurrent_features(list(components))]
     if not found:
         return None
-    listed = ", ".join(found[:_LISTED]) + (f" and {len(found) - _LISTED} more" if len(found) > _LISTED else "")
-    verb = "is" if len(found) == 1 else "are"
+    named, verb = some_names(found, 5, quoted=False), "is" if len(found) == 1 else "are"
     return (
-        f"{listed} {verb} among the ten leading columns of half of the modules or more (recurrent in diagnostics_): "
-        "fit without the graph to see whether this comes from the data; `scale=True` reduces the weight of columns "
-        "with a large variance"
+        f"{named} {verb} among the ten leading columns of half of the modules or more (recurrent in diagnostics_): fit "
+        "without the graph to see whether this comes from the data; `scale=True` reduces the weight of columns with a "
+        "large variance"
     )
-
-
-def _jaccard(one: Indices, other: Indices) -> float:
-    """Size of the intersection of two sets of indices relative to that of their union."""
-    common = np.intersect1d(one, other, assume_unique=True).size
-    union = one.size + other.size - common
-    return common / union if union else 0.0
 
 
 # ----------------------------------------------------------------------------------------------------------------

@@ -353,7 +353,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         X, studies = as_matrix(X, studies)
         check_parameters(self)
         row_names, column_names = axis_names(X) if names is None else map(names_of_index, map(pd.Index, names))
-        X = self._validated(X, reset=True)
+        X = validated(self, X, reset=True)
         settings = self._settings(X.dtype)
         rows, row_graph = self._axis("row", X.shape[0], row_names)
         columns, column_graph = self._axis("column", X.shape[1], column_names)
@@ -403,7 +403,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         X, studies = as_matrix(X, studies)
         made, (row_names, column_names) = clone(self), axis_names(X)
         check_parameters(made)
-        given = study_input(made, made._validated(X, reset=True), studies, covariates, row_names)
+        given = study_input(made, validated(made, X, reset=True), studies, covariates, row_names)
         with one_blas_thread():
             operator, noise, scaler = made._scaled(given)
             by = None
@@ -447,9 +447,6 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         """Robust standard deviations beyond which entries of X are clipped, if a penalty asks for it."""
         limits = [asked.clip for asked in (self.row_penalty, self.column_penalty) if isinstance(asked, Penalty)]
         return min((limit for limit in limits if limit is not None), default=None)
-
-    def _validated(self, X: Any, reset: bool) -> Any:
-        return validated(self, X, reset)
 
     def _axis(self, axis: str, size: int, names: Array | None) -> tuple[Axis, Graph | None]:
         centred = axis == "row" and self.center in ("columns", "both")  # then the scores Xv have mean zero
@@ -532,7 +529,7 @@ class StableModules(SparseGraphSVD):
     def at(cls, reference: SparseGraphSVD, X: Any, rows: Bools, columns: Bools) -> Self:
         """Re-estimate the modules of a fitted model on these members (boolean arrays with a row per module)."""
         made = cls(**clone(reference).get_params(deep=False))
-        X = made._validated(X, reset=True)
+        X = validated(made, X, reset=True)
         made.diffusion_ = reference.diffusion_
         made.names_, made.graphs_ = reference.names_, reference.graphs_
         made.covariates_, made.covariate_coding_ = reference.covariates_, reference.covariate_coding_
@@ -560,7 +557,7 @@ class StableModules(SparseGraphSVD):
     def _searched(
         self, residual: Corrected, reference: SparseGraphSVD, rows: Bools, columns: Bools, settings: Settings
     ) -> Iterator[tuple[int, Module]]:
-        """Each module that has members, with its number; it is subtracted before the next one."""
+        """The leading singular pair on the members of each module, with its number; subtracted before the next."""
         data, scores = residual, dict[int, Floats]()
         for number in np.flatnonzero(rows.any(axis=1) & columns.any(axis=1)).tolist():
             for earlier in np.flatnonzero(reference.regressed_out_[number]).tolist():
@@ -568,21 +565,25 @@ class StableModules(SparseGraphSVD):
                     left = scores[earlier] / np.linalg.norm(scores[earlier])
                     right = image(residual.rmatvec, left)
                     residual = residual.minus(left, right, image(residual.matvec, right))
-            sides = self._side("row", rows[number]), self._side("column", columns[number])
             inside = np.where(columns[number], reference.components_[number], 0.0).astype(np.float64)
             start = inside if inside.any() else columns[number].astype(np.float64)
             direction = Direction(start / np.linalg.norm(start), on_rows=False, value=1.0)
-            module = _leading(residual, *sides, direction, settings)
+            members = (self.row_penalty, rows[number]), (self.column_penalty, columns[number])
+            sides = [
+                Side(_Members(np.flatnonzero(own), nonnegative=asked is not None and asked.nonnegative))
+                for asked, own in members
+            ]
+            problem = ModuleProblem(residual, *sides, settings)
+            solution = replace(problem, operator=residual.for_one_start()).from_direction(direction)
+            if residual.imputes and not solution.state.is_empty:
+                solution = problem.impute(solution)
+            state, found = solution.state, (solution.outcome, solution.objectives, 0.0)
+            module = Module(state.u, state.v, 0.0 if state.is_empty else state.d, *found)
             scores[number] = data.matvec(module.v.support, module.v.values)
             yield number, module
             filled = residual.with_prediction(module.d * module.u.full(), module.v.full())
             for left, right in list(deflation_terms(filled, module, settings.deflation)):
                 residual = residual.minus(left, right, image(residual.matvec, right))
-
-    def _side(self, axis: str, members: Bools) -> Side:
-        asked: Penalty | None = getattr(self, f"{axis}_penalty")
-        nonnegative = asked is not None and asked.nonnegative
-        return Side(_Members(np.flatnonzero(members), nonnegative=nonnegative))
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -594,13 +595,3 @@ class _Members(Penalty):
     def threshold(self, magnitudes: Floats) -> Kept:
         support = self.members[magnitudes[self.members] > 0]
         return Kept(support, magnitudes[support])
-
-
-def _leading(operator: Corrected, rows: Side, columns: Side, start: Direction, settings: Settings) -> Module:
-    """The leading singular pair on the members of both sides."""
-    problem = ModuleProblem(operator, rows, columns, settings)
-    solution = replace(problem, operator=operator.for_one_start()).from_direction(start)
-    if operator.imputes and not solution.state.is_empty:
-        solution = problem.impute(solution)
-    state = solution.state
-    return Module(state.u, state.v, state.d if not state.is_empty else 0.0, solution.outcome, solution.objectives, 0.0)

@@ -11,7 +11,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 from sklearn.utils.validation import check_array
 
-from netbic.arrays import Array, Bools, Floats, Indices, Matrix, RandomState, checked, stored_values, without_names
+from netbic.arrays import Array, Floats, Indices, Matrix, RandomState, checked, stored_values, without_names
 from netbic.estimators import (
     AXES,
     SparseGraphSVD,
@@ -263,11 +263,6 @@ def cosines(some: Array, others: Array) -> Floats:
 def correlation(some: Floats, others: Floats) -> Floats:
     """Correlations between the rows of two arrays; 0 for constant rows."""
     return cosines(*(rows - rows.mean(axis=1, keepdims=True) for rows in (some, others)))
-
-
-def jaccard(some: Bools, others: Bools) -> Floats:
-    """Jaccard index row by row; 0 for two empty sets."""
-    return np.asarray((some & others).sum(axis=1) / np.maximum((some | others).sum(axis=1), 1))
 
 
 def match_scores(one: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> tuple[Indices, Floats]:

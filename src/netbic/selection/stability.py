@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from netbic.arrays import Array, Bools, Floats, Indices, Matrix, RandomState
+from netbic.arrays import Array, Bools, Floats, Indices, Matrix, RandomState, jaccard
 from netbic.estimators import (
     SparseGraphSVD,
     StableModules,
@@ -38,7 +38,6 @@ from netbic.selection.resampling import (
     fill_unobserved,
     fitted_to,
     geometric_mean,
-    jaccard,
     match_rows,
     match_scores,
     pairs_by_position,

@@ -31,6 +31,7 @@ from netbic.estimators import (
     smoothness_of,
     training_design,
 )
+from netbic.estimators.inputs import validated
 from netbic.graph import Graph
 from netbic.io import digest
 from netbic.operators import Scaler, as_operator, learn_from_observed
@@ -380,7 +381,7 @@ class _BlockSearch(_Search):
     def __init__(
         self, model: SparseGraphSVD, X: Matrix, grid: Grid | None, n_folds: int, seed: int, design: Floats | None
     ) -> None:
-        self.X = clone(model).set_params(row_graph=None, column_graph=None)._validated(X, reset=True)
+        self.X = validated(clone(model).set_params(row_graph=None, column_graph=None), X, reset=True)
         self.design, shape = design, self.X.shape
         self.data = {"X": self.X} | ({} if design is None else {"covariates": design})
         self.sizes = {f"n_{units}": (size, units) for size, units in zip(shape, ("rows", "columns"), strict=True)}

@@ -16,9 +16,9 @@ from typing import Final, NamedTuple, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.linalg import eigh, orth
+from scipy.linalg import orth
 
-from netbic.arrays import Array, Bools, Floats, Indices, Matrix, RandomState, is_sparse
+from netbic.arrays import Array, Bools, Floats, Indices, Matrix, RandomState, is_sparse, jaccard, leading_right_vector
 from netbic.estimators import (
     SparseGraphSVD,
     as_one_study,
@@ -41,7 +41,6 @@ from netbic.selection.resampling import (
     draw_half_of_groups,
     draw_seed,
     fill_unobserved,
-    jaccard,
     match_rows,
     restrict,
     seeded,
@@ -345,7 +344,7 @@ def _ratio(
     Scores in both halves (`given`) are regressed out.
     """
     fitted, other = halves
-    random = [coherence(other.columns(at, given[1]), leading_weights(fitted.columns(at, given[0]))) for at in sets]
+    random = [coherence(other.columns(at, given[1]), leading_right_vector(fitted.columns(at, given[0]))) for at in sets]
     expected = float(np.mean(random)) if random else 0.0
     return coherence(other.columns(genes, given[1]), weights[genes]) / expected if expected > 0 else 0.0
 
@@ -401,14 +400,6 @@ def _complete(part: Array, clip: float | None, basis: Floats | None) -> tuple[Ar
     if clip is not None:
         part = winsorised(part, clip)
     return np.where(np.isnan(part), np.nanmean(part, axis=0), part) if has_missing(part) else part, None
-
-
-def leading_weights(columns: Floats) -> Floats:
-    """The leading right singular vector."""
-    n, k = columns.shape
-    gram = columns.T @ columns if k <= n else columns @ columns.T
-    vector = eigh(gram, subset_by_index=[len(gram) - 1] * 2, check_finite=False)[1][:, 0]
-    return np.asarray(vector if k <= n else columns.T @ vector)
 
 
 def judged_genes(vector: Array) -> Indices:
