@@ -166,7 +166,7 @@ def checked(X: Any, name: str = "X", *, missing: str = "ignore") -> Any:
     if isinstance(X, np.ma.MaskedArray):  # single precision stays single precision
         check_real(X, name)
         kept = X.dtype if X.dtype.kind == "f" else np.float64
-        X = np.asarray(X.astype(kept).filled(np.nan) if np.ma.is_masked(X) else X.data)
+        X = np.asarray(np.ma.filled(X.astype(kept), np.nan) if np.ma.is_masked(X) else X.data)
     if sp.issparse(X):
         check_sparse(X, name)
     elif isinstance(X, np.ndarray):

@@ -160,7 +160,9 @@ def _expression(signal: Floats, sample: str, generator: np.random.Generator) -> 
     return pd.DataFrame(generator.normal(8.0, 2.0, n_genes) + noise + signal, index=samples, columns=genes)
 
 
-_PROGRAMS: Final = (  # name, genes, share of the patients in whom it is up, strength
+_PROGRAMS: Final[
+    tuple[tuple[str, int, float, float], ...]
+] = (  # name, genes, share of the patients in whom it is up, strength
     ("T cells", 120, 0.35, 1.2),
     ("stroma", 70, 0.25, 1.2),
     ("proliferation", 45, 0.30, 1.2),
@@ -193,10 +195,9 @@ def patients(n_samples: int = 400, n_genes: int = 800, *, random_state: RandomSt
     {'T cells': 120, 'stroma': 70, 'proliferation': 45, 'hypoxia': 25, 'interferon': 30}
     """
     generator = np.random.default_rng(random_state)
-    names, sizes, shares, strengths = zip(*_PROGRAMS, strict=True)
-    genes = _disjoint_sets(sizes, n_genes, generator)
-    samples = np.zeros((len(names), n_samples), dtype=bool)
-    for up, share in zip(samples, shares, strict=True):
+    genes = _disjoint_sets([size for _, size, _, _ in _PROGRAMS], n_genes, generator)
+    samples = np.zeros((len(_PROGRAMS), n_samples), dtype=bool)
+    for up, (_, _, share, _) in zip(samples, _PROGRAMS, strict=True):
         up[generator.permutation(n_samples)[: round(share * n_samples)]] = True
     first, last = samples[0], samples[-1]  # the patients of the last program are mostly those of the first
     n_shared = round(_SHARED * first.sum())
@@ -205,10 +206,11 @@ def patients(n_samples: int = 400, n_genes: int = 800, *, random_state: RandomSt
     last[generator.permutation(np.flatnonzero(~first))[: first.sum() - n_shared]] = True
     signs = np.where(generator.random(genes.shape) < _DOWN, -0.7, 1.0)
     weights = genes * signs * generator.uniform(0.6, 1.4, genes.shape)
-    activity = samples * np.array(strengths)[:, None] * generator.uniform(0.8, 1.2, samples.shape)
+    strengths = np.array([strength for *_, strength in _PROGRAMS])[:, None]
+    activity = samples * strengths * generator.uniform(0.8, 1.2, samples.shape)
     expression = _expression(activity.T @ weights, "patient", generator)
     network = _modular_network(genes, 12.0, 0.5, expression.columns, generator)
-    return Cohort(expression, network, samples, genes, weights, names)
+    return Cohort(expression, network, samples, genes, weights, tuple(name for name, *_ in _PROGRAMS))
 
 
 class SimulatedStudies(NamedTuple):

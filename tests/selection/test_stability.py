@@ -8,13 +8,13 @@ from scipy.optimize import linprog
 
 import netbic
 from netbic import L0, SCAD, L1Ball, SparseGraphSVD
+from netbic.arrays import jaccard
 from netbic.selection import StableModules, stability
 from netbic.selection.resampling import (
     correlation,
     cosines,
     fill_unobserved,
     geometric_mean,
-    jaccard,
     match_rows,
     partners,
     restrict,

@@ -136,9 +136,9 @@ def as_matrix(X: Any, studies: Any) -> tuple[Any, Any]:
 
 def study_input(model: SparseGraphSVD, X: Any, studies: Any, covariates: Any, names: Array | None) -> StudyInput:
     """The validated data of a fit as they are searched, with the design matrix of covariates and studies."""
+    if studies is None and covariates is None:
+        return StudyInput(X)
     if studies is None:
-        if covariates is None:
-            return StudyInput(X)
         coding, design = CovariateCoding.learn(covariates, X.shape[0], names)
         return StudyInput(X, coding, design if coding.columns else None)
     if model.center != "columns":

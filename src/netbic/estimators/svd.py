@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple, Self
@@ -350,14 +350,17 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         >>> [module.v.support.size for module in model.iter_fit(toy.X)]
         [50, 50]
         """
-        X, studies = as_matrix(X, studies)
+        if isinstance(X, Mapping):
+            X, studies = as_matrix(X, studies)
         check_parameters(self)
         row_names, column_names = axis_names(X) if names is None else map(names_of_index, map(pd.Index, names))
         X = validated(self, X, reset=True)
         settings = self._settings(X.dtype)
         rows, row_graph = self._axis("row", X.shape[0], row_names)
         columns, column_graph = self._axis("column", X.shape[1], column_names)
-        given = study_input(self, X, studies, covariates, row_names)
+        given = StudyInput(X)
+        if studies is not None or covariates is not None:
+            given = study_input(self, X, studies, covariates, row_names)
         with one_blas_thread(), released(X):
             operator, noise, scaler = self._scaled(given)
             by, diffusion_scores, searched = None, None, operator
@@ -386,7 +389,9 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         self.names_ = {"rows": row_names, "columns": column_names}
         self.graphs_ = {"rows": row_graph, "columns": column_graph}
         self.scaler_, self.passes_ = scaler, passes(X)
-        store_covariates(self, given.coding, given.design)
+        self.covariate_coding_, self.covariates_ = None, None
+        if given.coding is not None:
+            store_covariates(self, given.coding, given.design)
         for message, category in diagnostics(modules, self.n_components, search.ended, rows, columns, settings):
             warnings.warn(message, category, stacklevel=3)
         recurs = columns.term is not None and self.diagnostics_["recurrent"].any()
@@ -568,12 +573,11 @@ class StableModules(SparseGraphSVD):
             inside = np.where(columns[number], reference.components_[number], 0.0).astype(np.float64)
             start = inside if inside.any() else columns[number].astype(np.float64)
             direction = Direction(start / np.linalg.norm(start), on_rows=False, value=1.0)
-            members = (self.row_penalty, rows[number]), (self.column_penalty, columns[number])
             sides = [
                 Side(_Members(np.flatnonzero(own), nonnegative=asked is not None and asked.nonnegative))
-                for asked, own in members
+                for asked, own in ((self.row_penalty, rows[number]), (self.column_penalty, columns[number]))
             ]
-            problem = ModuleProblem(residual, *sides, settings)
+            problem = ModuleProblem(residual, sides[0], sides[1], settings)
             solution = replace(problem, operator=residual.for_one_start()).from_direction(direction)
             if residual.imputes and not solution.state.is_empty:
                 solution = problem.impute(solution)
