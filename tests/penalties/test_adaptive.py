@@ -15,7 +15,7 @@ from netbic.penalties import Choice
 from netbic.penalties.adaptive import evidence_of_gradation
 from netbic.simulate import paper
 from netbic.solver import Vector
-from netbic.solver.half_step import adaptive_step
+from netbic.solver.half_step import Side, adaptive_step
 from support.simulations import adaptive_run, f1
 
 solving = importlib.import_module("netbic.solver.solve")  # `netbic.solver.solve` is the function
@@ -41,8 +41,8 @@ def test_sizes_are_found(gamma, kind, least):
 @pytest.mark.parametrize("term", ["modularity", pytest.param("normalized", marks=pytest.mark.nightly)])
 def test_a_choice_that_would_cycle_converges(monkeypatch, term):
     """Several of these run into cycles while sizes and weights are chosen again in every iteration."""
-    outcomes, run = [], solving._Iteration.run
-    monkeypatch.setattr(solving._Iteration, "run", lambda *a, **k: outcomes.append(run(*a, **k)) or outcomes[-1])
+    outcomes, iterate = [], solving._iterate
+    monkeypatch.setattr(solving, "_iterate", lambda *a, **k: outcomes.append(iterate(*a, **k)) or outcomes[-1])
     cycled = 0
     for seed in range(14):
         toy = paper(0.05, random_state=seed)
@@ -343,7 +343,7 @@ def test_an_overestimated_noise_level_is_ignored():
     old = Vector(20, np.array([3, 7]), np.array([0.8, 0.6]))
     other = Vector(30, np.array([2, 11]), np.array([0.8, 0.6]), choice=Choice(np.ones(30), 0, 1e95))
     penalty = AdaptiveSupport().for_matrix(600.0, 600)
-    chosen = adaptive_step(penalty, z, old, other).choice
+    chosen = adaptive_step(Side(penalty), z, old, other).choice
     assert chosen.noise < 600
     orthogonal = Vector(20, np.array([3, 7]), np.array([z[7], 1e-18 - z[3]]) / np.hypot(z[3], z[7]))
-    assert adaptive_step(penalty, z, orthogonal, other).choice.noise < 10
+    assert adaptive_step(Side(penalty), z, orthogonal, other).choice.noise < 10

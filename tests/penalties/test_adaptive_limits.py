@@ -32,7 +32,7 @@ def solves_at_the_limit(monkeypatch):
 
     def counted(operator, rows, columns, *arguments, budget, **parameters):
         solution = solve(operator, rows, columns, *arguments, budget=budget, **parameters)
-        if (rows.penalty.chooses_size or columns.penalty.chooses_size) and budget.is_spent:
+        if (rows.penalty.chooses_size or columns.penalty.chooses_size) and budget.choosing <= 0:
             made.append(1)
         return solution
 

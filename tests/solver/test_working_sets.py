@@ -15,8 +15,8 @@ from netbic import L0, Graph, SparseGraphSVD
 from netbic.graph_terms import TERMS
 from netbic.operators import ChunkedOperator, DenseOperator, RowBlocks, Scaler, SparseOperator
 from netbic.operators.masked import Masked
-from netbic.solver import Side, Vector, rounds, working_sets
-from netbic.solver.problem import ModuleProblem, Settings
+from netbic.solver import Settings, Side, Vector, rounds, working_sets
+from netbic.solver.problem import ModuleProblem
 from netbic.solver.solve import extrapolated
 from netbic.solver.working_sets import WorkingSets
 from support.operator_entries import entries_of
@@ -27,14 +27,9 @@ GENERATOR = np.random.default_rng(0)
 
 def always(factor=1):
     """Use working sets of this size even where they do not pay."""
-    own = {
-        "_is_worth_it": lambda operator, u, v: True,
-        "_FACTOR": factor,
-        "_LARGEST_SHARE": 1.0,
-        "_LEAST_READ": 0,
-        "_UNCHANGED": 1,
-    }
-    return mock.patch.multiple(working_sets, **own)
+    return mock.patch.multiple(
+        working_sets, _LESS=0, _FACTOR=factor, _LARGEST_SHARE=1.0, _LEAST_READ=0, _UNCHANGED=1
+    )
 
 
 def quiet_fit(X, **keywords):

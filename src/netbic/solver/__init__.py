@@ -3,13 +3,12 @@
 from netbic.solver.half_step import Side, State, Vector, rounds
 from netbic.solver.pairs import PAIR_DEFLATIONS, Pair, PairSearch
 from netbic.solver.problem import ModuleProblem as ModuleProblem
-from netbic.solver.problem import Settings
 from netbic.solver.search import DEFLATIONS, REPEATED, SOLVERS, Axis, Module, ModuleSearch, correlations, diagnostics
 from netbic.solver.search import LARGE_GRAPH_SHARE as LARGE_GRAPH_SHARE
 from netbic.solver.search import LOW_RANK as LOW_RANK
 from netbic.solver.search import PAIR_WORDS as PAIR_WORDS
 from netbic.solver.search import deflation_terms as deflation_terms
-from netbic.solver.solve import IncompatibleSolver, Solution, solve
+from netbic.solver.solve import IncompatibleSolver, Settings, Solution, solve
 from netbic.solver.starts import Direction as Direction
 from netbic.solver.starts import Starts
 from netbic.solver.starts import image as image

@@ -36,7 +36,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy import special
@@ -102,7 +102,7 @@ def half_step(side: Side, z: Floats, old: Vector, other: Vector, solver: SolverN
     `other` is the vector of the other axis, and z its product with X.
     """
     if side.penalty.chooses_size:
-        return side.smooth(adaptive_step(side.penalty, z, side.towards(z, old), other, side.squares, side.limit))
+        return side.smooth(adaptive_step(side, z, old, other))
     guarded = solver != "aisp" and feasible and side.has_graph  # without a graph the step is the exact maximiser
     level = side.objective(z, old) if guarded else -np.inf
     for shift in side.shifts(solver):
@@ -154,12 +154,11 @@ def threshold(side: Side, scores: Floats, signs: Floats, old: Vector | None = No
     (support, values), chosen = side.penalty.update(side.magnitudes(scores), groups)  # Eq. 13 for L1, Eq. 20 for L0
     if not support.size:
         return Vector(scores.size, support, values)
-    if old is not None and same_indices(support, old.support):
-        support = old.support
     values = values / sqrt(values @ values)
     if not side.penalty.nonnegative:
         values = np.copysign(values, signs[support] + 0.0)  # Eqs. 14 and 21; + 0.0 turns -0.0 into 0.0
-    return Vector(scores.size, support, values, groups=chosen)
+    new = Vector(scores.size, support, values, groups=chosen)
+    return new if old is None or not new.has_support_of(old) else replace(new, support=old.support)
 
 
 def step_without_graph(side: Side, z: Floats) -> Vector:
@@ -203,6 +202,23 @@ class Side:
         """Whether scores are magnitudes, to which the signs of z are added in the end."""
         return not (self.signed or self.penalty.nonnegative)
 
+    @property
+    def is_split(self) -> bool:
+        """Whether edges have signs: the graph part has then two parts, of u and of its magnitudes."""
+        return self.term is not None and self.term.is_signed
+
+    @property
+    def shift_bound(self) -> float:
+        """The shift from which on F cannot decrease."""
+        if self.term is None:
+            return 0.0
+        return sum(self.term.signed_shifts(self.trust)) if self.is_split else self.term.shift_bound
+
+    @property
+    def amplification(self) -> float:
+        """Upper bound sigma lambda_max(M) of what the graph adds to the norm of the scores of a set of entries."""
+        return 0.0 if self.term is None or not self.sigma else self.sigma * self.term.largest_eigenvalue
+
     def magnitudes(self, scores: Floats) -> Floats:
         """How large the scores are for the threshold; negative ones are not kept, except on a signed side."""
         return np.abs(scores) if self.signed and not self.penalty.nonnegative else scores
@@ -229,25 +245,6 @@ class Side:
             return 0.5 * sigma * float(vector.values @ first + np.abs(vector.values) @ second)
         return 0.5 * sigma * float(self.weights(vector.values) @ vector.smoothed[vector.support])
 
-    @property
-    def is_split(self) -> bool:
-        """Whether edges have signs: the graph part has then two parts, of u and of its magnitudes."""
-        return self.term is not None and self.term.is_signed
-
-    @property
-    def shift_bound(self) -> float:
-        """The shift from which on F cannot decrease."""
-        if self.term is None:
-            return 0.0
-        return sum(self.term.signed_shifts(self.trust)) if self.is_split else self.term.shift_bound
-
-    def towards(self, z: Floats, vector: Vector) -> Vector:
-        """The vector, with one product Mw instead of two: positive where signed edges support the sign of z."""
-        if vector.smoothed is None or not self.is_split:
-            return vector
-        first, second = self.trusting(vector).parts(vector.smoothed)
-        return vector.with_smoothed(np.copysign(1.0, z + 0.0) * first + second)
-
     def parts(self, products: Floats) -> tuple[Floats, Floats]:
         """The products B1u and B2|u| of the two parts, from those of the graph term."""
         signed, unsigned, expected = products
@@ -262,11 +259,6 @@ class Side:
         if self.term is None or not self.is_split:
             return self
         return replace(self, trust=self.term.sign_agreement(vector.support, vector.values) ** 3)
-
-    @property
-    def amplification(self) -> float:
-        """Upper bound sigma lambda_max(M) of what the graph adds to the norm of the scores of a set of entries."""
-        return 0.0 if self.term is None or not self.sigma else self.sigma * self.term.largest_eigenvalue
 
     def gain(self, vector: Vector) -> float:
         """The part of F that depends on this side only: graph part minus penalty."""
@@ -322,7 +314,8 @@ class Vector:
 
     def has_support_of(self, other: Vector) -> bool:
         """Whether both vectors have the same support."""
-        return same_indices(self.support, other.support)
+        one, two = self.support, other.support
+        return one is two or (one.size == two.size and bool((one == two).all()))
 
     def distance(self, other: Vector) -> float:
         """Euclidean distance."""
@@ -336,11 +329,6 @@ class Vector:
     def is_empty(self) -> bool:
         """Whether the threshold has kept no entry."""
         return self.support.size == 0
-
-
-def same_indices(one: Indices, other: Indices) -> bool:
-    """Whether two arrays of indices are equal."""
-    return one is other or (one.size == other.size and bool((one == other).all()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,35 +353,27 @@ class State:
 # ----------------------------------------------------------------------------------------------------------------
 
 
-def adaptive_step(
-    penalty: Penalty, z: Floats, old: Vector, other: Vector, squares: Floats | None = None, limit: float = np.inf
-) -> Vector:
+def adaptive_step(side: Side, z: Floats, old: Vector, other: Vector) -> Vector:
     """Let the penalty choose the members and the weight sigma of the graph, then score and normalise.
 
-    Parameters
-    ----------
-    penalty : Penalty
-    z : array
-        Product of X with `other`.
-    old, other : Vector
-        The current vector of this axis, and that of the other axis.
-    squares : array, optional
-        Squared norms of the rows (columns) of X.
-    limit : float
-        Largest sigma, relative to the norm of the scores of the members.
+    z is the product of X with `other`, the vector of the other axis.
     """
-    scores = ScaledScores.of(penalty, z, old, other, squares)
-    smoothed = None if old.smoothed is None else old.smoothed[scores.varying]
-    choice = penalty.choose(scores.values, smoothed).among(scores.varying)
+    penalty, smoothed = side.penalty, old.smoothed
+    if smoothed is not None and side.is_split:  # one product Mw: positive where signed edges support the sign of z
+        first, second = side.trusting(old).parts(smoothed)
+        smoothed = np.copysign(1.0, z + 0.0) * first + second
+    scores = scale_scores(penalty, z, old, other, side.squares)
+    choice = penalty.choose(scores.values, None if smoothed is None else smoothed[scores.varying])
+    choice = choice.among(scores.varying)
     choice = replace(choice, heteroscedasticity=scores.heteroscedasticity, background=scores.background)
     plain = z if penalty.nonnegative else np.abs(z)
     weighted = plain
-    if old.smoothed is not None:
+    if smoothed is not None:
         if choice.sigma:  # limited by the norm of the scores of members, with and without the graph
             alone = np.abs(z)[choice.support]
-            norms = [np.linalg.norm(part) for part in (alone, alone + choice.sigma * old.smoothed[choice.support])]
-            choice = replace(choice, sigma=min(choice.sigma, limit * float(min(norms))))
-        weighted = plain + choice.sigma * old.smoothed
+            norms = [np.linalg.norm(part) for part in (alone, alone + choice.sigma * smoothed[choice.support])]
+            choice = replace(choice, sigma=min(choice.sigma, side.limit * float(min(norms))))
+        weighted = plain + choice.sigma * smoothed
     support = choice.support[weighted[choice.support] > 0]
     values = weighted[support]
     if support.size:
@@ -406,62 +386,41 @@ def adaptive_step(
     return Vector(z.size, support, values, choice=choice)
 
 
-@dataclass(frozen=True, eq=False)
-class ScaledScores:
-    """Scores of one axis in units of the noise of each entry.
+class ScaledScores(NamedTuple):
+    """Scores of one axis in units of the noise of each entry."""
 
-    Attributes
-    ----------
-    values : array
-        Scores of the entries that vary, without the part that comes from the noise of the entry itself.
-    varying : bool array
-    heteroscedasticity : float
-        Standard deviation, over entries, of the logarithm of their noise.
-    background : float
-        Lower quartile of the magnitudes of the scores of others than current members, relative to that of pure noise; 1
-        if the noise is not known.
-    """
-
-    values: Floats
+    values: Floats  # of the entries that vary, without the part that comes from the noise of the entry itself
     varying: Bools
-    heteroscedasticity: float
-    background: float
-
-    @classmethod
-    def of(cls, penalty: Penalty, z: Floats, old: Vector, other: Vector, squares: Floats | None) -> ScaledScores:
-        """Scores of an axis, given its current vector and the product z of X with the other vector.
-
-        The other vector is the product of X with `old`, so that z_i contains old_i |X_i|^2 / d from the noise of entry
-        i itself: about old_i g_i^2 k / d for k entries of the other vector. This part is subtracted, because it would
-        make every current member look like a member. Entries that do not vary are not candidates.
-        """
-        d = float(z[old.support] @ old.values)
-        # A noise level estimated from scores far beyond those of X is bounded, or it would grow in every half step.
-        noise = penalty.noise_without(0.0) if other.choice is None else min(other.choice.noise, penalty.largest_noise)
-        scales = noise_scales(z, squares, other.size)
-        corrected = z.copy()
-        if d > _ORTHOGONAL * float(np.linalg.norm(z)):
-            corrected[old.support] -= (noise * scales[old.support]) ** 2 * (other.support.size / d) * old.values
-        varying = scales > 0
-        spread = float(np.std(np.log(scales[varying]))) if varying.any() else 0.0
-        background = _background(z, old, squares, other.size)
-        return cls(corrected[varying] / scales[varying], varying, spread, background)
+    heteroscedasticity: float  # standard deviation, over entries, of the logarithm of their noise
+    background: float  # lower quartile of the scores of others than current members, relative to that of noise, or 1
 
 
-def _background(z: Floats, old: Vector, squares: Floats | None, length: int) -> float:
-    """How large the scores of others than current members are, relative to noise.
+def scale_scores(penalty: Penalty, z: Floats, old: Vector, other: Vector, squares: Floats | None) -> ScaledScores:
+    """Scores of an axis, given its current vector and the product z of X with the other vector.
 
-    Scores of entries that are unrelated to the other vector have the variance of one entry of their row (column). The
-    lower quartile does not change much if some of the others are members of this module.
+    The other vector is the product of X with `old`, so that z_i contains old_i |X_i|^2 / d from the noise of entry
+    i itself: about old_i g_i^2 k / d for k entries of the other vector. This part is subtracted, because it would
+    make every current member look like a member. Entries that do not vary are not candidates.
     """
-    if squares is None or length < _FEWEST:
-        return 1.0
-    variances = (squares - z * z) / (length - 1)
-    others = variances > 1e-12 * variances.max(initial=0.0)
-    others[old.support] = False
-    if np.count_nonzero(others) < _FEWEST:
-        return 1.0
-    return float(np.quantile(np.abs(z[others]) / np.sqrt(variances[others]), 0.25)) / _QUARTILE
+    d = float(z[old.support] @ old.values)
+    # A noise level estimated from scores far beyond those of X is bounded, or it would grow in every half step.
+    noise = penalty.noise_without(0.0) if other.choice is None else min(other.choice.noise, penalty.largest_noise)
+    scales = noise_scales(z, squares, other.size)
+    corrected = z.copy()
+    if d > _ORTHOGONAL * float(np.linalg.norm(z)):
+        corrected[old.support] -= (noise * scales[old.support]) ** 2 * (other.support.size / d) * old.values
+    varying = scales > 0
+    spread = float(np.std(np.log(scales[varying]))) if varying.any() else 0.0
+    background = 1.0
+    if squares is not None and other.size >= _FEWEST:
+        # Scores of entries that are unrelated to the other vector have the variance of one entry of their row (column).
+        # The lower quartile does not change much if some of the others are members of this module.
+        variances = (squares - z * z) / (other.size - 1)
+        others = variances > 1e-12 * variances.max(initial=0.0)
+        others[old.support] = False
+        if np.count_nonzero(others) >= _FEWEST:
+            background = float(np.quantile(np.abs(z[others]) / np.sqrt(variances[others]), 0.25)) / _QUARTILE
+    return ScaledScores(corrected[varying] / scales[varying], varying, spread, background)
 
 
 def noise_scales(z: Floats, squares: Floats | None, length: int) -> Floats:

@@ -13,7 +13,6 @@ inner products of the samples (`PairStarts`), unless there are more samples than
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -24,8 +23,8 @@ from scipy.linalg import get_blas_funcs, get_lapack_funcs
 from netbic.arrays import Array, Floats
 from netbic.operators import Corrected, Cross, CrossOperator, DenseOperator, Table
 from netbic.penalties import DataDriven
-from netbic.solver.problem import Settings
 from netbic.solver.search import MAX_MODULES, Axis, Module, described, problems_of, solve_module
+from netbic.solver.solve import Settings
 from netbic.solver.starts import Direction, Starts, Subspace, image
 
 PAIR_DEFLATIONS: Final = ("canonical", "regression", "hotelling")
@@ -94,7 +93,12 @@ class PairSearch:
             if pair is None:
                 return
             yield pair
-            self._deflate(pair)
+            if self._deflation == "hotelling":
+                self._left.subtract(pair)
+                continue
+            t = pair.x_scores / np.linalg.norm(pair.x_scores)
+            s = t if self._deflation == "regression" else pair.y_scores / np.linalg.norm(pair.y_scores)
+            self._left.remove(t, s)
         self.ended = f"no more than {MAX_MODULES:,} are searched for"
 
     def _next(self, number: int) -> Pair | None:
@@ -117,54 +121,17 @@ class PairSearch:
             self.ended = "the best remaining pair has no covariance (d <= 0)"
             return None
         module = described(solution, problem.rows, problem.columns, signed_by="rows")
-        x_scores, y_scores = (
-            table.matvec(vector.support, vector.values)
-            for table, vector in ((self._left.x, module.u), (self._left.y, module.v))
-        )
-        return Pair(module, x_scores, y_scores)
-
-    def _deflate(self, pair: Pair) -> None:
-        if self._deflation == "hotelling":
-            self._left.subtract(pair)
-            return
-        t = pair.x_scores / np.linalg.norm(pair.x_scores)
-        s = t if self._deflation == "regression" else pair.y_scores / np.linalg.norm(pair.y_scores)
-        self._left.remove(t, s)
+        (u, v), left = (module.u, module.v), self._left
+        return Pair(module, left.x.matvec(u.support, u.values), left.y.matvec(v.support, v.values))
 
 
-class CrossResidual(ABC):
-    """What is left of two tables and of their cross-product.
+class OfLayers:
+    """What is left of two tables and of their cross-product, which is formed if it is small.
 
-    Attributes
-    ----------
-    operator : Corrected
-        The cross-product.
-    x, y : Table
-        The tables.
-    has_norm : bool
-        Whether the squared norm of the operator is known, from which some penalties estimate the noise.
+    It is corrected by a rank-one matrix for each deflation. Penalties that estimate the noise need its norm.
     """
 
-    has_norm: bool = True
     operator: Corrected
-    x: Table
-    y: Table
-
-    @abstractmethod
-    def leading(self) -> Direction | None:
-        """The leading singular direction of the cross-product; None if it is zero."""
-
-    @abstractmethod
-    def remove(self, x_direction: Floats, y_direction: Floats) -> None:
-        """Project unit vectors of the samples out of X and out of Y."""
-
-    @abstractmethod
-    def subtract(self, pair: Pair) -> None:
-        """Subtract d uv' from the cross-product."""
-
-
-class OfLayers(CrossResidual):
-    """The cross-product, formed if it is small, minus a rank-one matrix for each deflation."""
 
     def __init__(self, x: Table, y: Table, exact: bool, formed: bool) -> None:
         self.x, self.y = x, y
@@ -197,10 +164,10 @@ class OfLayers(CrossResidual):
         self.operator = self.operator.minus(left, right, product)
 
 
-class OfSamples(CrossResidual):
+class OfSamples:
     """The cross-product by products with both tables, from which samples' directions are projected out."""
 
-    operator: Cross
+    has_norm = True
 
     def __init__(self, x: Table, y: Table, exact: bool) -> None:
         self.x, self.y = x, y
@@ -226,7 +193,7 @@ class OfSamples(CrossResidual):
         self.operator = self.operator.less(module.d * module.u.full(), module.v.full(), left)
 
 
-def residual_of(x: Table, y: Table, exact: bool) -> CrossResidual:
+def residual_of(x: Table, y: Table, exact: bool) -> OfLayers | OfSamples:
     """The cross-product of two tables, in the form that is the fastest for their sizes."""
     (n, p), q = x.shape, y.shape[1]
     if n > _MOST_SAMPLES:
@@ -247,13 +214,6 @@ class PairStarts:
     - Y -> Y - ss'Y:    a = L's, b = L'Ks, c = s'Ks, and L becomes L - ss'L;
     - C -> C - duv':    a = Qv, b = d L'Xu, c = d^2, where the part of v outside the rows of Y is neglected: what is
       left of it in a start, the iteration removes.
-
-    Parameters
-    ----------
-    x, y : Table
-        Before the first deflation.
-    exact : bool
-        Compute directions to machine precision.
     """
 
     def __init__(self, x: Table, y: Table, exact: bool) -> None:
@@ -261,7 +221,12 @@ class PairStarts:
         self._exact = exact or n * n * (x.shape[1] + y.shape[1]) <= _EXACT_WORK
         dtype = np.float64 if self._exact else np.float32
         gram = x.gram(dtype)
-        self._root = _square_root(y.gram(dtype))
+        # A root L of full column rank, by Cholesky decomposition with pivots; the rank is that up to rounding errors.
+        of_y = y.gram(dtype)
+        pstrf: Any = get_lapack_funcs("pstrf", (of_y,))
+        lower, pivots, rank, _ = pstrf(of_y, lower=True)
+        self._root = np.empty((n, rank), dtype=dtype)
+        self._root[pivots - 1] = np.tril(lower)[:, :rank]
         self._gram, self._inside = _Symmetric(gram), _Symmetric(self._root.T @ gram @ self._root)
         first = np.random.default_rng(0).standard_normal((1, self._root.shape[1])).astype(dtype)
         self._subspace = Subspace(first, *_SUBSPACE)
@@ -333,12 +298,3 @@ class _Symmetric:
     def subtract(self, a: Array, w: Array) -> None:
         """Subtract wa' + aw'."""
         self._entries = self._syr2(-1.0, w, a, a=self._entries, overwrite_a=True)
-
-
-def _square_root(gram: Array) -> Array:
-    """A matrix L of full column rank with LL' = gram, by Cholesky decomposition with pivots."""
-    pstrf: Any = get_lapack_funcs("pstrf", (gram,))
-    lower, pivots, rank, _ = pstrf(gram, lower=True)  # the rank is that up to rounding errors
-    root = np.empty((len(gram), rank), dtype=gram.dtype)
-    root[pivots - 1] = np.tril(lower)[:, :rank]
-    return root

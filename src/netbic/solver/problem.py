@@ -27,7 +27,7 @@ Penalties that choose a size choose sigma as well: by the likelihood, but at mos
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
@@ -35,13 +35,11 @@ from sklearn.utils.parallel import Parallel, delayed
 from netbic.arrays import Floats
 from netbic.operators import Corrected
 from netbic.penalties import largest
-from netbic.solver.half_step import Side, SolverName, State, Vector
+from netbic.solver.half_step import Side, State, Vector
 from netbic.solver.sizes import best_of_sizes
-from netbic.solver.solve import Budget, CycleDetector, Solution, is_stable, solve, with_fixed_size
+from netbic.solver.solve import Budget, CycleDetector, Settings, Solution, is_stable, solve, with_fixed_size
 from netbic.solver.starts import Direction, Pair, Start, largest_entry, paper_start, random_direction, sparse_start
 from netbic.solver.working_sets import WorkingSets
-
-Deflation = Literal["on_repeat", "hotelling", "projection", "schur"]
 
 LEADING: Final = 20  # number of largest entries of a vector that are examined
 
@@ -53,23 +51,6 @@ _STEP = 0.7  # factor of sigma if a leading entry has too bad a rank by the data
 _WORST = 3  # rank that a leading entry may have by the data alone, in units of the number of leading entries
 _ROUNDING = 1 + 1e-9
 _ROUGH = 1e-3  # tolerance for the vectors without the graph; the error of d is about its square
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Options of the iteration, named as the parameters of `SparseGraphSVD`.
-
-    The result of a `rough` solve may be that of a working set, without a round on all of X that confirms it.
-    """
-
-    solver: SolverName = "auto"
-    n_init: int = 1
-    max_iter: int = 500
-    tol: float = 1e-6
-    deflation: Deflation = "hotelling"
-    seed: int = 0
-    n_jobs: int | None = None
-    rough: bool = False
 
 
 @dataclass(frozen=True)
@@ -109,44 +90,28 @@ class ModuleProblem:
         The sign matters if a side is non-negative: then both are tried and the better one is kept. If both end empty
         (no score of a non-negative side may be positive), the row and the column of the largest entry are tried.
         """
+        chooses = self.rows.penalty.chooses_size or self.columns.penalty.chooses_size
+
+        def solve_from(direction: Direction) -> Solution:
+            if chooses:
+                return best_of_sizes(self, paper_start(self.operator, direction))
+            start: Start | None = None
+            if self.settings.solver != "aisp":
+                start = sparse_start(self.operator, self.rows, self.columns, direction)
+            return self.solve(start or paper_start(self.operator, direction), self.budget)
+
         if not (self.rows.penalty.nonnegative or self.columns.penalty.nonnegative):
-            return self._from_start(self._start(direction))
-        solutions = [self._from_start(self._start(signed)) for signed in (direction, -direction)]
+            return solve_from(direction)
+        solutions = [solve_from(direction), solve_from(-direction)]
         if all(solution.state.is_empty for solution in solutions):
-            solutions.append(self._from_start(largest_entry(self.operator)))
+            pair = largest_entry(self.operator)
+            solutions.append(best_of_sizes(self, pair) if chooses else self.solve(pair, self.budget))
         return max(solutions, key=lambda solution: solution.rank)
-
-    @property
-    def _chooses_size(self) -> bool:
-        return self.rows.penalty.chooses_size or self.columns.penalty.chooses_size
-
-    def _start(self, direction: Direction) -> Start:
-        """A sparse start; the dense singular pair for the paper's solver, penalties that choose sizes, or if empty."""
-        dense = self.settings.solver == "aisp" or self._chooses_size
-        sparse = None if dense else sparse_start(self.operator, self.rows, self.columns, direction)
-        return sparse or paper_start(self.operator, direction)
-
-    def _from_start(self, start: Start) -> Solution:
-        if not self._chooses_size:
-            return self.solve(start, self.budget)
-        return best_of_sizes(self, (start.u, start.v) if isinstance(start, State) else start)
 
     def solve(self, start: Start, budget: Budget | None = None, *, feasible: bool = False) -> Solution:
         """Solve from one start."""
-        settings = self.settings
-        return solve(
-            self.operator,
-            self.rows,
-            self.columns,
-            start,
-            solver=settings.solver,
-            max_iter=settings.max_iter,
-            tol=settings.tol,
-            budget=budget,
-            feasible=feasible,
-            sets=self.sets,
-            rough=settings.rough,
-        )
+        sides, shared = (self.rows, self.columns), self.sets
+        return solve(self.operator, *sides, start, self.settings, budget=budget, feasible=feasible, sets=shared)
 
     def solve_sides(self, rows: Side, columns: Side, start: Pair, budget: Budget | None = None) -> Solution:
         """Solve with other penalties; solutions without a budget are starts, and need not converge."""
@@ -178,11 +143,11 @@ class ModuleProblem:
                 return solution
             if max(after.u.distance(before.u), after.v.distance(before.v)) <= tol:
                 asked = self._on(filled)
-                stable = not budget.is_spent or is_stable(filled, asked.rows, asked.columns, after, tol)
+                stable = budget.choosing > 0 or is_stable(filled, asked.rows, asked.columns, after, tol)
                 return solution if stable else replace(solution, outcome="size_not_converged")
             if n_rounds > _IMPUTATION_ROUNDS * self.settings.max_iter:
                 break
-            if budget.is_spent or cycles.seen(after, before):
+            if budget.choosing <= 0 or cycles.seen(after, before):
                 rows, columns = with_fixed_size(problem.rows, after.u), with_fixed_size(problem.columns, after.v)
                 problem = replace(problem, rows=rows, columns=columns)
         return replace(solution, outcome="max_iter")
@@ -207,8 +172,13 @@ def solve_with_graph(problem: ModuleProblem, plain: Solution) -> tuple[ModulePro
     """Continue from the solution without the graph with weights in units of its d; the problem with these weights."""
     if plain.state.is_empty or plain.state.d <= 0:
         return problem, plain
-    d = plain.state.d
-    rows, columns = _weighted(problem.rows, plain.state.u, d), _weighted(problem.columns, plain.state.v, d)
+
+    def weighted_side(side: Side, vector: Vector) -> Side:
+        if side.term is None or not side.share:
+            return side
+        return replace(side.trusting(vector), sigma=side.share * plain.state.d / side.term.scale)
+
+    rows, columns = weighted_side(problem.rows, plain.state.u), weighted_side(problem.columns, plain.state.v)
     weighted = replace(problem, rows=rows, columns=columns)
     solution = weighted.resume(plain.state)
     for _ in range(_REDUCTIONS):
@@ -222,13 +192,6 @@ def solve_with_graph(problem: ModuleProblem, plain: Solution) -> tuple[ModulePro
         weighted = replace(problem, rows=rows, columns=columns)
         solution = weighted.resume(state)
     return problem, problem.resume(plain.state)
-
-
-def _weighted(side: Side, vector: Vector, d: float) -> Side:
-    """The side with its sigma for a module with this d, if it is in units of it; signs count as they agree."""
-    if side.term is None or not side.share:
-        return side
-    return replace(side.trusting(vector), sigma=side.share * d / side.term.scale)
 
 
 def _reduced(side: Side, vector: Vector, d: float, scores: Floats | None) -> Side:
@@ -252,7 +215,7 @@ def worst_rank(side: Side, vector: Vector, scores: Floats | None) -> int:
     if scores is None:
         return min(LEADING, vector.support.size)
     leading = np.argsort(-np.abs(vector.values), kind="stable")[:LEADING]
-    sizes = _sizes(side, scores)
+    sizes = np.maximum(scores, 0.0) if side.penalty.nonnegative else np.abs(scores)
     return 1 + int(np.count_nonzero(sizes > sizes[vector.support[leading]].min()))
 
 
@@ -260,13 +223,7 @@ def share_by_data(side: Side, vector: Vector, scores: Floats | None) -> float:
     """The share of entries that are among as many entries with the largest scores; of ties, all."""
     if scores is None:
         return 1.0
-    sizes, count = _sizes(side, scores), vector.support.size
+    sizes, count = np.maximum(scores, 0.0) if side.penalty.nonnegative else np.abs(scores), vector.support.size
     kept = largest(sizes, count)
     edge = sizes[kept].min() if kept.size == count else 0.0
     return float(np.mean(sizes[vector.support] >= edge))
-
-
-def _sizes(side: Side, scores: Floats) -> Floats:
-    """How large the scores are without the graph, by which entries are ranked."""
-    sizes: Floats = np.maximum(scores, 0.0) if side.penalty.nonnegative else np.abs(scores)
-    return sizes

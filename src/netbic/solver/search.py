@@ -14,17 +14,9 @@ from netbic.graph_terms import GraphTerm
 from netbic.operators import Corrected
 from netbic.penalties import DIAGNOSTICS, Dense, Penalty
 from netbic.solver.half_step import Side, Vector
-from netbic.solver.problem import (
-    Deflation,
-    ModuleProblem,
-    Settings,
-    before_graph,
-    share_by_data,
-    solve_with_graph,
-    worst_rank,
-)
+from netbic.solver.problem import ModuleProblem, before_graph, share_by_data, solve_with_graph, worst_rank
 from netbic.solver.sizes import scores_of_all_rows, solve_sizes, with_all_rows, with_groups
-from netbic.solver.solve import MAX_CHOOSING_ROUNDS, Outcome, Solution
+from netbic.solver.solve import MAX_CHOOSING_ROUNDS, Deflation, Outcome, Settings, Solution
 from netbic.solver.starts import Direction, Starts, image
 
 SOLVERS: Final = ("auto", "aisp", "monotone")
@@ -78,11 +70,6 @@ class Axis:
     def is_trivial(self) -> bool:
         """Whether all entries are kept as they are, without a graph: then singular vectors are the solution."""
         return isinstance(self.penalty, Dense) and not self.penalty.nonnegative and not (self.term and self.smoothness)
-
-    def when_unreliable(self) -> Axis:
-        """The options for a module whose size, as chosen by the penalty, is not reliable."""
-        penalty = self.penalty.when_unreliable()
-        return self if penalty is None else replace(self, penalty=penalty)
 
 
 @dataclass(frozen=True)
@@ -142,11 +129,10 @@ class ModuleSearch:
     ) -> None:
         self.ended = ""
         self.scores: list[Floats] = []
-        self._known = known
+        self._known, self._rows, self._columns, self._settings, self._noise = known, rows, columns, settings, noise
         own = operator.for_one_start()
         if known:
             own.prefetch(np.unique(np.concatenate([module.v.support for module in known])))
-        self._rows, self._columns, self._settings, self._noise = rows, columns, settings, noise
         starts = starts or Starts(operator, exact=settings.solver == "aisp")
         chooses = rows.penalty.chooses_size or columns.penalty.chooses_size
         self._left = Residual(own, starts, noise, with_squares=chooses)
@@ -210,9 +196,8 @@ class ModuleSearch:
         problem, fixed = problems_of(residual, axes, leading.value, squares, self._settings)
         groups = None
         if self._rows.centred and self._rows.penalty.chooses_size:  # rows may be groups among the scores of all rows
-            dense, solution = solve_module(
-                with_all_rows(problem), with_all_rows(fixed), self._settings, leading, number
-            )
+            both = with_all_rows(problem), with_all_rows(fixed)
+            dense, solution = solve_module(*both, self._settings, leading, number)
             groups = with_groups(solution, dense, self._rows.penalty)
         if groups is not None:
             problem, solution = dense, groups
@@ -238,7 +223,7 @@ def problems_of(
         rows, columns = (axis.side(leading_value, norm, size, own) for axis, own in zip(axes, squares, strict=True))
         return ModuleProblem(operator, rows, columns, before_graph(settings, rows, columns))
 
-    return made(axes), made([axis.when_unreliable() for axis in axes])
+    return made(axes), made([replace(axis, penalty=axis.penalty.when_unreliable() or axis.penalty) for axis in axes])
 
 
 def solve_module(
@@ -313,18 +298,8 @@ class Residual:
     """The residual of X, its leading direction, squared norms of rows and columns, and the scores Xv of modules.
 
     Scores refer to X itself: those of the residual plus the part that was subtracted. If entries are missing, deflation
-    is not a low-rank update, and squared norms are computed for every module.
-
-    Parameters
-    ----------
-    operator : Corrected
-        X; it is not modified.
-    starts : Starts
-        Of the same matrix; modified.
-    noise : float
-        The norm that rounding errors alone can reach.
-    with_squares : bool
-        Whether squared norms are needed, by penalties that choose their sizes.
+    is not a low-rank update, and squared norms are computed for every module. `starts` are modified, the operator (X)
+    is not; `noise` is the norm that rounding errors alone can reach; penalties that choose sizes need squared norms.
     """
 
     def __init__(self, operator: Corrected, starts: Starts, noise: float, with_squares: bool = False) -> None:
@@ -358,9 +333,12 @@ class Residual:
         product = known[1] if known is not None and known[0] is v else image(self.operator.matvec, right)
         self._starts.deflate(self.operator, left, right, product)
         if self._squares is not None:
+            # |x_i - left_i right|^2 = |x_i|^2 - 2 left_i (x_i'right) + left_i^2 |right|^2, at least 0
             rows, columns = self._squares
             transposed = image(self.operator.rmatvec, left)
-            self._squares = _updated(rows, left, product, right), _updated(columns, right, transposed, left)
+            rows = np.maximum(rows - 2 * left * product + left**2 * float(right @ right), 0.0)
+            columns = np.maximum(columns - 2 * right * transposed + right**2 * float(left @ left), 0.0)
+            self._squares = rows, columns
         self.operator = self.operator.minus(left, right, product)
         self._layers.append((_stored(left), _stored(right)))
 
@@ -370,8 +348,9 @@ class Residual:
         product = self.operator.matvec(v.support, v.values)
         self._image = v, product
         subtracted = np.zeros(self.operator.shape[0])
-        for left, right in self._layers:
-            subtracted += float(_entries(right)[v.support] @ v.values) * _entries(left)
+        for stored in self._layers:
+            left, right = (one if isinstance(one, np.ndarray) else scatter(one[1], one[2], one[0]) for one in stored)
+            subtracted += float(right[v.support] @ v.values) * left
         return product + subtracted
 
     def repeated(self, scores: Floats, earlier: Sequence[Floats]) -> int | None:
@@ -395,17 +374,6 @@ def _stored(entries: Floats) -> Stored:
     """An array as its non-zero entries if these are less."""
     support = np.flatnonzero(entries)
     return entries if 2 * support.size >= entries.size else (entries.size, support, entries[support])
-
-
-def _entries(stored: Stored) -> Floats:
-    """The array again."""
-    return stored if isinstance(stored, np.ndarray) else scatter(stored[1], stored[2], stored[0])
-
-
-def _updated(squares: Floats, own: Floats, product: Floats, other: Floats) -> Floats:
-    """|x_i - own_i other|^2 = |x_i|^2 - 2 own_i (x_i'other) + own_i^2 |other|^2, at least 0."""
-    updated: Floats = np.maximum(squares - 2 * own * product + own**2 * float(other @ other), 0.0)
-    return updated
 
 
 def correlations(one: Floats, others: Floats) -> Floats:

@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ import numpy as np
 from netbic.arrays import Floats
 from netbic.operators import Corrected
 from netbic.penalties import L0, Choice, Dense, Penalty
-from netbic.solver.half_step import ScaledScores, Side, State, Vector, adaptive_step, strength_of
+from netbic.solver.half_step import Side, State, Vector, adaptive_step, scale_scores, strength_of
 from netbic.solver.solve import Budget, Solution, with_fixed_size
 from netbic.solver.starts import Direction, Pair
 
@@ -68,7 +68,7 @@ def best_of_sizes(problem: ModuleProblem, start: Pair) -> Solution:
     if not guided:
         solutions.append(choose(strongest))
     best = max(solutions, key=lambda solution: solution.rank)
-    if guided or budget.is_spent or (any(replaceable) and _is_doubtful(best.state, replaceable, least_f1=1.0)):
+    if guided or budget.choosing <= 0 or (any(replaceable) and _is_doubtful(best.state, replaceable, least_f1=1.0)):
         return best
     return _separated(problem, best, choose)
 
@@ -86,8 +86,16 @@ def strongest_by_size(problem: ModuleProblem, start: Pair) -> tuple[Pair, float]
     are not used.
     """
     best, largest = start, 0.0
-    for halved in _halved(problem):
-        state = problem.solve_sides(*halved, start).state
+    sides = tuple(zip((problem.rows, problem.columns), problem.operator.shape, strict=True))
+    longest = max(size for side, size in sides if side.penalty.chooses_size)
+    for halvings in range(1, max(int(np.log2(longest / _FEWEST)), 1) + 1):
+        rows, columns = (
+            replace(side, penalty=L0(max(size >> halvings, 2), nonnegative=side.penalty.nonnegative), sigma=0.0)
+            if side.penalty.chooses_size
+            else side
+            for side, size in sides
+        )
+        state = problem.solve_sides(rows, columns, start).state
         if state.is_empty:
             break
         start, strength = (state.u, state.v), module_strength(problem.operator, state)
@@ -96,20 +104,6 @@ def strongest_by_size(problem: ModuleProblem, start: Pair) -> tuple[Pair, float]
         elif strength < _WEAKER * largest:
             break
     return best, largest
-
-
-def _halved(problem: ModuleProblem) -> Iterator[tuple[Side, Side]]:
-    """Both sides with 1/2, 1/4, 1/8, ... of the entries where penalties choose their sizes."""
-    sides = tuple(zip((problem.rows, problem.columns), problem.operator.shape, strict=True))
-    longest = max(size for side, size in sides if side.penalty.chooses_size)
-    for halvings in range(1, max(int(np.log2(longest / _FEWEST)), 1) + 1):
-        first, second = (
-            replace(side, penalty=L0(max(size >> halvings, 2), nonnegative=side.penalty.nonnegative), sigma=0.0)
-            if side.penalty.chooses_size
-            else side
-            for side, size in sides
-        )
-        yield first, second
 
 
 def _half_size(problem: ModuleProblem, state: State, start: Pair | None = None) -> Pair:
@@ -197,24 +191,19 @@ def solve_sizes(
 
     The problem that was solved, its solution, and the choices that were not relied on.
     """
-    has_fallback = problem.rows.penalty.when_unreliable(), problem.columns.penalty.when_unreliable()
-    if not any(has_fallback):
+    of_rows, of_columns = (bool(side.penalty.when_unreliable()) for side in (problem.rows, problem.columns))
+    if not (of_rows or of_columns):
         return problem, _examined(problem, problem.best_of_starts(leading, number)), (None, None)
     simple = fixed.best_of_starts(leading, number)
     rejected: Choices = None, None
     if not simple.state.is_empty:
-        first, second = (
-            _assess(problem, simple.state, on_rows) if known else None
-            for known, on_rows in zip(has_fallback, (True, False), strict=True)
+        rejected = (
+            _assess(problem, simple.state, on_rows=True) if of_rows else None,
+            _assess(problem, simple.state, on_rows=False) if of_columns else None,
         )
-        rejected = first, second
     if not any(choice is not None and choice.is_hopeless for choice in rejected):
         found = _examined(problem, problem.best_of_starts(leading, number))
-        first, second = (
-            vector.choice if known else None
-            for known, vector in zip(has_fallback, (found.state.u, found.state.v), strict=True)
-        )
-        rejected = first, second
+        rejected = found.state.u.choice if of_rows else None, found.state.v.choice if of_columns else None
         if not any(choice is not None and choice.diagnostic for choice in rejected):
             return problem, found, (None, None)
     return fixed, simple, rejected
@@ -228,12 +217,12 @@ def _assess(problem: ModuleProblem, state: State, on_rows: bool) -> Choice | Non
     else:
         side, vector, other = problem.columns, state.v, state.u
         z = _column_scores(problem, state)
-    scores = ScaledScores.of(side.penalty, z, vector, other, side.squares)
+    scores = scale_scores(side.penalty, z, vector, other, side.squares)
     strength = module_strength(problem.operator, state)
     unknown = Choice(np.full(z.size, np.nan), 0.0, np.nan, strength, background=scores.background)
     if unknown.is_hopeless:  # posteriors would cost as much as the module itself
         return replace(unknown, heteroscedasticity=scores.heteroscedasticity)
-    return adaptive_step(side.penalty, z, side.towards(z, vector), other, side.squares).choice
+    return adaptive_step(replace(side, limit=np.inf), z, vector, other).choice
 
 
 def _examined(problem: ModuleProblem, solution: Solution) -> Solution:
@@ -242,7 +231,7 @@ def _examined(problem: ModuleProblem, solution: Solution) -> Solution:
     if state.is_empty or choice is None or choice.sigma > 0 or choice.diagnostic:
         return solution  # by a graph, members can be told apart without a gap
     side = problem.columns
-    scores = ScaledScores.of(side.penalty, _column_scores(problem, state), state.v, state.u, side.squares)
+    scores = scale_scores(side.penalty, _column_scores(problem, state), state.v, state.u, side.squares)
     choice = replace(choice, gradation=side.penalty.gradation(scores.values))
     return replace(solution, state=replace(state, v=replace(state.v, choice=choice)))
 
@@ -293,7 +282,7 @@ def with_groups(solution: Solution, problem: ModuleProblem, penalty: Penalty) ->
     if filled.imputes:
         filled = filled.with_prediction(z, state.v.full())
         squares = filled.squared_lengths()[0]
-    spread = ScaledScores.of(penalty, z, state.u, state.v, squares).heteroscedasticity
+    spread = scale_scores(penalty, z, state.u, state.v, squares).heteroscedasticity
     choice = replace(choice, strength=module_strength(filled, state), heteroscedasticity=spread)
     support = choice.support[z[choice.support] != 0]
     u = Vector(z.size, support, z[support] / np.linalg.norm(z[support]), choice=choice)

@@ -16,6 +16,8 @@ from netbic.solver.working_sets import WorkingSets
 
 Outcome = Literal["converged", "empty", "cycle", "max_iter", "size_not_converged"]
 
+Deflation = Literal["on_repeat", "hotelling", "projection", "schur"]
+
 MAX_CHOOSING_ROUNDS: Final = 400  # per start, for penalties that choose their size; benchmarks need up to 125
 
 _MOST_INSIDE = 100  # rounds on a working set before one on all of X, which may show that the set is the wrong one
@@ -46,6 +48,23 @@ class Solution:
         return (not self.state.is_empty, self.state.objective if choice is None else choice.strength)
 
 
+@dataclass(frozen=True)
+class Settings:
+    """Options of the iteration, named as the parameters of `SparseGraphSVD`.
+
+    The result of a `rough` solve may be that of a working set, without a round on all of X that confirms it.
+    """
+
+    solver: SolverName = "auto"
+    n_init: int = 1
+    max_iter: int = 500
+    tol: float = 1e-6
+    deflation: Deflation = "hotelling"
+    seed: int = 0
+    n_jobs: int | None = None
+    rough: bool = False
+
+
 @dataclass
 class Budget:
     """Remaining rounds in which penalties may choose their sizes, shared by all solves of one start.
@@ -55,11 +74,6 @@ class Budget:
     """
 
     choosing: int = field(default_factory=lambda: MAX_CHOOSING_ROUNDS)
-
-    @property
-    def is_spent(self) -> bool:
-        """Whether sizes are to be fixed."""
-        return self.choosing <= 0
 
 
 class IncompatibleSolver(ValueError):
@@ -71,14 +85,11 @@ def solve(
     rows: Side,
     columns: Side,
     start: tuple[Vector, Vector] | State,
+    settings: Settings | None = None,
     *,
-    solver: SolverName = "auto",
-    max_iter: int = 500,
-    tol: float = 1e-6,
     budget: Budget | None = None,
     feasible: bool = False,
     sets: WorkingSets | None = None,
-    rough: bool = False,
 ) -> Solution:
     """Iterate from `start` until both vectors and F change by at most `tol` (relative).
 
@@ -91,27 +102,27 @@ def solve(
     The same is done when the `budget` is spent; the outcome is then "size_not_converged" instead of "converged",
     unless another round would choose the same sizes again.
     """
-    solver = _usable(solver, rows, columns)
-    budget, most = budget or Budget(), max_iter
+    settings, budget = settings or Settings(), budget or Budget()
+    settings = replace(settings, solver=_usable(settings.solver, rows, columns))
     choosing = rows.penalty.chooses_size or columns.penalty.chooses_size
-    if choosing:
-        most = min(max_iter, max(budget.choosing, 1))
+    most = min(settings.max_iter, max(budget.choosing, 1)) if choosing else settings.max_iter
     state = start if isinstance(start, State) else State(*start, 0.0, -np.inf)
-    found = _Iteration(operator, rows, columns, solver, tol, sets, rough).run(state, most, feasible=feasible)
+    found = _iterate(operator, rows, columns, state, settings, most, sets, feasible=feasible)
     used = len(found.objectives)
     if choosing:
         budget.choosing -= used
     if (
         found.outcome in ("cycle", "max_iter")
-        and used < max_iter
+        and used < settings.max_iter
         and any(vector.choice is not None for vector in (found.state.u, found.state.v))
     ):
         sides = with_fixed_size(rows, found.state.u), with_fixed_size(columns, found.state.v)
-        fixed = _Iteration(operator, *sides, _usable("auto", *sides), tol, sets)
-        rest = fixed.run(found.state, max_iter - used, feasible=True)
+        fixed = replace(settings, solver=_usable("auto", *sides), rough=False)
+        rest = _iterate(operator, *sides, found.state, fixed, settings.max_iter - used, sets)
         outcome = rest.outcome
         if found.outcome == "max_iter" and outcome == "converged":
-            outcome = outcome if is_stable(operator, rows, columns, rest.state, tol) else "size_not_converged"
+            stable = is_stable(operator, rows, columns, rest.state, settings.tol)
+            outcome = outcome if stable else "size_not_converged"
         found = Solution(rest.state, outcome, np.concatenate([found.objectives, rest.objectives]))
     return replace(found, state=with_positive_d(found.state, rows, columns))
 
@@ -122,76 +133,67 @@ def is_stable(operator: Operator, rows: Side, columns: Side, state: State, tol: 
     return not after.is_empty and _same(after, state, tol)
 
 
-@dataclass(frozen=True)
-class _Iteration:
-    """Rounds until they converge, cycle, or reach a limit."""
+def _iterate(
+    operator: Operator,
+    rows: Side,
+    columns: Side,
+    state: State,
+    settings: Settings,
+    most: int,
+    sets: WorkingSets | None = None,
+    *,
+    feasible: bool = True,
+) -> Solution:
+    """At most `most` rounds."""
+    solver, tol = settings.solver, settings.tol
 
-    operator: Operator
-    rows: Side
-    columns: Side
-    solver: SolverName
-    tol: float
-    sets: WorkingSets | None = None
-    rough: bool = False
+    def continued(state: State, feasible: bool = True) -> Iterator[State]:
+        return rounds(operator, rows, columns, state.u, state.v, solver, feasible=feasible)
 
-    def run(self, state: State, most: int, *, feasible: bool = False) -> Solution:
-        """At most `most` rounds."""
-        objectives: list[float] = []
-        cycles, extrapolation = CycleDetector(), Extrapolation()
-        states, unchanged = self._rounds(state, feasible), 0  # number of rounds that have left both supports the same
-        while len(objectives) < most:
-            if (inner := self._on_working_set(state, most - len(objectives) - 1, unchanged)) is not None:
+    objectives: list[float] = []
+    cycles, extrapolation = CycleDetector(), Extrapolation()
+    states, unchanged = continued(state, feasible), 0  # number of rounds that have left both supports the same
+    while len(objectives) < most:
+        left = min(most - len(objectives) - 1, _MOST_INSIDE)
+        if (
+            sets is not None
+            and solver == "auto"
+            and left > 0
+            and isinstance(operator, Corrected)
+            and (part := sets.for_state(operator, rows, columns, state, unchanged)) is not None
+        ):
+            within = part.rows.side(rows), part.columns.side(columns)
+            inner = _iterate(part.operator, *within, part.inside(state), replace(settings, rough=False), left)
+            if not inner.state.is_empty:
                 objectives.extend(inner.objectives)
-                near = self.rough and inner.outcome == "converged" and inner.state.v.distance(state.v) <= _CLOSE
+                found = part.outside(inner.state, state)
+                near = settings.rough and inner.outcome == "converged" and found.v.distance(state.v) <= _CLOSE
                 if near:  # the result need not be confirmed
-                    return replace(inner, objectives=np.array(objectives))
-                state, states = inner.state, self._rounds(inner.state)
-            previous, state = state, next(states)
-            objectives.append(state.objective)
-            if state.is_empty:
-                return Solution(state, "empty", np.array(objectives))
-            same = state.u.has_support_of(previous.u) and state.v.has_support_of(previous.v)
-            unchanged = unchanged + 1 if same else 0
-            change = abs(state.objective - previous.objective)
-            if change <= self.tol * abs(state.objective) and _same(state, previous, self.tol):
-                flipped = with_positive_d(state, self.rows, self.columns)
-                if flipped is state:
-                    return Solution(state, "converged", np.array(objectives))
-                # Signed terms may converge to d < 0; flipping one vector increases F by 2|d|.
-                state, states = flipped, self._rounds(flipped)
-            elif self.solver == "aisp" and cycles.seen(state, previous):
-                return Solution(state, "cycle", np.array(objectives))
-            elif len(objectives) < most and (further := self._extrapolated(extrapolation, state)) is not None:
+                    return Solution(found, inner.outcome, np.array(objectives))
+                state, states = found, continued(found)
+        previous, state = state, next(states)
+        objectives.append(state.objective)
+        if state.is_empty:
+            return Solution(state, "empty", np.array(objectives))
+        same = state.u.has_support_of(previous.u) and state.v.has_support_of(previous.v)
+        unchanged = unchanged + 1 if same else 0
+        change = abs(state.objective - previous.objective)
+        if change <= tol * abs(state.objective) and _same(state, previous, tol):
+            flipped = with_positive_d(state, rows, columns)
+            if flipped is state:
+                return Solution(state, "converged", np.array(objectives))
+            # Signed terms may converge to d < 0; flipping one vector increases F by 2|d|.
+            state, states = flipped, continued(flipped)
+        elif solver == "aisp" and cycles.seen(state, previous):
+            return Solution(state, "cycle", np.array(objectives))
+        elif solver == "auto" and len(objectives) < most and (guess := extrapolation.propose(state)) is not None:
+            further = next(continued(guess))
+            # Both vectors must have changed: extrapolated ones need not satisfy a bound of their L1 norm.
+            moved = further.u.values is not guess.u.values and further.v.values is not guess.v.values
+            if moved and not further.is_empty and further.objective > state.objective:
                 objectives.append(further.objective)
-                state, states = further, self._rounds(further)
-        return Solution(state, "max_iter", np.array(objectives))
-
-    def _rounds(self, state: State, feasible: bool = True) -> Iterator[State]:
-        return rounds(self.operator, self.rows, self.columns, state.u, state.v, self.solver, feasible=feasible)
-
-    def _extrapolated(self, extrapolation: Extrapolation, state: State) -> State | None:
-        """The state after a round from an extrapolated one, if F is larger there.
-
-        Both vectors must have changed in that round: extrapolated ones need not satisfy a bound of their L1 norm.
-        """
-        proposed = extrapolation.proposal(state) if self.solver == "auto" else None
-        if proposed is None:
-            return None
-        further = next(self._rounds(proposed))
-        if further.u.values is proposed.u.values or further.v.values is proposed.v.values:
-            return None
-        return further if not further.is_empty and further.objective > state.objective else None
-
-    def _on_working_set(self, state: State, most: int, unchanged: int) -> Solution | None:
-        """The result of rounds on a working set; None if there is no such set, or if a vector becomes empty."""
-        if self.sets is None or self.solver != "auto" or most < 1 or not isinstance(self.operator, Corrected):
-            return None
-        part = self.sets.for_state(self.operator, self.rows, self.columns, state, unchanged)
-        if part is None:
-            return None
-        inner = _Iteration(part.operator, *part.sides(self.rows, self.columns), "auto", self.tol)
-        found = inner.run(part.inside(state), min(most, _MOST_INSIDE), feasible=True)
-        return None if found.state.is_empty else replace(found, state=part.outside(found.state, state))
+                state, states = further, continued(further)
+    return Solution(state, "max_iter", np.array(objectives))
 
 
 def _usable(solver: SolverName, rows: Side, columns: Side) -> SolverName:
@@ -264,7 +266,7 @@ class Extrapolation:
         self._states: list[State] = []
         self._wait = _FIRST
 
-    def proposal(self, state: State) -> State | None:
+    def propose(self, state: State) -> State | None:
         """Add the state of a round; an extrapolated one now and then, if the supports stay the same."""
         last, self._last = self._last, state
         if last is None or not (state.u.has_support_of(last.u) and state.v.has_support_of(last.v)):

@@ -77,7 +77,10 @@ class Starts:
         in_passes = not (has_gram or exact) and operator.tracks_gram
         self._on_rows = n <= p and not in_passes  # X'Xv takes a single pass over X
         self._exact = exact or short * short * max(n, p) <= _EXACT_WORK
-        self._scale = _power_of_two(operator.squared_norm)
+        # A power of two that brings the matrix into the range of single precision without rounding; 1 if it is in range
+        squared_norm = operator.squared_norm
+        is_far = squared_norm > 0 and not 1e-10 <= squared_norm <= 1e10
+        self._scale = float(2.0 ** -np.round(np.log2(squared_norm) / 2)) if is_far else 1.0
         self._found: Direction | None = None  # reset by `deflate`
         self._gram: Array | None = None
         dtype = np.float32 if has_gram and not self._exact else np.float64
@@ -85,7 +88,7 @@ class Starts:
             self._gram = operator.gram(self._on_rows, self._scale, dtype)
             self._symv, self._syr2 = get_blas_funcs(("symv", "syr2"), (self._gram,))
         # Rounding error of the Gram matrix: below it only products with the operator are accurate.
-        size = operator.squared_norm + operator.correction_norm() ** 2
+        size = squared_norm + operator.correction_norm() ** 2
         self._floor = 10 * float(np.finfo(dtype).eps) * size * self._scale**2
         width = min(_BLOCK, short) if in_passes else 1
         first = np.random.default_rng(0).standard_normal((width, n if self._on_rows else p)).astype(dtype)
@@ -105,12 +108,10 @@ class Starts:
     def leading(self, operator: Corrected) -> Direction | None:
         """The leading direction of the current matrix; None if it is zero."""
         if self._found is None:
-            self._found = self._compute(operator)
+            self._found = self._compute(operator) if operator.tracks_gram else exact_direction(operator, self._on_rows)
         return self._found
 
     def _compute(self, operator: Corrected) -> Direction | None:
-        if not operator.tracks_gram:
-            return exact_direction(operator, self._on_rows)
         if self._gram is not None and self._exact and self._gram.shape[0] <= _LAPACK_SIZE:
             last = self._gram.shape[0] - 1
             values, vectors = eigh(self._gram, lower=False, subset_by_index=[last, last], check_finite=False)
@@ -172,14 +173,8 @@ class Subspace:
     It holds an orthonormal basis and the products of G with it. A rank-two change of G updates these products, so that
     the directions computed for one module are reused for the next ones.
 
-    Parameters
-    ----------
-    first : array
-        The first directions, in rows; several of them are multiplied together.
-    most, kept : int
-        Largest dimension, and the number of best directions that are kept when it is reached.
-    image_size : int
-        The number of rows of X, if G = X'X and the products of X with the basis are kept, too; else 0.
+    The `first` directions (rows) are multiplied together. When the dimension is `most`, the `kept` best directions are
+    kept. `image_size` is the number of rows of X, if G = X'X and the products of X with the basis are kept too; else 0.
     """
 
     def __init__(self, first: Array, most: int, kept: int, image_size: int = 0) -> None:
@@ -234,11 +229,20 @@ class Subspace:
 
     def _add(self, vectors: Array, product: Product) -> bool:
         """Extend the subspace by some vectors; False if it contains them already."""
-        if self.size + len(vectors) > self.most:
-            self._compress()
+        if self.size + len(vectors) > self.most:  # only the best directions are kept
+            best = self._projected(self.kept)[1].T
+            self._basis[: self.kept] = best @ self._basis[: self.size]
+            self._products[: self.kept] = best @ self._products[: self.size]
+            self._images[: self.kept] = best @ self._images[: self.size]
+            self.size = self.kept
         first = self.size
         for vector in vectors:
-            self._orthogonalise(vector)
+            basis, length = self._basis[: self.size], np.linalg.norm(vector)
+            outside = vector - (basis @ vector) @ basis  # once is enough: residuals are nearly orthogonal
+            rest = np.linalg.norm(outside)
+            if rest > 1e-4 * length:
+                self._basis[self.size] = outside / rest
+                self.size += 1
         added = self._basis[first : self.size]
         if not len(added):
             return False
@@ -247,23 +251,6 @@ class Subspace:
         if images is not None:
             self._images[first : self.size] = images.T
         return True
-
-    def _orthogonalise(self, vector: Array) -> None:
-        """Append the part of a vector outside the subspace to the basis, unless it is negligible."""
-        basis, length = self._basis[: self.size], np.linalg.norm(vector)
-        vector = vector - (basis @ vector) @ basis  # once is enough: residuals are nearly orthogonal
-        rest = np.linalg.norm(vector)
-        if rest > 1e-4 * length:
-            self._basis[self.size] = vector / rest
-            self.size += 1
-
-    def _compress(self) -> None:
-        """Keep only the best directions."""
-        best = self._projected(self.kept)[1].T
-        self._basis[: self.kept] = best @ self._basis[: self.size]
-        self._products[: self.kept] = best @ self._products[: self.size]
-        self._images[: self.kept] = best @ self._images[: self.size]
-        self.size = self.kept
 
     def deflate(self, w: Array, a: Array) -> None:
         """Update for G -> G - w a' - a w'."""
@@ -274,13 +261,6 @@ class Subspace:
         """Update the products of X for X -> X - left right', if they are kept."""
         if self._images.shape[1]:
             self._images[: self.size] -= np.outer(self._basis[: self.size] @ right, left)
-
-
-def _power_of_two(squared_norm: float) -> float:
-    """A factor that brings a matrix into the range of single precision without rounding; 1 if it is in range."""
-    if 1e-10 <= squared_norm <= 1e10:
-        return 1.0
-    return float(2.0 ** -np.round(np.log2(squared_norm) / 2)) if squared_norm > 0 else 1.0
 
 
 def image(product: Callable[[Indices, Floats], Floats], vector: Floats) -> Floats:
@@ -327,49 +307,35 @@ def random_direction(like: Direction, generator: np.random.Generator) -> Directi
 
 def largest_entry(operator: Corrected) -> Pair:
     """The row and the column of the largest entry."""
-    u, v = (
-        Vector(size, np.array([at]), np.ones(1))
-        for size, at in zip(operator.shape, operator.largest_entry(), strict=True)
-    )
-    return u, v
+    (n, p), (row, column) = operator.shape, operator.largest_entry()
+    return Vector(n, np.array([row]), np.ones(1)), Vector(p, np.array([column]), np.ones(1))
 
 
 def exact_direction(operator: Operator, on_rows: bool) -> Direction | None:
     """The leading direction by products with the operator alone, to machine precision; None for a zero matrix."""
     n, p = operator.shape
-    found = _small_svd(operator) if min(n, p) <= _SVD_SIZE else _arpack_svd(operator)
-    if found is None or not found[1] > 0:
-        return None
-    return Direction(found[0] if on_rows else found[2], on_rows, found[1])
-
-
-def _small_svd(operator: Operator) -> tuple[Floats, float, Floats]:
-    """SVD of the matrix made dense along its short side."""
-    n, p = operator.shape
-    one = np.ones(1)
-    if n <= p:
-        matrix = np.array([operator.rmatvec(np.array([i]), one) for i in range(n)])
+    if min(n, p) <= _SVD_SIZE:  # made dense along its short side
+        one = np.ones(1)
+        if n <= p:
+            matrix = np.array([operator.rmatvec(np.array([i]), one) for i in range(n)])
+        else:
+            matrix = np.array([operator.matvec(np.array([j]), one) for j in range(p)]).T
+        left, values, right = np.linalg.svd(matrix, full_matrices=False)
     else:
-        matrix = np.array([operator.matvec(np.array([j]), one) for j in range(p)]).T
-    left, values, right = np.linalg.svd(matrix, full_matrices=False)
-    return left[:, 0], float(values[0]), right[0]
-
-
-def _arpack_svd(operator: Operator) -> tuple[Floats, float, Floats] | None:
-    n, p = operator.shape
-    every_row, every_column = np.arange(n), np.arange(p)
-    probe = np.random.default_rng(1).standard_normal(p)
-    if not operator.matvec(every_column, probe).any():  # ARPACK cannot start on a zero matrix
-        return None
-    products = LinearOperator(
-        shape=(n, p),
-        dtype=np.float64,
-        matvec=lambda v: operator.matvec(every_column, v.ravel()),
-        rmatvec=lambda u: operator.rmatvec(every_row, u.ravel()),
-    )
-    start = np.random.default_rng(0).standard_normal(min(n, p))
-    try:
-        left, values, right = svds(products, k=1, v0=start, tol=0)
-    except ArpackError:  # the start is mapped to zero: the matrix is rounding error
-        return None
-    return left[:, 0], float(values[0]), right[0]
+        every_row, every_column = np.arange(n), np.arange(p)
+        probe = np.random.default_rng(1).standard_normal(p)
+        if not operator.matvec(every_column, probe).any():  # ARPACK cannot start on a zero matrix
+            return None
+        products = LinearOperator(
+            shape=(n, p),
+            dtype=np.float64,
+            matvec=lambda v: operator.matvec(every_column, v.ravel()),
+            rmatvec=lambda u: operator.rmatvec(every_row, u.ravel()),
+        )
+        start = np.random.default_rng(0).standard_normal(min(n, p))
+        try:
+            left, values, right = svds(products, k=1, v0=start, tol=0)
+        except ArpackError:  # the start is mapped to zero: the matrix is rounding error
+            return None
+    value = float(values[0])
+    return Direction(left[:, 0] if on_rows else right[0], on_rows, value) if value > 0 else None

@@ -18,7 +18,7 @@ Operators that cannot be cut (those of users, and smoothed ones that are not sto
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -52,26 +52,21 @@ class WorkingSets:
         """
         if state.row_scores is None or state.column_scores is None or not operator.can_be_cut:
             return None
-        if operator.entries_read(state.u.support.size, state.v.support.size) < _LEAST_READ:
+        kept = state.u.support.size, state.v.support.size
+        read = operator.entries_read(*kept)
+        if read < _LEAST_READ or any(side.penalty.restricted() is None for side in (rows, columns)):
             return None
-        if any(side.penalty.restricted() is None for side in (rows, columns)):
-            return None
-        if not _is_worth_it(operator, state.u, state.v):
-            _, held = operator.entries_of_part(state.u.support.size, state.v.support.size)
+        copied, held = operator.entries_of_part(_count(state.u), _count(state.v))
+        # Rounds on a working set must read much less than rounds on all of X, counting the copy as one.
+        if held > _MOST_ENTRIES or _LESS * copied > read:
+            _, held = operator.entries_of_part(*kept)
             if unchanged < _UNCHANGED or held > _MOST_ENTRIES:
                 return None
-            parts = Part.of(state.u.size, state.u.support), Part.of(state.v.size, state.v.support)
-            return WorkingSet.made(operator, *parts)
+            return WorkingSet(operator, Part(state.u.size, state.u.support), Part(state.v.size, state.v.support))
         if self._operator is not operator or self._last is None or not self._last.contains(state):
             parts = _best(rows, state.u, state.row_scores), _best(columns, state.v, state.column_scores)
-            self._operator, self._last = operator, WorkingSet.made(operator, *parts)
+            self._operator, self._last = operator, WorkingSet(operator, *parts)
         return self._last
-
-
-def _is_worth_it(operator: Corrected, u: Vector, v: Vector) -> bool:
-    """Whether rounds on a working set read much less than rounds on all of X, counting the copy as one."""
-    copied, held = operator.entries_of_part(_count(u), _count(v))
-    return held <= _MOST_ENTRIES and _LESS * copied <= operator.entries_read(u.support.size, v.support.size)
 
 
 def _count(vector: Vector) -> int:
@@ -84,26 +79,22 @@ def _best(side: Side, vector: Vector, scores: Floats) -> Part:
     """The entries with the largest scores, and those of the vector."""
     count = _count(vector)
     if count == vector.size:
-        return Part.of(vector.size)
+        return Part(vector.size)
     best = largest(side.magnitudes(scored(side, scores, vector)), count)
-    return Part.of(vector.size, np.union1d(best, vector.support))
+    return Part(vector.size, np.union1d(best, vector.support))
 
 
 class Part:
     """Some entries of an axis, or all of them."""
 
-    def __init__(self, size: int, entries: Indices, positions: Indices | None) -> None:
-        self.size, self.entries, self._positions = size, entries, positions
+    def __init__(self, size: int, entries: Indices | None = None) -> None:
+        self.size = size
+        self._positions: Indices | None = None
+        self.entries = np.arange(size) if entries is None else entries  # increasing
+        if self.entries.size < size:
+            self._positions = np.full(size, -1, dtype=np.intp)
+            self._positions[self.entries] = np.arange(self.entries.size)
         self._term: tuple[GraphTerm, GraphTerm] | None = None
-
-    @classmethod
-    def of(cls, size: int, entries: Indices | None = None) -> Part:
-        """These (increasing) entries."""
-        if entries is None or entries.size == size:
-            return cls(size, np.arange(size), None)
-        positions = np.full(size, -1, dtype=np.intp)
-        positions[entries] = np.arange(entries.size)
-        return cls(size, entries, positions)
 
     def contains(self, vector: Vector) -> bool:
         """Whether the vector is zero outside these entries."""
@@ -134,26 +125,16 @@ class Part:
         return replace(vector, size=self.size, support=self.entries[vector.support], smoothed=None)
 
 
-@dataclass(frozen=True, eq=False)
 class WorkingSet:
     """A small matrix of some rows and columns of X."""
 
-    operator: Operator
-    rows: Part
-    columns: Part
-
-    @classmethod
-    def made(cls, operator: Corrected, rows: Part, columns: Part) -> WorkingSet:
-        """These rows and columns of a matrix."""
-        return cls(operator.part(rows.entries, columns.entries), rows, columns)
+    def __init__(self, operator: Corrected, rows: Part, columns: Part) -> None:
+        self.operator: Operator = operator.part(rows.entries, columns.entries)
+        self.rows, self.columns = rows, columns
 
     def contains(self, state: State) -> bool:
         """Whether both vectors are zero outside the set."""
         return self.rows.contains(state.u) and self.columns.contains(state.v)
-
-    def sides(self, rows: Side, columns: Side) -> tuple[Side, Side]:
-        """The penalties and graph terms of a problem, restricted to the set."""
-        return self.rows.side(rows), self.columns.side(columns)
 
     def inside(self, state: State) -> State:
         """A state of the whole problem, by positions in the set."""
