@@ -36,7 +36,7 @@ from netbic.arrays import (
     to_dense,
 )
 from netbic.errors import InputError
-from netbic.graph_terms import TERM_CLASSES, TERMS, GraphTerm, near_one, with_finite_sums
+from netbic.graph_terms import TERM_CLASSES, TERMS, GraphTerm, rescale
 
 __all__ = ["Graph", "coexpression", "contradicted", "match", "sign_of", "signs_of"]
 
@@ -105,23 +105,6 @@ class Graph:
         return graph
 
     @classmethod
-    def _of_edges(
-        cls,
-        n_nodes: int,
-        tails: Array,
-        heads: Array,
-        values: Array,
-        names: ArrayLike | None,
-        signed: bool,
-        notes: tuple[str, ...] = (),
-    ) -> Self:
-        """A graph from the ends and weights of its edges, each given once; a warning if something is changed."""
-        weights, changes = _canonical(n_nodes, tails, heads, values, both_ways=False, signed=signed)
-        if notes := notes + changes:
-            warnings.warn(f"graph: {'; '.join(notes)}", UserWarning, stacklevel=3)
-        return cls._from_symmetric(weights, None if names is None else _as_names(names, n_nodes), notes)
-
-    @classmethod
     def from_edges(cls, edges: pd.DataFrame, nodes: ArrayLike | None = None, *, signed: bool = False) -> Self:
         """Make a graph from an edge table.
 
@@ -152,7 +135,13 @@ class Graph:
         if both.isna().any():
             row = int(np.flatnonzero(both.isna().to_numpy())[0]) % len(edges)
             raise ValueError(f"edge {row} has no partner (missing name): drop such rows, e.g. with edges.dropna()")
-        names = pd.Index(_sorted_names(both) if nodes is None else _as_names(nodes))
+        if nodes is None:  # in an order that does not depend on that of the edges
+            occur = both.unique()
+            try:
+                nodes = np.sort(occur)
+            except TypeError:  # numbers among strings
+                nodes = np.array(sorted(occur, key=lambda name: (str(type(name)), name)), dtype=object)
+        names = pd.Index(_as_names(nodes))
         codes = names.get_indexer(pd.Index(both))
         if (codes < 0).any():
             raise ValueError(f"edge end {both[int(np.argmin(codes))]!r} is not among the nodes given")
@@ -165,7 +154,10 @@ class Graph:
             n_unknown = np.count_nonzero(signs == 0)
             values, notes = values * signs, (f"dropped {n_unknown:,} edges whose sign is not known",)[:n_unknown]
         ends = codes[: len(edges)], codes[len(edges) :]
-        return cls._of_edges(len(names), *ends, values, names.to_numpy(), signed, notes)
+        weights, changes = _canonical(len(names), *ends, values, both_ways=False, signed=signed)
+        if notes := notes + changes:
+            warnings.warn(f"graph: {'; '.join(notes)}", UserWarning, stacklevel=2)
+        return cls._from_symmetric(weights, _as_names(names), notes)
 
     @classmethod
     def from_networkx(cls, graph: Any, *, signed: bool = False) -> Self:
@@ -175,12 +167,17 @@ class Graph:
         """
         edges = list(graph.edges(data="weight", default=1.0))
         table = pd.DataFrame(edges, columns=["source", "target", "weight"])
-        labels = _node_labels(graph.nodes)
-        if np.array_equal(np.sort(labels) if labels.dtype != object else [], np.arange(labels.size)):
-            # Numbered from 0: node i, although networkx keeps the order in which nodes were added.
-            made = cls.from_edges(table, nodes=np.arange(labels.size), signed=signed)
-            made.names = None
-            return made
+        nodes = list(graph.nodes)
+        if all(isinstance(node, (int, np.integer)) and not isinstance(node, bool) for node in nodes):
+            labels = np.array(nodes, dtype=np.intp)
+            if np.array_equal(np.sort(labels), np.arange(labels.size)):
+                # Numbered from 0: node i, although networkx keeps the order in which nodes were added.
+                made = cls.from_edges(table, nodes=np.arange(labels.size), signed=signed)
+                made.names = None
+                return made
+        else:
+            labels = np.empty(len(nodes), dtype=object)
+            labels[:] = nodes  # tuples stay tuples
         return cls.from_edges(table, nodes=labels, signed=signed)
 
     @classmethod
@@ -189,11 +186,13 @@ class Graph:
 
         With `signed`, weights may be negative: edges that inhibit.
         """
-        _check_signed(signed)
         ends = np.array(graph.get_edgelist(), dtype=np.intp).reshape(-1, 2)
-        values = _numeric(pd.Series(graph.es["weight"])) if "weight" in graph.es.attributes() else np.ones(len(ends))
-        names = graph.vs["name"] if "name" in graph.vs.attributes() else None
-        return cls._of_edges(graph.vcount(), ends[:, 0], ends[:, 1], values, names, signed)
+        table = pd.DataFrame(ends, columns=["source", "target"])
+        if "weight" in graph.es.attributes():
+            table["weight"] = graph.es["weight"]
+        made = cls.from_edges(table, nodes=np.arange(graph.vcount()), signed=signed)
+        made.names = _as_names(graph.vs["name"], graph.vcount()) if "name" in graph.vs.attributes() else None
+        return made
 
     @classmethod
     def of(cls, graph: Any) -> Graph:
@@ -285,8 +284,7 @@ class Graph:
         free = TERM_CLASSES[name].ignores_weight_scale
         key = name, relative and not free
         if key not in self._terms:
-            rescaled = with_finite_sums if free else near_one
-            weights = rescaled(self.weights) if free or relative else self.weights
+            weights = rescale(self.weights, only_overflow=free) if free or relative else self.weights
             self._terms[key] = TERM_CLASSES[name](weights)
         return self._terms[key]
 
@@ -407,7 +405,18 @@ def match(graph: Any, size: int, names: Array | None, axis: str, table: str = "X
             )
         return made if np.array_equal(made.names, names) else made.align(names)
     if numbered:
-        return _at_positions(made, size, axis, table)
+        positions = np.asarray(made.names)
+        if positions.min(initial=0) < 0 or positions.max(initial=0) >= size:
+            worst = positions.min() if positions.min() < 0 else positions.max()
+            raise ValueError(
+                f"the {axis} graph has a node {worst} but {table} has {axis}s 0 to {size - 1}: number nodes from 0, "
+                f"or give {table} as a DataFrame whose {axis} names are the nodes' names"
+            )
+        if made.n_nodes == size and np.array_equal(positions, np.arange(size)):
+            return made
+        nodes = np.full(size, -1, dtype=np.intp)
+        nodes[positions] = np.arange(made.n_nodes)
+        return made._reorder(nodes, None)
     if made.names is not None and made.n_nodes == size:
         warnings.warn(
             f"the {axis} graph has node names ({made.names[0]}, ...) but {table} has none: its node i is taken for "
@@ -420,21 +429,6 @@ def match(graph: Any, size: int, names: Array | None, axis: str, table: str = "X
             f"give a graph of that size, or names on both sides (a Graph with names, {table} as a DataFrame)"
         )
     return made
-
-
-def _at_positions(graph: Graph, size: int, axis: str, table: str) -> Graph:
-    positions = np.asarray(graph.names)
-    if positions.min(initial=0) < 0 or positions.max(initial=0) >= size:
-        worst = positions.min() if positions.min() < 0 else positions.max()
-        raise ValueError(
-            f"the {axis} graph has a node {worst} but {table} has {axis}s 0 to {size - 1}: number nodes from 0, "
-            f"or give {table} as a DataFrame whose {axis} names are the nodes' names"
-        )
-    if graph.n_nodes == size and np.array_equal(positions, np.arange(size)):
-        return graph
-    nodes = np.full(size, -1, dtype=np.intp)
-    nodes[positions] = np.arange(graph.n_nodes)
-    return graph._reorder(nodes, None)
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -568,16 +562,6 @@ def _edge_columns(edges: pd.DataFrame) -> tuple[Hashable, Hashable, Hashable | N
     return source, target, columns[2] if numeric_third else None
 
 
-def _node_labels(items: Iterable[object]) -> Array:
-    """Node labels as an array: tuples stay tuples, integers stay integers."""
-    labels = list(items)
-    if all(isinstance(label, (int, np.integer)) and not isinstance(label, bool) for label in labels):
-        return np.array(labels, dtype=np.intp)
-    array = np.empty(len(labels), dtype=object)
-    array[:] = labels
-    return array
-
-
 def _as_names(names: ArrayLike, size: int | None = None) -> Array:
     """Names as an integer or object array; raise an error unless they are unique and, if given, `size` many."""
     array = names.to_numpy() if isinstance(names, (pd.Index, pd.Series)) else np.asarray(names)
@@ -605,14 +589,8 @@ def swap_sweep(tails: Indices, heads: Indices, n_nodes: int, generator: np.rando
     tails[turned], heads[turned] = heads[turned].copy(), tails[turned].copy()
     a, b, c, d = tails[first], heads[first], tails[second], heads[second]
     proposed = _edge_keys(a, d, n_nodes), _edge_keys(c, b, n_nodes)
-    unique = _unique(np.concatenate([_edge_keys(tails, heads, n_nodes), *proposed]), generator)
-    present, new = unique[: tails.size], unique[tails.size :].reshape(2, n_pairs)
-    accept = present[first] & present[second] & new.all(axis=0) & (a != d) & (c != b)
-    heads[first[accept]], heads[second[accept]] = d[accept], b[accept]
-
-
-def _unique(keys: Keys, generator: np.random.Generator) -> Bools:
-    """Which keys have a unique hash; the hash function is random, so that collisions do not bias the result."""
+    keys = np.concatenate([_edge_keys(tails, heads, n_nodes), *proposed])
+    # Keys are unique if their hash is; the hash function is random, so that collisions do not bias the result.
     bits = max(int(keys.size).bit_length() + 4, 8)
     factor = np.uint64(generator.integers(2**63, dtype=np.uint64) * np.uint64(2) + np.uint64(1))
     places = (keys.astype(np.uint64) * factor) >> np.uint64(64 - bits)
@@ -621,21 +599,15 @@ def _unique(keys: Keys, generator: np.random.Generator) -> Bools:
     owner[places] = numbers
     shared = np.zeros(1 << bits, dtype=bool)
     shared[places[owner[places] != numbers]] = True
-    return np.asarray(~shared[places])
+    unique = ~shared[places]
+    present, new = unique[: tails.size], unique[tails.size :].reshape(2, n_pairs)
+    accept = present[first] & present[second] & new.all(axis=0) & (a != d) & (c != b)
+    heads[first[accept]], heads[second[accept]] = d[accept], b[accept]
 
 
 def _edge_keys(tails: Indices, heads: Indices, n_nodes: int) -> Keys:
     """One number per undirected edge."""
     return np.minimum(tails, heads).astype(np.int64) * n_nodes + np.maximum(tails, heads)
-
-
-def _sorted_names(ends: pd.Series[Any]) -> Array:
-    """The distinct names, in an order that does not depend on the order of edges."""
-    names = ends.unique()
-    try:
-        return np.sort(names)
-    except TypeError:  # numbers among strings
-        return np.array(sorted(names, key=lambda name: (str(type(name)), name)), dtype=object)
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -768,8 +740,22 @@ def coexpression(X_other: Any, k: int = 10, positive: bool = True) -> Graph:
     named = isinstance(X, pd.DataFrame) and not X.columns.equals(pd.RangeIndex(X.shape[1]))
     names = X.columns if named else None
     X = sp.csc_array(X, dtype=np.float64) if is_sparse(X) else np.asarray(X, dtype=np.float64)
-    _check_coexpression(X, k)
+    if X.ndim != 2:
+        raise InputError(f"X_other has {X.ndim} dimensions: a matrix of samples x genes is needed")
     n, p = X.shape
+    if bad := int(np.count_nonzero(~np.isfinite(stored_values(X)))):
+        what = "1 entry of X_other is" if bad == 1 else f"{bad:,} entries of X_other are"
+        raise InputError(
+            f"{what} missing or infinite: fill them, e.g. by sklearn.impute.SimpleImputer, or drop those genes"
+        )
+    if not isinstance(k, (int, np.integer)) or isinstance(k, bool):
+        raise TypeError(f"k={k!r}: an integer is needed")
+    if n < _FEWEST_SAMPLES:
+        raise InputError(f"X_other has {n} samples: at least {_FEWEST_SAMPLES} are needed for correlations")
+    if p < 2:
+        raise InputError(f"X_other has {p} genes: at least 2 are needed")
+    if not 1 <= k < p:
+        raise InputError(f"`k={k}` but X_other has {p:,} genes: choose 1 to {p - 1:,}", ["k"])
     step = max(1, _BLOCK_ENTRIES // max(n, p))
     blocks = [slice(start, min(start + step, p)) for start in range(0, p, step)]
     dense = None if is_sparse(X) else [_standardise(X[:, part]) for part in blocks]
@@ -787,26 +773,6 @@ def coexpression(X_other: Any, k: int = 10, positive: bool = True) -> Graph:
     genes, neighbours = (np.concatenate(ends) for ends in zip(*edges, strict=True))
     one_way = sp.csr_array((np.ones(genes.size), (genes, neighbours)), shape=(p, p))
     return Graph(sp.csr_array(one_way.maximum(one_way.T)), names)
-
-
-def _check_coexpression(X: Matrix, k: Any) -> None:
-    """Raise unless X is a matrix of finite numbers in which every gene can have k neighbours."""
-    if X.ndim != 2:
-        raise InputError(f"X_other has {X.ndim} dimensions: a matrix of samples x genes is needed")
-    if bad := int(np.count_nonzero(~np.isfinite(stored_values(X)))):
-        what = "1 entry of X_other is" if bad == 1 else f"{bad:,} entries of X_other are"
-        raise InputError(
-            f"{what} missing or infinite: fill them, e.g. by sklearn.impute.SimpleImputer, or drop those genes"
-        )
-    if not isinstance(k, (int, np.integer)) or isinstance(k, bool):
-        raise TypeError(f"k={k!r}: an integer is needed")
-    n_samples, n_genes = X.shape
-    if n_samples < _FEWEST_SAMPLES:
-        raise InputError(f"X_other has {n_samples} samples: at least {_FEWEST_SAMPLES} are needed for correlations")
-    if n_genes < 2:
-        raise InputError(f"X_other has {n_genes} genes: at least 2 are needed")
-    if not 1 <= k < n_genes:
-        raise InputError(f"`k={k}` but X_other has {n_genes:,} genes: choose 1 to {n_genes - 1:,}", ["k"])
 
 
 def _standardise(block: Matrix) -> Floats:

@@ -21,26 +21,17 @@ _PRIOR_EDGES = 4  # edges of unknown agreement that are added to those inside a 
 _LEAST_STRUCTURE = 0.3  # smallest scale of the modularity: real networks have 0.47 to 0.71, rewired ones 0.14 to 0.18
 
 
-def near_one(weights: sp.csr_array) -> sp.csr_array:
-    """The weights, multiplied by a power of two (without rounding) if the largest is far from 1."""
-    largest = _largest_weight(weights)
-    if not largest or _USUAL_SCALES[0] <= largest <= _USUAL_SCALES[1]:
+def rescale(weights: sp.csr_array, only_overflow: bool) -> sp.csr_array:
+    """The weights, times a power of two (without rounding) if the largest is far from 1, or only if sums overflow."""
+    largest = float(np.abs(weights.data).max(initial=0.0))
+    if only_overflow:
+        exponent = -128 if largest > _SAFE_SUMS else 0
+    else:
+        usual = not largest or _USUAL_SCALES[0] <= largest <= _USUAL_SCALES[1]
+        exponent = 0 if usual else -int(np.frexp(largest)[1])
+    if not exponent:
         return weights
-    return _times_power_of_two(weights, -int(np.frexp(largest)[1]))
-
-
-def with_finite_sums(weights: sp.csr_array) -> sp.csr_array:
-    """The weights, divided by a power of two if their sums would overflow."""
-    return _times_power_of_two(weights, -128) if _largest_weight(weights) > _SAFE_SUMS else weights
-
-
-def _largest_weight(weights: sp.csr_array) -> float:
-    return float(np.abs(weights.data).max(initial=0.0))
-
-
-def _times_power_of_two(weights: sp.csr_array, exponent: int) -> sp.csr_array:
-    data = np.ldexp(weights.data, exponent)
-    return sp.csr_array((data, weights.indices, weights.indptr), shape=weights.shape)
+    return sp.csr_array((np.ldexp(weights.data, exponent), weights.indices, weights.indptr), shape=weights.shape)
 
 
 class GraphTerm(ABC):
@@ -146,13 +137,22 @@ class GraphTerm(ABC):
 
         If edges have signs, Bw: the correction depends on magnitudes (see `signed_products`).
         """
-        scaled = values if self.factors is None else values * self.factors[support]
-        if support.size > _FULL_SHARE * self._weights.shape[0]:
-            full = np.zeros(self._weights.shape[0])
+        scaled, size = values if self.factors is None else values * self.factors[support], self._weights.shape[0]
+        if support.size > _FULL_SHARE * size:
+            full = np.zeros(size)
             full[support] = scaled
             product = np.asarray(self._weights @ full)
-        else:
-            product = self._neighbour_sums(support, scaled)
+        else:  # the entries of the supported rows, concatenated and summed by column
+            last, neighbours, weights, lengths = self._last
+            if last is not support:
+                entries, lengths = _entries_of(self._weights, support)
+                neighbours = self._columns[entries]
+                weights = None if self._unweighted else self._weights.data[entries]
+                self._last = support, neighbours, weights, lengths
+            terms = np.repeat(scaled, lengths)
+            if weights is not None:
+                terms *= weights
+            product = np.bincount(neighbours, terms, minlength=size).astype(np.float64, copy=False)
         if self.factors is not None:
             product *= self.factors
         if self.diagonal is not None:
@@ -191,20 +191,6 @@ class GraphTerm(ABC):
         """The part of M in some (increasing) nodes, with the bounds of the whole M."""
         return _Restricted(self, nodes)
 
-    def _neighbour_sums(self, support: Indices, values: Floats) -> Floats:
-        """A w: the entries of the supported rows, concatenated and summed by column."""
-        last, neighbours, weights, lengths = self._last
-        if last is not support:
-            entries, lengths = _entries_of(self._weights, support)
-            neighbours = self._columns[entries]
-            weights = None if self._unweighted else self._weights.data[entries]
-            self._last = support, neighbours, weights, lengths
-        terms = np.repeat(values, lengths)
-        if weights is not None:
-            terms *= weights
-        sums = np.bincount(neighbours, terms, minlength=self._weights.shape[0])
-        return sums.astype(np.float64, copy=False)
-
 
 def _entries_of(weights: sp.csr_array, nodes: Indices) -> tuple[Indices, Indices]:
     """Positions of the stored entries of some rows, one row after another, and their number in each row."""
@@ -219,12 +205,11 @@ class _Restricted(GraphTerm):
     """Some rows and columns of another term. The eigenvalues of a principal submatrix lie between those of M."""
 
     def __init__(self, whole: GraphTerm, nodes: Indices) -> None:
-        self._whole = whole
-        self.is_empty, self.largest_diagonal = whole.is_empty, whole.largest_diagonal
-        self.is_signed, self._nodes = whole.is_signed, nodes
-        self.correction = None if whole.correction is None else whole.correction[nodes]
-        self.diagonal = None if whole.diagonal is None else whole.diagonal[nodes]
-        self.factors = None if whole.factors is None else whole.factors[nodes]
+        self._whole, self._nodes = whole, nodes
+        self.is_empty, self.largest_diagonal, self.is_signed = whole.is_empty, whole.largest_diagonal, whole.is_signed
+        self.factors, self.diagonal, self.correction = (
+            None if part is None else part[nodes] for part in (whole.factors, whole.diagonal, whole.correction)
+        )
         self._weights = _among(whole._weights, nodes)
 
     def product(self, support: Indices, values: Floats) -> Floats:

@@ -104,7 +104,8 @@ def test_auto_takes_the_papers_steps_where_they_do_not_lower_f():
         u, _, vt = np.linalg.svd(toy.X)
         start = Vector.of(u[:, 0]), Vector.of(vt[0])
         plain, auto, full = (
-            solve(DenseOperator(toy.X), *sides, start, Settings(solver=solver)) for solver in ("aisp", "auto", "monotone")
+            solve(DenseOperator(toy.X), *sides, start, Settings(solver=solver))
+            for solver in ("aisp", "auto", "monotone")
         )
         if plain.outcome == "converged" and (np.diff(plain.objectives) >= 0).all():
             agreed += 1

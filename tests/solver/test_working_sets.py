@@ -27,9 +27,7 @@ GENERATOR = np.random.default_rng(0)
 
 def always(factor=1):
     """Use working sets of this size even where they do not pay."""
-    return mock.patch.multiple(
-        working_sets, _LESS=0, _FACTOR=factor, _LARGEST_SHARE=1.0, _LEAST_READ=0, _UNCHANGED=1
-    )
+    return mock.patch.multiple(working_sets, _LESS=0, _FACTOR=factor, _LARGEST_SHARE=1.0, _LEAST_READ=0, _UNCHANGED=1)
 
 
 def quiet_fit(X, **keywords):

@@ -187,17 +187,7 @@ class Scores(NamedTuple):
 
 
 def fit_mixture(z: Floats, x: Floats | None) -> Mixture:
-    """Fit the mixture; the best of several local maxima.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> generator = np.random.default_rng(0)
-    >>> z = np.append(generator.normal(5, 1, 40), generator.normal(0, 1, 60))
-    >>> found = fit_mixture(z, None)
-    >>> int((found.posterior > 0.5).sum()), round(found.mean, 1)
-    (40, 4.8)
-    """
+    """Fit the mixture; the best of several local maxima."""
     largest = float(np.abs(z).max(initial=0.0))
     if largest > 0 and not 1e-140 < largest < 1e140:  # squares would overflow or underflow
         found = fit_mixture(z / largest, x)
@@ -218,16 +208,7 @@ def fit_mixture(z: Floats, x: Floats | None) -> Mixture:
 
 
 def grouped(z: Floats) -> Scores:
-    """Scores in groups of similar magnitude; the largest ones are not grouped.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> z = np.random.default_rng(0).standard_normal(20_000)
-    >>> scores = grouped(z)
-    >>> scores.size.size, bool(np.isclose(scores.counts @ scores.squares, z @ z))
-    (800, True)
-    """
+    """Scores in groups of similar magnitude; the largest ones are not grouped."""
     descending = -np.sort(-np.abs(z))
     singles = min(_SINGLE, z.size)
     steps = np.linspace(singles, z.size, min(_GROUPS, z.size - singles), endpoint=False).astype(np.intp)
@@ -246,10 +227,6 @@ class _Parameters(NamedTuple):
     a: float
     b: float
 
-    def coordinates(self) -> Floats:
-        """Without bounds, for extrapolation."""
-        return np.array([log(self.m), log(self.g2), log(self.t2), self.a, self.b])
-
     @classmethod
     def bounded(cls, m: float, g2: float, t2: float, a: float, b: float) -> _Parameters:
         """Within bounds that keep a group from collapsing to a point, and the probabilities from 0 and 1."""
@@ -258,23 +235,13 @@ class _Parameters(NamedTuple):
 
 
 class _Point(NamedTuple):
-    """Parameters, and what is expected at them.
-
-    Attributes
-    ----------
-    posterior : array
-        Probability of membership of each score.
-    signed : array
-        Expected score of a member, with its sign.
-    prior : array or None
-        Probability of membership given x alone.
-    """
+    """Parameters, and what is expected at them."""
 
     parameters: _Parameters
     likelihood: float
-    posterior: Floats
-    signed: Floats
-    prior: Floats | None
+    posterior: Floats  # probability of membership of each score
+    signed: Floats  # expected score of a member, with its sign
+    prior: Floats | None  # probability of membership given x alone
 
 
 class _Likelihood:
@@ -347,7 +314,10 @@ class _Likelihood:
         return _Point(parameters, likelihood, posterior, size * ((1 - decay) / (1 + decay)), prior)
 
     def _step(self, point: _Point) -> _Parameters:
-        """The parameters after a step of EM (the M step): m, g^2 and t^2 given the posterior, then a and b."""
+        """The parameters after a step of EM (the M step): m, g^2 and t^2 given the posterior, then a and b.
+
+        a and b take a damped Newton step for logit P = a + b x, with a ridge on b.
+        """
         inner, squares = point.posterior * self._scores.counts, self._scores.squares
         outer = self._scores.counts - inner
         total = float(inner @ point.signed)
@@ -356,25 +326,21 @@ class _Likelihood:
         variance = (float(inner @ squares) - 2 * m * total) / inside + m * m
         g2 = max(float(outer @ squares) / outside, 1e-3 * m * m)
         t2 = (inside * (variance - g2) + _PRIOR * (m / 6) ** 2) / (inside + _PRIOR)
-        return _Parameters.bounded(m, g2, t2, *self._logistic(point))
-
-    def _logistic(self, point: _Point) -> tuple[float, float]:
-        """a and b given the posterior: a damped Newton step for logit P = a + b x, with a ridge on b."""
         x, p, (_, _, _, a, b) = self._x, point.prior, point.parameters
         if x is None or p is None or self._squared_x is None:
             share = min(max(float(point.posterior @ self._scores.counts) / self._total, 1e-3), 1 - 1e-3)
-            return log(share / (1 - share)), 0.0
+            return _Parameters.bounded(m, g2, t2, log(share / (1 - share)), 0.0)
         w, missed = p * (1 - p) + 1e-6, point.posterior - p
         first, mixed, second = float(np.add.reduce(w)), float(w @ x), float(w @ self._squared_x) + _RIDGE
         of_a, of_b = float(np.add.reduce(missed)), float(missed @ x) - _RIDGE * b
         steps = np.array([second * of_a - mixed * of_b, first * of_b - mixed * of_a]) / (first * second - mixed**2)
         of_a, of_b = np.clip(steps, -1.0, 1.0).tolist()
-        return a + of_a, b + of_b
+        return _Parameters.bounded(m, g2, t2, a + of_a, b + of_b)
 
 
 def _extrapolate(zero: _Parameters, one: _Parameters, two: _Parameters) -> _Parameters:
     """Beyond two steps of EM, in the direction in which they become shorter."""
-    start, first, second = (parameters.coordinates() for parameters in (zero, one, two))
+    start, first, second = (np.array([log(m), log(g2), log(t2), a, b]) for m, g2, t2, a, b in (zero, one, two))
     step, change = first - start, second - 2 * first + start
     length = min(float(np.sqrt(step @ step)) / max(float(np.sqrt(change @ change)), 1e-300), _FARTHEST)
     if length <= 1:
@@ -404,17 +370,6 @@ def located_choice(scores: Floats) -> Choice | None:
     Members are all groups but the bulk (see `score_groups`); of two groups of similar size, the smaller one. Groups
     with free locations have to describe the scores better, by BIC, than members at +-m and others at zero do. Between
     members above and members below, the others have to be off zero by at least their standard deviation.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> generator = np.random.default_rng(0)
-    >>> scores = generator.standard_normal(200) + 10 * (np.arange(200) < 60)
-    >>> located_choice(scores - scores.mean()).support.size
-    60
-    >>> members = generator.choice([-10.0, 10.0], 60)
-    >>> located_choice(generator.standard_normal(200) + np.append(members, np.zeros(140))) is None
-    True
     """
     found = score_groups(scores)
     if found.is_gradient:
@@ -450,21 +405,6 @@ def evidence_of_gradation(z: Floats) -> float:
     A gap has to be more likely than normal members by 1, because these are the special case m = 0 of the mixture;
     uniform members have to be more likely than a gap by 2, because their range resembles members with unequal weights.
     It is also 0 if weights decrease without a gap, but are so large that nearly all members stand out from noise.
-
-    Parameters
-    ----------
-    z : array
-        Scores.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> generator = np.random.default_rng(0)
-    >>> others = generator.standard_normal(1000)
-    >>> evidence_of_gradation(np.append(generator.normal(6, 1, 50), others))
-    0.0
-    >>> bool(evidence_of_gradation(np.append(generator.normal(0, 6, 100), others)) > 0)
-    True
     """
     fitted = fit_mixture(z, None)
     scale = float(np.sqrt(np.mean(z * z)))
@@ -484,10 +424,7 @@ def evidence_of_gradation(z: Floats) -> float:
 def _fit_without_gap(
     scores: Scores, density: _Density, noise: float, width: float, share: float
 ) -> tuple[float, float]:
-    """Log-likelihood of the most likely mixture in which members have this density, and the F1 expected of its members.
-
-    The other arguments are a start.
-    """
+    """Log-likelihood of the best mixture whose members have this density, and their expected F1, from a start."""
 
     def densities(parameters: Floats) -> tuple[Floats, Floats]:
         g, width = np.exp(np.clip(parameters[:2], -12, 12))
@@ -513,12 +450,10 @@ def _fit_without_gap(
 def _normal(scores: Scores, noise: float, width: float) -> Floats:
     """Logarithm of the density of N(0, width^2 / 3) with noise; a uniform distribution has the same variance."""
     variance = noise**2 + width**2 / 3
-    log_density: Floats = -0.5 * (scores.squares / variance + np.log(2 * np.pi * variance))
-    return log_density
+    return np.asarray(-0.5 * (scores.squares / variance + np.log(2 * np.pi * variance)))
 
 
 def _uniform(scores: Scores, noise: float, width: float) -> Floats:
     """Logarithm of the density of a uniform distribution on [-width, width] with noise."""
     below = special.ndtr((scores.size + width) / noise) - special.ndtr((scores.size - width) / noise)
-    log_density: Floats = np.log(np.maximum(below, 1e-300) / (2 * width))
-    return log_density
+    return np.asarray(np.log(np.maximum(below, 1e-300) / (2 * width)))

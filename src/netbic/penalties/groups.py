@@ -97,11 +97,8 @@ class GroupL0(Penalty):
     def described(self, weights: Floats, chosen: Indices) -> list[GroupShare]:
         """Name, size and share of the squared weights of each of the chosen groups, the largest share first."""
         coverage, squares, names = self.groups.coverage(weights.size), weights**2, list(self.groups)
-        members = [coverage.members(group) for group in chosen]
-        rows = [
-            GroupShare(str(names[group]), own.size, float(squares[own].sum()))
-            for group, own in zip(chosen, members, strict=True)
-        ]
+        members = {str(names[group]): coverage.members(group) for group in chosen}
+        rows = [GroupShare(name, own.size, float(squares[own].sum())) for name, own in members.items()]
         return sorted(rows, key=lambda row: -row.share)
 
     def for_names(self, names: Array | None, size: int, axis: str, table: str = "X") -> Self:
@@ -155,6 +152,7 @@ class Groups(Mapping[Label, Members]):
         given = list(_pairs(groups))
         names = [_label(name, "a group") for name, _ in given]
         self._members = {name: _members(name, members) for name, (_, members) in zip(names, given, strict=True)}
+        self._coverages: dict[int, Coverage] = {}
         widths = {own.size for _, own in given if isinstance(own, np.ndarray) and own.dtype == bool}
         if len(widths) > 1:
             raise ValueError(
@@ -209,10 +207,6 @@ class Groups(Mapping[Label, Members]):
             self._coverages[size] = Coverage(matrix)
         return self._coverages[size]
 
-    @cached_property
-    def _coverages(self) -> dict[int, Coverage]:
-        return {}
-
     def match(self, names: Array | None, size: int, axis: str, table: str = "X") -> Groups:
         """The same groups by position, without members that the data lack; groups with the same members count once.
 
@@ -237,11 +231,11 @@ class Groups(Mapping[Label, Members]):
             )
         kept = {own.tobytes(): place for place, own in reversed(list(enumerate(members))) if own.size}
         places, n_groups, n_empty = sorted(kept.values()), len(self), sum(not own.size for own in members)
+        n_same, of_groups = n_groups - n_empty - len(places), f"of {n_groups:,} groups have"
         notes = {
             f"{n_missing:,} of {n_members:,} members are not {axis}s of {table}": n_missing,
-            f"{n_empty:,} of {n_groups:,} groups have no {axis} of {table}": n_empty,
-            f"{(n_same := n_groups - n_empty - len(places)):,} of {n_groups:,} groups have the same {axis}s as an "
-            "earlier one": n_same,
+            f"{n_empty:,} {of_groups} no {axis} of {table}": n_empty,
+            f"{n_same:,} {of_groups} the same {axis}s as an earlier one": n_same,
         }
         if any(notes.values()):
             said = "; ".join(note for note, number in notes.items() if number)
@@ -337,13 +331,7 @@ def _label(value: Any, what: str) -> Label:
 
 
 class Coverage:
-    """The choice of groups whose union has the largest sum of weights.
-
-    Parameters
-    ----------
-    incidence : csr_array of shape (n_groups, n_entries)
-        1.0 where an entry belongs to a group.
-    """
+    """The choice of groups (rows of an incidence matrix) whose union has the largest sum of weights."""
 
     def __init__(self, incidence: sp.csr_array) -> None:
         self.incidence = incidence
@@ -396,14 +384,11 @@ class Coverage:
         return chosen
 
     def exchange(self, chosen: list[int], weights: Floats, k: int) -> list[int]:
-        """Replace one group after another by the group that adds most to the others, while the sum increases.
-
-        Only the groups with the largest sums are candidates.
-        """
-        sums, n_candidates = self.incidence @ weights, 4 * k + 100
-        candidates = np.arange(sums.size)
-        if n_candidates < sums.size:
-            candidates = np.flatnonzero(sums >= np.partition(sums, sums.size - n_candidates)[sums.size - n_candidates])
+        """Replace one group after another by the group that adds most to the others, while the sum increases."""
+        # Only the groups with the largest sums are candidates.
+        sums = self.incidence @ weights
+        first = max(sums.size - (4 * k + 100), 0)
+        candidates = np.flatnonzero(sums >= np.partition(sums, first)[first])
         incidence, chosen = self.incidence[candidates], list(chosen)
         counts = np.zeros(weights.size, dtype=np.intp)  # of chosen groups, for each entry
         for group in chosen:
@@ -428,10 +413,7 @@ class Coverage:
         best, most = known, self.total(known, weights)
 
         def extend(chosen: list[int], total: float, left: Floats, groups: Indices, n_more: int) -> None:
-            """Add `n_more` of the `groups` to the chosen ones in every way that may give a larger sum.
-
-            `left` are the weights of the entries that the chosen groups, whose sum is `total`, do not cover.
-            """
+            """Add `n_more` of the `groups`, in every way that may be better; `left` are weights not yet covered."""
             nonlocal best, most
             gains = (self.incidence @ left)[groups]
             order = np.argsort(-gains, kind="stable")

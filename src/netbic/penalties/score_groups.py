@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -125,54 +126,33 @@ def score_groups(scores: Floats) -> ScoreGroups:
     fitted = spread_ties(standard)
     if fitted.size > _MOST_SCORES:
         fitted = np.quantile(fitted, (np.arange(_MOST_SCORES) + 0.5) / _MOST_SCORES)
-    best, large_enough = _best_mixture(fitted, standard)
-    log_size, criterion = float(np.log(fitted.size)), _criterion(best, fitted.size)
-    normal = -fitted.size * (float(np.log(2 * np.pi * fitted.var())) + 1) - 2 * log_size
-    gain = criterion - normal
-    margin = np.nan
-    if large_enough and gain >= GROUP_GAIN:
-        one_group = max(sinh_arcsinh_likelihood(fitted), exponential_power_likelihood(fitted))
-        margin = criterion - (2 * one_group - 4 * log_size)
-    if margin >= GROUP_MARGIN:
-        return _grouped(values, middle, spread, best, gain, margin)
-    return _one_group(values, gain, margin)
-
-
-def _best_mixture(scores: Floats, with_ties: Floats) -> tuple[LocationMixture, bool]:
-    """The best mixture whose groups are large enough, or else the best one; whether its groups are large enough.
-
-    Tied scores belong to one group, so that groups are counted before ties are spread.
-    """
-    equal = [fit_location_mixture(scores, n_groups, equal_variances=True) for n_groups in (2, 3)]
-    unequal = [fit_location_mixture(scores, n_groups, equal_variances=False) for n_groups in (2, 3)]
+    equal = [fit_location_mixture(fitted, n_groups, equal_variances=True) for n_groups in (2, 3)]
+    unequal = [fit_location_mixture(fitted, n_groups, equal_variances=False) for n_groups in (2, 3)]
     separate = equal + [mixture for mixture in unequal if mixture.valley() < _SHALLOWEST_VALLEY]
-    fewest = max(_FEWEST, _SMALLEST_SHARE * with_ties.size)
-    ranked = sorted(separate, key=lambda mixture: -_criterion(mixture, scores.size))
-    large = [mixture for mixture in ranked if _sizes(mixture.boundaries, with_ties).min() >= fewest]
-    return (large or ranked)[0], bool(large)
+    log_size = float(np.log(fitted.size))
+    ranked = sorted(separate, key=lambda mixture: -mixture.criterion(log_size))
+    # Tied scores belong to one group, so that groups are counted before ties are spread.
+    fewest = max(_FEWEST, _SMALLEST_SHARE * standard.size)
+    large = [mixture for mixture in ranked if _sizes(mixture.boundaries, standard).min() >= fewest]
+    best = (large or ranked)[0]
+    normal = -fitted.size * (float(np.log(2 * np.pi * fitted.var())) + 1) - 2 * log_size
+    gain, margin = best.criterion(log_size) - normal, np.nan
+    if large and gain >= GROUP_GAIN:
+        one_group = max(sinh_arcsinh_likelihood(fitted), exponential_power_likelihood(fitted))
+        margin = best.criterion(log_size) - (2 * one_group - 4 * log_size)
+    if not margin >= GROUP_MARGIN:
+        return _one_group(values, gain, margin)
+    means, boundaries = middle + spread * best.means, middle + spread * best.boundaries
+    sizes = _sizes(boundaries, seen)
+    labels, probabilities = np.zeros(values.size, dtype=np.intp), np.full((values.size, means.size), np.nan)
+    labels[observed] = _directions(sizes)[np.searchsorted(boundaries, seen)]
+    probabilities[observed] = best.probabilities(standard)
+    return ScoreGroups(labels, means, sizes, boundaries, probabilities, gain, margin)
 
 
 def _sizes(boundaries: Floats, scores: Floats) -> Indices:
     """Numbers of scores between the boundaries."""
     return np.bincount(np.searchsorted(boundaries, scores), minlength=boundaries.size + 1)
-
-
-def _criterion(mixture: LocationMixture, n_scores: int) -> float:
-    """Minus BIC."""
-    return 2 * mixture.likelihood - mixture.n_parameters * float(np.log(n_scores))
-
-
-def _grouped(
-    scores: Floats, middle: float, spread: float, mixture: LocationMixture, gain: float, margin: float
-) -> ScoreGroups:
-    """The groups of a mixture that was fitted to (scores - middle) / spread."""
-    means, boundaries = middle + spread * mixture.means, middle + spread * mixture.boundaries
-    observed = ~np.isnan(scores)
-    numbers, sizes = np.searchsorted(boundaries, scores[observed]), _sizes(boundaries, scores[observed])
-    labels, probabilities = np.zeros(scores.size, dtype=np.intp), np.full((scores.size, means.size), np.nan)
-    labels[observed] = _directions(sizes)[numbers]
-    probabilities[observed] = mixture.probabilities((scores[observed] - middle) / spread)
-    return ScoreGroups(labels, means, sizes, boundaries, probabilities, gain, margin)
 
 
 def _directions(sizes: Indices) -> Indices:
@@ -209,23 +189,17 @@ _GRID = 101  # points between two locations at which the density is compared
 
 @dataclass(frozen=True)
 class LocationMixture:
-    """A fitted mixture, its groups in the order of their locations.
-
-    Attributes
-    ----------
-    weights, means, variances : ndarray
-        One entry per group.
-    likelihood : float
-        Log-likelihood.
-    n_parameters : int
-        Number of free parameters, for information criteria.
-    """
+    """A fitted mixture, its groups in the order of their locations."""
 
     weights: Floats
     means: Floats
     variances: Floats
-    likelihood: float
-    n_parameters: int
+    likelihood: float  # its logarithm
+    n_parameters: int  # that are free
+
+    def criterion(self, log_size: float) -> float:
+        """Minus BIC, given the logarithm of the number of scores."""
+        return 2 * self.likelihood - self.n_parameters * log_size
 
     @property
     def boundaries(self) -> Floats:
@@ -233,16 +207,17 @@ class LocationMixture:
 
         Infinite if one of two neighbours is less probable than the other one everywhere between their locations.
         """
-        return np.array([self._boundary(left) for left in range(self.means.size - 1)])
+        found = []
+        for left, (lower, upper) in enumerate(pairwise(self.means.tolist())):
 
-    def _boundary(self, left: int) -> float:
-        def log_ratio(score: float) -> float:
-            return float(self._log_ratio(left, np.array([score]))[0])
+            def log_ratio(score: float, left: int = left) -> float:
+                return float(self._log_ratio(left, np.array([score]))[0])
 
-        lower, upper = self.means[left : left + 2].tolist()
-        if not log_ratio(lower) < 0:
-            return -np.inf
-        return float(brentq(log_ratio, lower, upper)) if log_ratio(upper) > 0 else np.inf
+            if not log_ratio(lower) < 0:
+                found.append(-np.inf)
+            else:
+                found.append(float(brentq(log_ratio, lower, upper)) if log_ratio(upper) > 0 else np.inf)
+        return np.array(found)
 
     def probabilities(self, scores: Floats) -> Floats:
         """Probability of each group (in columns) for each score; monotone in the score.
@@ -257,9 +232,15 @@ class LocationMixture:
 
     def _log_ratio(self, left: int, scores: Floats) -> Floats:
         """Logarithm of the ratio of the densities of a group and the one below it, between their locations."""
-        inside = np.clip(scores, self.means[left], self.means[left + 1])
-        logs = _log_densities(inside, *(part[None] for part in self._parameters))[0]
+        logs = self._log_densities(np.clip(scores, self.means[left], self.means[left + 1]))
         return np.asarray(logs[left + 1] - logs[left])
+
+    def density(self, scores: Floats) -> Floats:
+        """Density of the mixture."""
+        return np.asarray(np.exp(self._log_densities(scores)).sum(axis=0))
+
+    def _log_densities(self, scores: Floats) -> Array:
+        return np.asarray(_log_densities(scores, self.weights[None], self.means[None], self.variances[None])[0])
 
     def valley(self) -> float:
         """Density in the valley between two neighbouring groups, relative to the lower peak; 1 if there is none.
@@ -273,14 +254,6 @@ class LocationMixture:
             ratios.append(density[lowest] / min(density[: lowest + 1].max(), density[lowest:].max()))
         return float(max(ratios))
 
-    def density(self, scores: Floats) -> Floats:
-        """Density of the mixture."""
-        return np.asarray(np.exp(_log_densities(scores, *(part[None] for part in self._parameters))[0]).sum(axis=0))
-
-    @property
-    def _parameters(self) -> _Parameters:
-        return _Parameters(self.weights, self.means, self.variances)
-
 
 class _Parameters(NamedTuple):
     """Parameters of one mixture (a number per group), or of several (a row each)."""
@@ -293,24 +266,16 @@ class _Parameters(NamedTuple):
 def fit_location_mixture(scores: Floats, n_groups: int, *, equal_variances: bool) -> LocationMixture:
     """Fit two or three normal distributions with free locations; the best of several local maxima.
 
-    Parameters
-    ----------
-    scores : array
-        Finite, not all equal.
-    n_groups : {2, 3}
-    equal_variances : bool
-        Whether all groups have the same variance. If not, variances are bounded relative to the pooled one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> generator = np.random.default_rng(0)
-    >>> scores = np.append(generator.normal(-2, 1, 140), generator.normal(4, 1, 60))
-    >>> found = fit_location_mixture(scores, 2, equal_variances=True)
-    >>> found.means.round(1).tolist(), found.weights.round(2).tolist()
-    ([-1.9, 3.9], [0.7, 0.3])
+    Variances that need not be equal are bounded relative to the pooled one.
     """
-    start = _starts(scores, n_groups)
+    # Starts: means of the parts of the sorted scores; equal weights and variances
+    ordered, starts = np.sort(scores), []
+    for shares in _SPLITS[n_groups]:
+        cuts = np.clip(np.rint(np.array(shares) * ordered.size).astype(int), 1, ordered.size - 1)
+        cuts = np.minimum(np.maximum.accumulate(cuts + np.arange(cuts.size)), ordered.size - 1)
+        starts.append([float(part.mean()) if part.size else float(ordered[-1]) for part in np.split(ordered, cuts)])
+    shape, variance = (len(starts), n_groups), float(scores.var()) / n_groups**2
+    start = _Parameters(np.full(shape, 1 / n_groups), np.array(starts), np.full(shape, variance))
     found, likelihoods = _expectation_maximisation(scores, start, _FIRST_ROUNDS, equal_variances)
     best = np.argsort(-likelihoods, kind="stable")[:_CONTINUED]
     continued = _Parameters(*(part[best] for part in found))
@@ -320,19 +285,6 @@ def fit_location_mixture(scores: Floats, n_groups: int, *, equal_variances: bool
     n_parameters = 2 * n_groups if equal_variances else 3 * n_groups - 1
     weights, means, variances = (part[chosen][order] for part in found)
     return LocationMixture(weights, means, variances, float(likelihoods[chosen]), n_parameters)
-
-
-def _starts(scores: Floats, n_groups: int) -> _Parameters:
-    """Means of the parts of the sorted scores; equal weights and variances."""
-    ordered = np.sort(scores)
-    means = []
-    for shares in _SPLITS[n_groups]:
-        cuts = np.clip(np.rint(np.array(shares) * ordered.size).astype(int), 1, ordered.size - 1)
-        cuts = np.minimum(np.maximum.accumulate(cuts + np.arange(cuts.size)), ordered.size - 1)
-        means.append([float(part.mean()) if part.size else float(ordered[-1]) for part in np.split(ordered, cuts)])
-    shape = len(means), n_groups
-    variance = float(scores.var()) / n_groups**2
-    return _Parameters(np.full(shape, 1 / n_groups), np.array(means), np.full(shape, variance))
 
 
 def _expectation_maximisation(
@@ -349,23 +301,19 @@ def _expectation_maximisation(
         likelihoods: Floats = (largest + np.log(totals)).sum(axis=1)
         if float(np.max(likelihoods - before)) < _CLOSE:
             break
-        before = likelihoods
-        following = _maximised(scores, posterior / totals[:, None], equal_variances, smallest)
-        found, current = following, found
+        before, current = likelihoods, found
+        posterior = posterior / totals[:, None]
+        counts = np.maximum(posterior.sum(axis=2), 1e-9)
+        weights = counts / counts.sum(axis=1, keepdims=True)
+        means = posterior @ scores / counts
+        variances = np.einsum("skn,skn->sk", posterior, (scores - means[:, :, None]) ** 2) / counts
+        # Bounds keep a group from collapsing to a point.
+        pooled = np.maximum((weights * variances).sum(axis=1, keepdims=True), smallest)
+        bounds = (pooled, pooled) if equal_variances else (pooled / _LARGEST_RATIO, pooled * _LARGEST_RATIO)
+        found = _Parameters(weights, means, np.clip(variances, *bounds))
     else:
         return current, likelihoods
     return found, likelihoods
-
-
-def _maximised(scores: Floats, posterior: Array, equal_variances: bool, smallest: float) -> _Parameters:
-    """Weights, means and variances given the posteriors, with bounds that keep a group from collapsing to a point."""
-    counts = np.maximum(posterior.sum(axis=2), 1e-9)
-    weights = counts / counts.sum(axis=1, keepdims=True)
-    means = posterior @ scores / counts
-    variances = np.einsum("skn,skn->sk", posterior, (scores - means[:, :, None]) ** 2) / counts
-    pooled = np.maximum((weights * variances).sum(axis=1, keepdims=True), smallest)
-    bounds = (pooled, pooled) if equal_variances else (pooled / _LARGEST_RATIO, pooled * _LARGEST_RATIO)
-    return _Parameters(weights, means, np.clip(variances, *bounds))
 
 
 def _log_densities(scores: Floats, weights: Floats, means: Floats, variances: Floats) -> Array:
@@ -391,35 +339,26 @@ def sinh_arcsinh_likelihood(scores: Floats) -> float:
 
     Z = sinh(delta arcsinh((x - location) / scale) - epsilon) is standard normal: epsilon skews the distribution, and a
     delta below 1 makes both tails heavier. All four parameters are fitted.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> scores = np.random.default_rng(0).standard_t(3, 500)
-    >>> normal = -scores.size * (np.log(scores.std()) + 0.5 * np.log(2 * np.pi) + 0.5)
-    >>> bool(sinh_arcsinh_likelihood(scores) > normal + 20)
-    True
     """
+
+    def loss(parameters: Floats) -> tuple[float, Floats]:
+        """Minus the log-likelihood, and its gradient by location, log(scale), epsilon and log(delta)."""
+        location, log_scale, epsilon, log_delta = parameters.tolist()
+        scale, delta = np.exp(log_scale), np.exp(log_delta)
+        y = (scores - location) / scale
+        angle, radius = np.arcsinh(y), 1 + y * y
+        argument = np.clip(delta * angle - epsilon, -_LARGEST, _LARGEST)
+        sinh, cosh = np.sinh(argument), np.cosh(argument)
+        logs = np.log(cosh) - 0.5 * np.log(radius) - 0.5 * sinh * sinh
+        value = -float(logs.sum()) + scores.size * (_HALF_LOG_2PI + log_scale - log_delta)
+        by_argument = np.tanh(argument) - sinh * cosh
+        by_y = by_argument * delta / np.sqrt(radius) - y / radius
+        by_delta = -scores.size - delta * by_argument @ angle
+        return value, np.array([by_y.sum() / scale, scores.size + by_y @ y, by_argument.sum(), by_delta])
+
     middle, log_scale = float(np.median(scores)), float(np.log(scores.std()))
     bounds: Bounds = [(None, None), (log_scale - 5, log_scale + 5), (-6, 6), (np.log(0.1), np.log(10))]
-    starts = [(middle, log_scale, skewness, 0.0) for skewness in (0.0, 0.7, -0.7)]
-    return _largest_likelihood(lambda parameters: _sinh_arcsinh_loss(parameters, scores), starts, bounds)
-
-
-def _sinh_arcsinh_loss(parameters: Floats, scores: Floats) -> tuple[float, Floats]:
-    """Minus the log-likelihood, and its gradient by location, log(scale), epsilon and log(delta)."""
-    location, log_scale, epsilon, log_delta = parameters.tolist()
-    scale, delta = np.exp(log_scale), np.exp(log_delta)
-    y = (scores - location) / scale
-    angle, radius = np.arcsinh(y), 1 + y * y
-    argument = np.clip(delta * angle - epsilon, -_LARGEST, _LARGEST)
-    sinh, cosh = np.sinh(argument), np.cosh(argument)
-    logs = np.log(cosh) - 0.5 * np.log(radius) - 0.5 * sinh * sinh
-    loss = -float(logs.sum()) + scores.size * (_HALF_LOG_2PI + log_scale - log_delta)
-    by_argument = np.tanh(argument) - sinh * cosh
-    by_y = by_argument * delta / np.sqrt(radius) - y / radius
-    gradient = by_y.sum() / scale, scores.size + by_y @ y, by_argument.sum(), -scores.size - delta * by_argument @ angle
-    return loss, np.array(gradient)
+    return _largest_likelihood(loss, [(middle, log_scale, skewness, 0.0) for skewness in (0.0, 0.7, -0.7)], bounds)
 
 
 def exponential_power_likelihood(scores: Floats) -> float:
@@ -428,14 +367,23 @@ def exponential_power_likelihood(scores: Floats) -> float:
     The density is proportional to exp(-(|x - mode| / scale)^power), with a scale for each side of the mode. The power
     is 1 for the Laplace and 2 for the normal distribution; large powers approach the uniform distribution, whose
     tails are lighter than those of any sinh-arcsinh distribution.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> scores = np.random.default_rng(0).uniform(-2, 2, 500)
-    >>> bool(exponential_power_likelihood(scores) > sinh_arcsinh_likelihood(scores) + 10)
-    True
     """
+
+    def loss(parameters: Floats) -> tuple[float, Floats]:
+        """Minus the log-likelihood, and its gradient by mode, both log(scale) and log(power)."""
+        mode, power = float(parameters[0]), float(np.exp(parameters[3]))
+        scale, n = np.exp(parameters[1:3]), scores.size
+        right = scores >= mode
+        own_scale = scale[right.astype(int)]
+        ratio = np.maximum(np.abs(scores - mode) / own_scale, 1e-12)
+        log_ratio = np.log(ratio)
+        cost = np.exp(np.minimum(power * log_ratio, 500.0))
+        value = n * (np.log(scale.sum()) + special.gammaln(1 + 1 / power)) + cost.sum()
+        by_mode = power * np.sum(np.where(right, -1.0, 1.0) * cost / (ratio * own_scale))
+        by_scale = n * scale / scale.sum() - power * np.array([cost[~right].sum(), cost[right].sum()])
+        by_power = power * (cost @ log_ratio) - n * special.digamma(1 + 1 / power) / power
+        return float(value), np.array([by_mode, *by_scale, by_power])
+
     deviation, lowest, highest = float(scores.std()), float(scores.min()), float(scores.max())
     width = (highest - lowest) / 2
     modes = [float(np.median(scores)), (lowest + highest) / 2, *np.quantile(scores, [0.2, 0.8]).tolist()]
@@ -445,23 +393,7 @@ def exponential_power_likelihood(scores: Floats) -> float:
     starts = [(m, np.log(s[0]), np.log(s[1]), np.log(p)) for m, s, p in zip(modes, scales, powers, strict=True)]
     of_scale = np.log(deviation) - 4, np.log(deviation) + 4
     bounds: Bounds = [(lowest, highest), of_scale, of_scale, (0.0, np.log(30))]
-    return _largest_likelihood(lambda parameters: _exponential_power_loss(parameters, scores), starts, bounds)
-
-
-def _exponential_power_loss(parameters: Floats, scores: Floats) -> tuple[float, Floats]:
-    """Minus the log-likelihood, and its gradient by mode, both log(scale) and log(power)."""
-    mode, power = float(parameters[0]), float(np.exp(parameters[3]))
-    scale, n = np.exp(parameters[1:3]), scores.size
-    right = scores >= mode
-    own_scale = scale[right.astype(int)]
-    ratio = np.maximum(np.abs(scores - mode) / own_scale, 1e-12)
-    log_ratio = np.log(ratio)
-    cost = np.exp(np.minimum(power * log_ratio, 500.0))
-    loss = n * (np.log(scale.sum()) + special.gammaln(1 + 1 / power)) + cost.sum()
-    by_mode = power * np.sum(np.where(right, -1.0, 1.0) * cost / (ratio * own_scale))
-    by_scale = n * scale / scale.sum() - power * np.array([cost[~right].sum(), cost[right].sum()])
-    by_power = power * (cost @ log_ratio) - n * special.digamma(1 + 1 / power) / power
-    return float(loss), np.array([by_mode, *by_scale, by_power])
+    return _largest_likelihood(loss, starts, bounds)
 
 
 def _largest_likelihood(loss: Loss, starts: Iterable[tuple[float, ...]], bounds: Bounds) -> float:
@@ -485,15 +417,8 @@ def spread_ties(scores: Floats) -> Floats:
 
     Next to tied scores the distance is that of rounded scores. Next to a score that is not tied, the part of the
     distance that can be due to chance does not count: three times the typical distance between scores on that side.
+    The standard deviation of the scores is near 1.
 
-    Parameters
-    ----------
-    scores : array
-        With a standard deviation near 1.
-
-    Examples
-    --------
-    >>> import numpy as np
     >>> spread_ties(np.array([-1.0, 0.0, 0.0, 0.5, 1.0, 1.0])).tolist()
     [-1.0, -0.01, 0.01, 0.5, 0.99, 1.01]
     >>> spread_ties(np.array([0.0, 1.0, 1.0, 0.0])).tolist()

@@ -109,33 +109,27 @@ class L1Ball(_OfScoresAlone):
         gaps = (values[0] - values) / values[0]
         tied = order[gaps == 0]
         if tied.size >= self.bound**2:
-            return _positive_part(*self._split_tie(tied))
-        count = self._count(gaps)
+            return self._split_tie(tied)
+        # The smallest number of entries for which a threshold at the next value gives an L1 norm of at least the bound
+        next_gap, counts = np.append(gaps[1:], 1.0), np.arange(1, gaps.size + 1)
+        shrunk = counts * next_gap - np.cumsum(gaps)
+        squares = counts * next_gap**2 - 2 * next_gap * np.cumsum(gaps) + np.cumsum(gaps**2)
+        enough = (shrunk >= self.bound * np.sqrt(np.maximum(squares, 0.0))) & (next_gap > 0)
+        enough &= counts > self.bound**2
+        count = int(np.argmax(enough)) + 1 if enough.any() else gaps.size
         spread = gaps[:count].mean() - gaps[:count]
         # (s1 - k delta)^2 = bound^2 (s2 - 2 delta s1 + k delta^2) solved for delta, with s1 and s2 about the mean
         rise = self.bound * np.sqrt(spread @ spread / (count * (count - self.bound**2)))
         return _positive_part(order[:count], spread + rise)
 
-    def _count(self, gaps: Floats) -> int:
-        """Number of entries kept: the smallest k for which a threshold at the next value gives an L1 norm >= bound."""
-        next_gap = np.append(gaps[1:], 1.0)
-        counts = np.arange(1, gaps.size + 1)
-        shrunk = counts * next_gap - np.cumsum(gaps)
-        squares = counts * next_gap**2 - 2 * next_gap * np.cumsum(gaps) + np.cumsum(gaps**2)
-        enough = (shrunk >= self.bound * np.sqrt(np.maximum(squares, 0.0))) & (next_gap > 0)
-        enough &= counts > self.bound**2
-        return int(np.argmax(enough)) + 1 if enough.any() else gaps.size
-
-    def _split_tie(self, tied: Indices) -> tuple[Indices, Floats]:
+    def _split_tie(self, tied: Indices) -> Kept:
         """For equal scores every unit vector with L1 norm `bound` is a maximiser; use the lowest indices."""
         count = int(np.ceil(self.bound**2 - 1e-12))
-        tied = np.sort(tied)[:count]
         values = np.full(count, self.bound / count)
-        spread = np.sqrt(max(1 - self.bound**2 / count, 0.0))
         if count > 1:
-            values -= spread / np.sqrt(count * (count - 1))
+            values -= np.sqrt(max(1 - self.bound**2 / count, 0.0)) / np.sqrt(count * (count - 1))
             values[0] = self.bound - values[1:].sum()
-        return tied, values
+        return _positive_part(np.sort(tied)[:count], values)
 
     def check(self, size: int, axis: str, table: str = "X") -> None:
         """The bound must lie between 1 and the square root of the size of the axis."""
@@ -292,7 +286,11 @@ def largest(magnitudes: Floats, k: int) -> Indices:
     """Indices (increasing) of the k largest positive entries; of tied entries the lowest indices."""
     if k >= magnitudes.size:
         return _where(magnitudes > 0)
-    candidates = _candidates(magnitudes, k)
+    # Of many scores, only those above a level estimated from a sample are sorted, if there are enough of them.
+    candidates, stride = None, magnitudes.size // _SAMPLE
+    if stride >= 4 and (rank := int(1.5 * k / stride) + 8) < magnitudes[::stride].size:
+        above = _where(magnitudes >= _order_statistic(magnitudes[::stride], rank))
+        candidates = above if above.size >= k else None
     scores = magnitudes if candidates is None else magnitudes[candidates]
     edge = _order_statistic(scores, k)
     if edge <= 0:
@@ -304,19 +302,6 @@ def largest(magnitudes: Floats, k: int) -> Indices:
         tied = _where(magnitudes[kept] == edge)
         kept = np.delete(kept, tied[-surplus:])
     return kept
-
-
-def _candidates(magnitudes: Floats, k: int) -> Indices | None:
-    """Indices that contain those of the k largest: all above a level estimated from a sample; None: all indices."""
-    stride = magnitudes.size // _SAMPLE
-    if stride < 4:
-        return None
-    sample = magnitudes[::stride]
-    rank = int(1.5 * k / stride) + 8
-    if rank >= sample.size:
-        return None
-    candidates = _where(magnitudes >= _order_statistic(sample, rank))
-    return candidates if candidates.size >= k else None
 
 
 def _order_statistic(magnitudes: Floats, rank: int) -> float:
