@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import re
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -66,31 +63,6 @@ def some_names(names: Any, most: int = 3, *, quoted: bool = True) -> str:
     """The first names of many, for a message: 'a', 'b', 'c' and 4 more."""
     listed = ", ".join(shown(str(name)) if quoted else str(name) for name in names[:most])
     return listed + (f" and {len(names) - most:,} more" if len(names) > most else "")
-
-
-@contextmanager
-def reworded(words: Mapping[str, str], stacklevel: int = 4) -> Iterator[None]:
-    """Give the warnings of a block again at its end, for the caller of the function, with other words.
-
-    A `stacklevel` of 5 is for the caller of its caller.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     warnings.simplefilter("always")
-    ...     with reworded({"columns": "genes"}):
-    ...         warnings.warn("two columns are the same")
-    >>> str(caught[0].message)
-    'two genes are the same'
-    """
-    with warnings.catch_warnings(record=True) as given:
-        yield
-    for warning in given:
-        text = str(warning.message)
-        for word, other in words.items():
-            text = re.sub(rf"\b{word}\b", lambda _, other=other: other, text)  # type: ignore[misc]
-        warnings.warn(text, warning.category, stacklevel=stacklevel)
 
 
 def import_optional(module: str, name: str, purpose: str) -> Any:

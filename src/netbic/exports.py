@@ -1,7 +1,7 @@
 """Modules in the formats of other programs: GMT, lists, workbooks, tables, GraphML and Cytoscape.
 
 Every function takes a fitted model, the folder of a fit, or :class:`Results`, and writes files that appear complete or
-not at all. In names of files, sets, sheets and labels, modules count from 1.
+not at all. Modules are numbered from 1.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from netbic import __version__, files
 from netbic.association import gene_membership, matched_scores, stored_samples
 from netbic.enrichment import module_names
 from netbic.errors import InputError, import_optional, one_line, shown
-from netbic.estimators import SparseGraphSVD, fitted_model, heaviest, is_model, names_of
+from netbic.estimators import SparseGraphSVD, fitted_model, heaviest, is_model, names_of, position_of
 from netbic.files import FolderInUse
 from netbic.graph import match
 from netbic.selection import SampleGroups
@@ -62,9 +62,9 @@ class Results:
     >>> study = netbic.simulate.cohort(200, 500, n_modules=1, strength=2, random_state=0)
     >>> model = netbic.SparseGraphSVD(1, n_columns=60).fit(study.expression)
     >>> results = netbic.exports.Results.of(model, study.expression)
-    >>> [len(names) for names in results.samples_by_side(0).values()]
+    >>> [len(names) for names in results.samples_by_side(1).values()]
     [24, 16]
-    >>> results.genes(0).columns.tolist()
+    >>> results.genes(1).columns.tolist()
     ['name', 'weight', 'side']
     """
 
@@ -94,6 +94,11 @@ class Results:
         """The number of modules."""
         return int(self.model.n_components_)
 
+    @property
+    def modules(self) -> range:
+        """The numbers of the modules, from 1."""
+        return range(1, self.n_modules + 1)
+
     @cached_property
     def names(self) -> list[str]:
         """The names of the modules, see `netbic.enrichment.module_names`."""
@@ -106,12 +111,12 @@ class Results:
         if "verdict" not in table:
             return [""] * self.n_modules
         known = table.set_index("module")["verdict"].to_dict()
-        return [text if isinstance(text := known.get(k), str) else "" for k in range(self.n_modules)]
+        return [text if isinstance(text := known.get(k), str) else "" for k in self.modules]
 
     @cached_property
     def summary(self) -> pd.DataFrame:
         """A row per module: the summary of the folder, or of the model."""
-        return self.tables["summary"] if "summary" in self.tables else summary_table(self.model)
+        return self.tables["summary"] if "summary" in self.tables else summary_table(self.model, feature_name="gene")
 
     @cached_property
     def gene_names(self) -> list[str]:
@@ -125,8 +130,9 @@ class Results:
 
     def genes(self, module: int) -> pd.DataFrame:
         """`name`, `weight` and `side` of the genes of a module, largest absolute weight first; positions as index."""
-        order = heaviest(self.model.components_[module])
-        weights, names = self.model.components_[module][order].astype(float), [self.gene_names[at] for at in order]
+        vector = self.model.components_[position_of(module, self.n_modules)]
+        order = heaviest(vector)
+        weights, names = vector[order].astype(float), [self.gene_names[at] for at in order]
         return pd.DataFrame({"name": names, "weight": weights, "side": sides_of(weights)}, index=order)
 
     def genes_by_side(self, module: int) -> dict[str, list[str]]:
@@ -141,19 +147,15 @@ class Results:
 
     def samples_by_side(self, module: int) -> dict[str, list[str]]:
         """The samples in which a module is up and down, the most extreme ones first; empty lists for a gradient."""
+        at = position_of(module, self.n_modules)
         if (known := self.scores()) is not None:
-            values, sides = known[0][module], known[1][module]
+            values, sides = known[0][at], known[1][at]
         else:
-            values = self.model.left_vectors_[:, module]
-            selected = not self.model.rows_[module].all()
+            values = self.model.left_vectors_[:, at]
+            selected = not self.model.rows_[at].all()
             sides = sides_of(values) if selected else np.full(values.shape, "", dtype=object)
         order = np.argsort(-np.abs(np.nan_to_num(values)), kind="stable")
         return {side: [self.sample_names[at] for at in order if sides[at] == side] for side in _SIDES}
-
-
-def label_of(module: int) -> str:
-    """What people read for a module that tables number from 0."""
-    return f"Module {module + 1}"
 
 
 # Formats
@@ -191,12 +193,12 @@ def write_gmt(source: Source, path: Path | str, *, force: bool = False) -> Path:
     """
     results, path = _open(source, path, force)
     lines = []
-    for module in range(results.n_modules):
-        verdict = f", {results.verdicts[module]}" if results.verdicts[module] else ""
+    for module, name, word in zip(results.modules, results.names, results.verdicts, strict=True):
+        verdict = f", {word}" if word else ""
         for side, own in results.genes_by_side(module).items():
-            description = _plain(f"{results.names[module]} ({label_of(module)}, genes {side}{verdict})")
+            description = _plain(f"{name} (Module {module}, genes {side}{verdict})")
             if own:
-                lines.append("\t".join([f"module_{module + 1}_{side}", description, *own]) + "\n")
+                lines.append("\t".join([f"module_{module}_{side}", description, *own]) + "\n")
     return _write(results, path, "".join(lines).encode())
 
 
@@ -234,14 +236,14 @@ def write_lists(source: Source, path: Path | str, *, force: bool = False) -> Pat
     is_file = Path(path).suffix.lower() == ".txt"
     results, path = _open(source, path, force, is_folder=not is_file)
     blocks, contents = [], {}
-    for module in range(results.n_modules):
+    for module, name in zip(results.modules, results.names, strict=True):
         for kind, by_side in (("genes", results.genes_by_side(module)), ("samples", results.samples_by_side(module))):
-            for side, names in by_side.items():
-                if names:
-                    title = _plain(f"{label_of(module)}: {len(names):,} {kind} {side} ({results.names[module]})")
-                    text = "".join(f"{name}\n" for name in names)
+            for side, own in by_side.items():
+                if own:
+                    title = _plain(f"Module {module}: {len(own):,} {kind} {side} ({name})")
+                    text = "".join(f"{each}\n" for each in own)
                     blocks.append(f"# {title}\n{text}")
-                    contents[f"module_{module + 1}_{kind}_{side}.txt"] = text.encode()
+                    contents[f"module_{module}_{kind}_{side}.txt"] = text.encode()
     return _write(results, path, "\n".join(blocks).encode() if is_file else contents)
 
 
@@ -267,7 +269,7 @@ def write_membership(source: Source, X: Any, path: Path | str, *, force: bool = 
     """
     results, path = _open(source, path, force)
     values = gene_membership(results.model, X)
-    table = pd.DataFrame(values, columns=[f"module_{k + 1}" for k in range(results.n_modules)]).round(6)
+    table = pd.DataFrame(values, columns=[f"module_{module}" for module in results.modules]).round(6)
     table.insert(0, "gene", results.gene_names)
     return _write(results, path, files.table_bytes(path, table))
 
@@ -295,36 +297,24 @@ def write_workbook(source: Source, path: Path | str, *, force: bool = False) -> 
     openpyxl = import_optional("openpyxl", "excel", "a workbook")
     results, path = _open(source, path, force)
     book = openpyxl.Workbook(write_only=True)
-    summary = _with_labels(results.summary).drop(columns="label", errors="ignore")  # which is that of `module`
+    summary = results.summary.copy()
     summary.insert(1, "name", results.names)
     _add_sheet(book, "Summary", summary)
     names, scores = np.array(results.sample_names, dtype=object), results.scores()
-    for module in range(results.n_modules):
+    for at, module in enumerate(results.modules):
         if scores is not None:
-            samples = pd.DataFrame({"sample": names, "score": scores[0][module], "group": scores[1][module]})
+            samples = pd.DataFrame({"sample": names, "score": scores[0][at], "group": scores[1][at]})
         else:
-            weights = results.model.left_vectors_[:, module].astype(float)
+            weights = results.model.left_vectors_[:, at].astype(float)
             samples = pd.DataFrame({"sample": names, "weight": weights})[weights != 0]
         samples = samples.sort_values(str(samples.columns[1]), ascending=False, kind="stable")[:_MOST_SAMPLES]
-        _add_sheet(book, label_of(module), results.genes(module).rename(columns={"name": "gene"}), samples)
+        _add_sheet(book, f"Module {module}", results.genes(module).rename(columns={"name": "gene"}), samples)
     for title, name in (("Gene sets", "gene_sets"), ("Associations", "associations")):
         if name in results.tables:
-            _add_sheet(book, title, _with_labels(results.tables[name]))
+            _add_sheet(book, title, results.tables[name])
     content = io.BytesIO()
     book.save(content)
     return _write(results, path, content.getvalue())
-
-
-def _with_labels(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with modules as labels; those that it refers to as well, empty where there is none (-1 or missing)."""
-    labels: dict[str, Any] = {
-        name: [label_of(int(module)) if module >= 0 else "" for module in table[name]]
-        for name in ("module", "repeats", "closest")
-        if name in table
-    }
-    if "verdict" in table:
-        labels["verdict"] = table["verdict"].replace(r"^repeats (\d+)$", r"repeats Module \1", regex=True)
-    return table.assign(**labels)
 
 
 def _add_sheet(book: Any, title: str, *tables: pd.DataFrame) -> None:
@@ -338,7 +328,7 @@ def _add_sheet(book: Any, title: str, *tables: pd.DataFrame) -> None:
 
     def cell(value: Any, font: Any = None) -> Any:
         """A cell; text stays text, whatever it looks like."""
-        if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
+        if pd.isna(value) or value == "":
             return None
         if isinstance(value, (bool, int, float)) and math.isfinite(value):
             return value
@@ -416,22 +406,22 @@ def write_cytoscape(source: Source, folder: Path | str, *, graph: object = None,
     if whole is None:
         raise InputError("the modules were found without a network: give one (`graph`)", ["graph"])
     contents: dict[str, bytes] = {}
-    for module in range(results.n_modules):
+    for module, name, verdict in zip(results.modules, results.names, results.verdicts, strict=True):
         genes = results.genes(module)
         inside = whole.subgraph(genes.index.to_numpy())
         largest = float(genes["weight"].abs().max()) if len(genes) else 0.0
         score, rank = genes["weight"].abs() / (largest or 1.0), np.arange(1, len(genes) + 1)
         rows = genes.assign(score=score, rank=rank, degree=inside.degrees).astype(object).to_dict("records")
         keys = _identifiers(genes["name"].tolist())
-        nodes = {key: {str(name): value for name, value in row.items()} for key, row in zip(keys, rows, strict=True)}
+        nodes = {key: {str(field): value for field, value in row.items()} for key, row in zip(keys, rows, strict=True)}
         edges = []
         for number, (tail, head, weight) in enumerate(zip(*inside.edges(), strict=True)):
             sign = {"sign": 1 if weight > 0 else -1} if whole.is_signed else {}
             between = {"id": f"e{number}", "source": keys[tail], "target": keys[head]}
             edges.append((between, {"weight": abs(float(weight)), **sign}))
-        about = {"name": f"{label_of(module)}: {results.names[module]}", "verdict": results.verdicts[module]}
+        about = {"name": f"Module {module}: {name}", "verdict": verdict}
         about = {key: value for key, value in about.items() if value}
-        contents[f"module_{module + 1}.graphml"] = _graphml(about, nodes, edges)
+        contents[f"module_{module}.graphml"] = _graphml(about, nodes, edges)
         drawn = {
             "nodes": [{"data": {"id": key, "shared_name": own["name"], **own}} for key, own in nodes.items()],
             "edges": [{"data": between | own} for between, own in edges],
@@ -442,7 +432,7 @@ def write_cytoscape(source: Source, folder: Path | str, *, graph: object = None,
             "target_cytoscapejs_version": "~2.1",
         }
         content |= {"data": {"shared_name": about["name"], **about}, "elements": drawn}
-        contents[f"module_{module + 1}.cyjs"] = files.json_bytes(content)
+        contents[f"module_{module}.cyjs"] = files.json_bytes(content)
     return _write(results, folder, contents)
 
 

@@ -188,8 +188,11 @@ def read_json(path: Path) -> Any:
         raise unusable(path, what, "it is damaged or netbic did not write it: fit again") from None
 
 
-# columns that never hold numbers
-_TEXT: Final = dict.fromkeys(("name", "term", "genes", "top_genes", "sample", "axis", "variable", "level"), str)
+# columns that never hold numbers, and those with numbers of modules, of which some may be missing
+_TEXT: Final = dict.fromkeys(
+    ("name", "term", "genes", "top_genes", "top_features", "sample", "axis", "variable", "level"), str
+)
+_MODULES: Final = ("repeats", "closest", "module_a", "module_b")
 # pandas 3.1 reads every number to the last bit and deprecates the option that earlier versions need for it
 _EXACT: Final[dict[str, Any]] = (
     {"float_precision": "round_trip"} if [*map(int, pd.__version__.split(".")[:2])] < [3, 1] else {}
@@ -223,7 +226,7 @@ def read_table(path: Path | str, *, as_text: bool = False) -> pd.DataFrame:
     columns = pd.read_csv(path, sep="\t", nrows=0).columns
     missing = {name: [""] for name in columns if name not in _TEXT}
     table: pd.DataFrame = pd.read_csv(path, sep="\t", dtype=_TEXT, keep_default_na=False, na_values=missing, **_EXACT)
-    return table
+    return table.astype({name: "Int64" for name in _MODULES if name in table})
 
 
 # Folders: a lock, a scratch folder, and a record of what netbic wrote

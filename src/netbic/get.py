@@ -1,13 +1,7 @@
-"""Results as tables, from a fitted model, an AnnData object, or the folder of a fit; the same as in the files of a fit.
-
-In parameters and in columns called `module`, modules are numbered from 0. Names such as `module_1` (columns of scores,
-and the column `label` of the tables) count from 1, like all labels that people read; such a name can be given instead
-of the number.
-"""
+"""Results as tables, from a fitted model, an AnnData object, or the folder of a fit; modules are numbered from 1."""
 
 from __future__ import annotations
 
-import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -18,7 +12,15 @@ import pandas as pd
 from netbic.arrays import check_choice, kind_of
 from netbic.association import gene_membership, matched_scores
 from netbic.errors import InputError
-from netbic.estimators import SparseGraphSVD, fitted_model, is_model, module_scores, names_of, own_covariates
+from netbic.estimators import (
+    SparseGraphSVD,
+    fitted_model,
+    is_model,
+    module_scores,
+    names_of,
+    own_covariates,
+    position_of,
+)
 from netbic.storage import (
     fitted_pair_model,
     load,
@@ -43,58 +45,56 @@ __all__ = [
     "verdicts_df",
 ]
 
-_AXES = {"genes": "gene", "samples": "sample", "cells": "sample"}
+_AXES = ("features", "genes", "samples", "cells")
 
 
-def modules_df(
-    source: Any, module: int | str | None = None, *, axis: str = "genes", key: str = "netbic"
-) -> pd.DataFrame:
+def modules_df(source: Any, module: int | None = None, *, axis: str = "features", key: str = "netbic") -> pd.DataFrame:
     """The members of modules, largest absolute weight first, as in modules.tsv.
 
     Parameters
     ----------
     source : SparseGraphSVD, AnnData, or folder of a fit
-    module : int or str, optional
-        Its number (from 0), or the name of its column of scores (`"module_1"`). Default: all modules.
-    axis : {"genes", "samples", "cells"}
-        Which members; "cells" is another word for samples.
+    module : int, optional
+        Its number, from 1. Default: all modules.
+    axis : {"features", "samples"}
+        Which members; "genes" and "cells" are other words for them.
     key : str
         Key of the modules in an AnnData object (`key_added` of `tl.modules`).
 
     Returns
     -------
     DataFrame
-        `module`; `name`; `weight`; `side` ("up": positive weight, "down": negative weight); `label` ("module_1" for
-        module 0). In samples with positive weights, genes of the side "up" are above their means and genes of the side
-        "down" below.
+        `module`; `name`; `weight`; `side` ("up": positive weight, "down": negative weight). In samples with positive
+        weights, features of the side "up" are above their means and those of the side "down" below.
 
     Examples
     --------
     >>> import netbic
     >>> study = netbic.simulate.cohort(200, 500, n_modules=2, strength=2, random_state=0)
     >>> model = netbic.SparseGraphSVD(2, n_columns=60).fit(study.expression)
-    >>> netbic.get.modules_df(model, module=0).head(3).round(2)
-       module      name  weight  side     label
-    0       0  GENE0345    0.18    up  module_1
-    1       0  GENE0205    0.18    up  module_1
-    2       0  GENE0148   -0.17  down  module_1
+    >>> netbic.get.modules_df(model, module=1).head(3).round(2)
+       module      name  weight  side
+    0       1  GENE0345    0.18    up
+    1       1  GENE0205    0.18    up
+    2       1  GENE0148   -0.17  down
     """
     check_choice("axis", axis, _AXES, InputError)
     model = _model(source, key)
+    if module is not None:
+        position_of(module, model.n_components_)
     table = modules_table(model)
-    if module is not None and (isinstance(module, bool) or _number(module) not in range(model.n_components_)):
-        numbers = f"0 to {model.n_components_ - 1}" if model.n_components_ else "none"
-        raise InputError(f"module={module!r} does not exist: modules are numbered from 0 (there are: {numbers})")
-    return _chosen(table[table["axis"] == _AXES[axis]].drop(columns="axis"), module)
+    of_samples = table["axis"] == "sample"
+    return _chosen(table[of_samples if axis in ("samples", "cells") else ~of_samples].drop(columns="axis"), module)
 
 
 def summary_df(source: Any, *, key: str = "netbic") -> pd.DataFrame:
-    """A row per module: singular value, sizes, variance explained, edges inside, diagnostics, top genes.
+    """A row per module: singular value, sizes, variance explained, edges inside, diagnostics, top features.
 
     Parameters
     ----------
     source : SparseGraphSVD, AnnData, or folder of a fit
-        That of a folder is summary.tsv, with verdicts and groups of samples.
+        That of a folder is summary.tsv, with verdicts and groups of samples. Columns are about genes (`n_genes`) for
+        an AnnData object and for the folder of a command, and about features (`n_features`) otherwise.
     key : str
         Key of the modules in an AnnData object.
 
@@ -103,13 +103,16 @@ def summary_df(source: Any, *, key: str = "netbic") -> pd.DataFrame:
     >>> import netbic
     >>> study = netbic.simulate.cohort(200, 500, n_modules=2, strength=2, random_state=0)
     >>> model = netbic.SparseGraphSVD(2, n_columns=60).fit(study.expression)
-    >>> netbic.get.summary_df(model)[["module", "n_genes", "genes_up", "genes_down"]]
-       module  n_genes  genes_up  genes_down
-    0       0       60        28          32
-    1       1       60        35          25
+    >>> netbic.get.summary_df(model)[["module", "n_features", "features_up", "features_down"]]
+       module  n_features  features_up  features_down
+    0       1          60           28             32
+    1       2          60           35             25
     """
     known = read_results_table(Path(source), "summary") if isinstance(source, (str, Path)) else None
-    return summary_table(_model(source, key)) if known is None else known
+    if known is not None:
+        return known
+    feature_name = "gene" if kind_of(source) == "anndata" else "feature"
+    return summary_table(_model(source, key), feature_name=feature_name)
 
 
 def samples_df(source: Any) -> pd.DataFrame:
@@ -171,9 +174,9 @@ def scores_df(source: Any, X: Any = None, *, key: str = "netbic", covariates: An
 
 
 def membership_df(source: Any, X: Any = None, *, key: str = "netbic") -> pd.DataFrame:
-    """The membership of all genes in all modules: a row per gene, a column per module (`module_1`, ...).
+    """The membership of all features in all modules: a row per feature, a column per module (`module_1`, ...).
 
-    It is the correlation of the gene with the scores of the module, which WGCNA calls kME; see
+    It is the correlation of the feature with the scores of the module, which WGCNA calls kME; see
     :func:`netbic.association.gene_membership`.
 
     Parameters
@@ -200,27 +203,29 @@ def membership_df(source: Any, X: Any = None, *, key: str = "netbic") -> pd.Data
     elif X is None and isinstance(source, (str, Path)):
         X = read_again(source).matrix
     elif X is None:
-        raise InputError("the membership of genes needs the data: give X")
+        raise InputError("the membership of features needs the data: give X")
     return _scores_table(gene_membership(model, X), names_of(model, "columns"))
 
 
-def gene_sets_df(source: Any, *, module: int | str | None = None, key: str = "netbic") -> pd.DataFrame:
+def gene_sets_df(source: Any, *, module: int | None = None, key: str = "netbic") -> pd.DataFrame:
     """Gene sets that are over-represented in modules, as in gene_sets.tsv; `netbic.enrichment.gene_sets` tests others.
 
     Parameters
     ----------
     source : folder of a fit
-    module : int or str, optional
+    module : int, optional
+        Its number, from 1. Default: all modules.
     key : str
         Key of the modules in an AnnData object.
     """
+    _check_module(source, module, key)
     return _chosen(_stored(source, "gene_sets", key, "run netbic enrich, or netbic.enrichment.gene_sets"), module)
 
 
 def associations_df(
     source: Any,
     *,
-    module: int | str | None = None,
+    module: int | None = None,
     variable: str | None = None,
     test: str | None = None,
     key: str = "netbic",
@@ -230,7 +235,8 @@ def associations_df(
     Parameters
     ----------
     source : AnnData after `tl.associate`, or folder of a fit
-    module : int or str, optional
+    module : int, optional
+        Its number, from 1. Default: all modules.
     variable, test : str, optional
         Only the tests of this variable, only this test (for example "Mann-Whitney").
     key : str
@@ -249,6 +255,7 @@ def associations_df(
     0  planted    no         AUC
     1  planted   yes         AUC
     """
+    _check_module(source, module, key)
     table = _stored(source, "associations", key, "run netbic associate for a folder, tl.associate for AnnData")
     for column, chosen in (("variable", variable), ("test", test)):
         if chosen is not None:
@@ -258,7 +265,7 @@ def associations_df(
 
 
 def verdicts_df(source: Any, *, key: str = "netbic") -> pd.DataFrame:
-    """The verdicts on the modules, a row per module, with their labels ("module_1"): "repeats 1" means module_1.
+    """The verdicts on the modules, a row per module.
 
     Parameters
     ----------
@@ -311,17 +318,13 @@ def _model(source: Any, key: str) -> SparseGraphSVD:
     )
 
 
-def _number(module: int | str) -> int:
-    """The number of a module, counted from 0; "module_1" (or "key_1", with another `key_added`) is 0."""
-    if not isinstance(module, str):
-        return module
-    if (label := re.fullmatch(r".+_([1-9]\d*)(_group)?", module)) is None:
-        raise InputError(f"module={module!r}: expected a number, from 0, or the name of a column such as 'module_1'")
-    return int(label[1]) - 1
+def _check_module(source: Any, module: int | None, key: str) -> None:
+    if module is not None:
+        position_of(module, _model(source, key).n_components_)
 
 
 def _scores_table(scores: np.ndarray, samples: Any) -> pd.DataFrame:
-    return pd.DataFrame(scores, index=pd.Index(samples), columns=[f"module_{k + 1}" for k in range(scores.shape[1])])
+    return pd.DataFrame(scores, index=pd.Index(samples), columns=[f"module_{k}" for k in range(1, scores.shape[1] + 1)])
 
 
 def _stored(source: Any, name: str, key: str, remedy: str) -> pd.DataFrame:
@@ -337,12 +340,9 @@ def _stored(source: Any, name: str, key: str, remedy: str) -> pd.DataFrame:
     return pd.DataFrame(table)
 
 
-def _chosen(table: pd.DataFrame, module: int | str | None = None) -> pd.DataFrame:
-    """Rows of a module (or all), with labels of the modules, which count from 1, as the last column."""
-    if module is not None:
-        table = table[table["module"] == _number(module)]
-    table = table.reset_index(drop=True)
-    return table.assign(label=[f"module_{int(number) + 1}" for number in table["module"]])
+def _chosen(table: pd.DataFrame, module: int | None = None) -> pd.DataFrame:
+    """Rows of a module, or all."""
+    return (table if module is None else table[table["module"] == module]).reset_index(drop=True)
 
 
 def __dir__() -> list[str]:

@@ -16,19 +16,19 @@ COLUMNS = ["module", "variable", "level", "test", "n", "effect", "effect_name", 
 
 @pytest.fixture
 def scores():
-    return pd.DataFrame(np.random.default_rng(0).standard_normal((N, 2)), index=SAMPLES, columns=[0, 1])
+    return pd.DataFrame(np.random.default_rng(0).standard_normal((N, 2)), index=SAMPLES, columns=[1, 2])
 
 
 @pytest.fixture
 def groups(scores):
-    first = np.select([scores[0] > 0.8, scores[0] < -0.8], ["up", "down"], "")
-    return pd.DataFrame({0: first, 1: ""}, index=SAMPLES)
+    first = np.select([scores[1] > 0.8, scores[1] < -0.8], ["up", "down"], "")
+    return pd.DataFrame({1: first, 2: ""}, index=SAMPLES)
 
 
 @pytest.fixture
 def table(scores):
     generator = np.random.default_rng(1)
-    high = np.where(scores[0] > 0, "high", "low").astype(object)
+    high = np.where(scores[1] > 0, "high", "low").astype(object)
     high[:4] = None
     days = np.round(100 * np.exp(generator.standard_normal(N) - scores[1]))
     return pd.DataFrame(
@@ -47,13 +47,13 @@ def table(scores):
 def test_the_table_has_a_row_per_module_level_and_test(scores, groups, table):
     found = associate_scores(scores, groups, table, survival=("days", "dead"))
     assert found.table.columns.tolist() == COLUMNS
-    kinds = found.table[found.table["module"] == 0].groupby("variable", sort=False)["test"].agg(list).to_dict()
+    kinds = found.table[found.table["module"] == 1].groupby("variable", sort=False)["test"].agg(list).to_dict()
     sides = [f"Fisher, {side}" for side in ("up", "down") for _ in range(2)]
     assert kinds["subtype"] == ["Kruskal-Wallis", "Mann-Whitney", "Mann-Whitney", "chi-squared, Monte Carlo", *sides]
     assert kinds["grade"] == ["Spearman"]
     assert kinds["age"] == ["Spearman", "Pearson"]
     assert kinds["days"] == ["Cox score", "log-rank"]
-    gradient = found.table[(found.table["module"] == 1)]
+    gradient = found.table[(found.table["module"] == 2)]
     assert "log-rank, median split" in set(gradient["test"])
     assert not gradient["test"].str.startswith(("Fisher", "chi-squared")).any()
     assert set(found.table["effect_name"]) == {
@@ -66,10 +66,10 @@ def test_the_table_has_a_row_per_module_level_and_test(scores, groups, table):
 
 def test_effects_are_those_of_the_known_samples(scores, groups, table):
     found = associate_scores(scores, groups, table).table
-    row = found[(found["module"] == 0) & (found["level"] == "high") & (found["test"] == "Mann-Whitney")].iloc[0]
+    row = found[(found["module"] == 1) & (found["level"] == "high") & (found["test"] == "Mann-Whitney")].iloc[0]
     known = table["subtype"].notna()
     high = (table["subtype"] == "high") & known
-    expected = mannwhitneyu(scores[0][high], scores[0][known & ~high], method="exact")
+    expected = mannwhitneyu(scores[1][high], scores[1][known & ~high], method="exact")
     assert row["p"] == pytest.approx(expected.pvalue)
     assert row["effect"] == 1
     assert row["ci_low"] < 1 == row["ci_high"]
@@ -220,7 +220,7 @@ def test_names_that_do_not_match_are_explained():
 
 
 def test_the_words_name_the_strongest_module_of_each_level(scores):
-    labels = pd.cut(scores[0], [-9, -0.5, 0.5, 9], labels=["low", "middle", "high"]).astype(str)
+    labels = pd.cut(scores[1], [-9, -0.5, 0.5, 9], labels=["low", "middle", "high"]).astype(str)
     found = associate_scores(scores, None, pd.DataFrame({"subtype": labels, "twin": labels == "high"}))
     lines = list(found.lines())
     assert any(line.startswith("subtype: low is lower in module 1 (AUC 0.00, q = ") for line in lines)
@@ -328,19 +328,19 @@ def test_lines_mark_doubtful_modules_and_list_them_last():
         "er: yes is higher in module 2",
         "er: yes is higher in module 1",
     ]
-    first, second = found.findings({0: "moderate", 1: "doubtful"})
+    first, second = found.findings({1: "moderate", 2: "doubtful"})
     assert first.startswith("er: yes is higher in module 1 (AUC ")
     assert second.startswith("er: yes is higher in module 2 (doubtful), AUC 1.00, q = ")
-    assert ["(repeats 1)" in line for line in found.findings({1: "repeats 1"})] == [False, True]
+    assert ["(repeats 1)" in line for line in found.findings({2: "repeats 1"})] == [False, True]
 
 
 def test_hazard_ratios_are_per_standard_deviation_of_a_sample():
     generator = np.random.default_rng(3)
-    scores = pd.DataFrame({0: 3 * generator.standard_normal(12)})
+    scores = pd.DataFrame({1: 3 * generator.standard_normal(12)})
     table = pd.DataFrame({"days": generator.exponential(size=12), "dead": 1})
     found = associate_scores(scores, None, table, survival=("days", "dead")).table.set_index("test")["effect"]
-    model = cox(table["days"].to_numpy(), np.ones(12, dtype=bool), scores[0].to_numpy())
-    assert found["Cox score"] == pytest.approx(model.hazard_ratio()[0] ** scores[0].std(ddof=1), rel=1e-9)
+    model = cox(table["days"].to_numpy(), np.ones(12, dtype=bool), scores[1].to_numpy())
+    assert found["Cox score"] == pytest.approx(model.hazard_ratio()[0] ** scores[1].std(ddof=1), rel=1e-9)
 
 
 def test_a_sample_at_the_median_belongs_to_the_lower_half():

@@ -180,7 +180,7 @@ def test_scores_of_a_sorted_file_are_the_same_everywhere(folder, tmp_path):
 def test_scores_that_are_not_one_per_module_and_sample_are_refused(long):
     for table, message in (
         (long.iloc[1:], "119 rows for 2 modules and 59 samples"),
-        (pd.concat([long, long.iloc[:1]]), "several rows of module 0 and sample 'sample000'"),
+        (pd.concat([long, long.iloc[:1]]), "several rows of module 1 and sample 'sample000'"),
         (long.assign(score="high"), "not numbers"),
         (long.drop(columns="group"), "no column group"),
         (long.iloc[:0], "no modules"),

@@ -60,13 +60,13 @@ def test_the_table_sorts_both_ways_by_mouse_and_keyboard(ordinary_folder, opened
 def test_the_search_finds_all_modules_of_a_gene(ordinary_folder, opened):
     page, members = opened(ordinary_folder), netbic.io.read_table(ordinary_folder / "modules.tsv")
     genes = members[members["axis"] == "gene"]
-    listed = genes.loc[genes["module"] == 0, "name"].head(15).tolist()
+    listed = genes.loc[genes["module"] == 1, "name"].head(15).tolist()
     gene = max(listed, key=genes["name"].tolist().count)
     page.get_by_label("Search for a gene or sample").press_sequentially(gene.lower())
     first = page.locator("#found li").first
     assert first.locator("bdi").inner_text() == gene
     links = first.locator("a").evaluate_all("all => all.map((a) => a.getAttribute('href'))")
-    assert links == [f"#module-{number + 1}" for number in genes.loc[genes["name"] == gene, "module"]]
+    assert links == [f"#module-{number}" for number in genes.loc[genes["name"] == gene, "module"]]
     page.keyboard.press("Enter")  # to the first answer
     page.keyboard.press("Enter")  # and there
     module = page.locator(f"details:has({links[0]})")
@@ -94,7 +94,7 @@ def test_charts_are_drawn_and_respond_to_the_mouse(ordinary_folder, opened):
 def test_the_network_shows_names_and_weights_by_mouse_and_keyboard(ordinary_folder, opened):
     page, members = opened(ordinary_folder), netbic.io.read_table(ordinary_folder / "modules.tsv")
     go_to_module(page, 1)
-    own = members[(members["module"] == 1) & (members["axis"] == "gene")].reset_index(drop=True)
+    own = members[(members["module"] == 2) & (members["axis"] == "gene")].reset_index(drop=True)
 
     def shows(at):
         text = tip(page)
@@ -175,7 +175,7 @@ def test_a_sample_is_found_with_its_scores_and_groups(folder_of_all_samples, ope
     answers = page.locator("#found li").first.locator("a").all_inner_texts()
     own = table[table["sample"] == sample]
     for text, module, score, group in zip(answers, own["module"], own["score"], own["group"].fillna(""), strict=True):
-        start = f"module {module + 1} (score "
+        start = f"module {module} (score "
         assert text.startswith(start)
         number, _, label = text[len(start) : -1].partition(", ")
         assert label == group
@@ -218,7 +218,7 @@ def test_downloads_contain_what_is_shown(ordinary_folder, opened, tmp_path):
     with page.expect_download() as download:
         page.get_by_role("button", name="Download members of module 3 (TSV)").click()
     download.value.save_as(tmp_path / "own.tsv")
-    assert set(pd.read_csv(tmp_path / "own.tsv", sep="\t")["module"]) == {2}
+    assert set(pd.read_csv(tmp_path / "own.tsv", sep="\t")["module"]) == {3}
 
 
 def test_without_javascript_tables_pictures_and_members_are_shown(ordinary_folder, opened):
@@ -228,7 +228,7 @@ def test_without_javascript_tables_pictures_and_members_are_shown(ordinary_folde
     assert not page.locator("#find").is_visible()
     assert page.locator(".charts img").first.is_visible()
     page.locator("details.module > summary").nth(1).click()
-    heaviest = members[(members["module"] == 1) & (members["axis"] == "gene")]["name"].iloc[:3]
+    heaviest = members[(members["module"] == 2) & (members["axis"] == "gene")]["name"].iloc[:3]
     for name in heaviest:
         assert page.locator("details[open] .members bdi").get_by_text(name, exact=True).is_visible()
     assert page.locator("details[open] .heatmap .values").first.bounding_box()["height"] > 100

@@ -39,7 +39,7 @@ def test_survival_curves_are_shown_on_click(labelled_folder, opened):
     assert curves.is_visible()
     text = curves.text_content()
     table = netbic.io.read_table(labelled_folder / "associations.tsv")
-    row = table[(table["module"] == 0) & table["test"].str.startswith("log-rank")].iloc[0]
+    row = table[(table["module"] == 1) & table["test"].str.startswith("log-rank")].iloc[0]
     assert f"{row['effect_name']} {row['effect']:.2f} ({row['ci_low']:.2f} to {row['ci_high']:.2f})" in text
     assert "at risk" in text
     boxes = [one.bounding_box() for one in curves.locator("text").all()]

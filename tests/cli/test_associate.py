@@ -253,7 +253,7 @@ def test_cells_of_a_donor_are_averaged_on_request(cells, tmp_path):
     frame = pd.read_csv(cells / "expression.tsv", sep="\t", index_col=0).T
     donors = pd.read_csv(cells / "cells.tsv", sep="\t", index_col=0)["donor"].to_numpy()
     model = netbic.load(tmp_path / "donors")
-    expected = netbic.selection.verdicts(model, frame, groups=donors, random_state=0).table
+    expected = netbic.selection.verdicts(model, frame, groups=donors, random_state=0, feature_name="gene").table
     verdicts = netbic.io.read_table(tmp_path / "donors" / "verdicts.tsv")
     assert verdicts["score"].tolist() == pytest.approx(expected["score"].tolist())
     run_successfully("associate", tmp_path / "cells", "--sample-info", cells / "cells.tsv", "--by", "donor")

@@ -47,7 +47,7 @@ def test_the_tables_are_those_of_the_estimator(method, tables, tmp_path):
     pairs, weights, scores = (read_table(out / name) for name in ("pairs.tsv", "weights.tsv", "scores.tsv"))
     np.testing.assert_allclose(pairs["correlation"], model.correlations_, atol=1e-12)
     assert pairs[["n_features_1", "n_features_2"]].to_numpy().tolist() == [[6, 4], [6, 4]]
-    own = weights[(weights["pair"] == 0) & (weights["table"] == 2)]
+    own = weights[(weights["pair"] == 1) & (weights["table"] == 2)]
     assert set(own["name"]) == set(Y.columns[model.y_support_[0]])
     assert scores["sample"].tolist() == [*X.index, *X.index]
     np.testing.assert_allclose(scores["score_2"], model.y_scores_.T.ravel(), atol=1e-12)

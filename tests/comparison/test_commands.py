@@ -90,7 +90,7 @@ def test_replicate_writes_a_table_that_belongs_to_the_results(folders):
     assert "Replicated: it explains" in lines[1]
     assert lines[-1] == str(folders / "one" / "replication.tsv")
     table = netbic.io.read_table(folders / "one" / "replication.tsv")
-    assert table["module"].tolist() == [0, 1, 2]
+    assert table["module"].tolist() == [1, 2, 3]
     assert "replication.tsv" in json.loads((folders / "one" / "run.json").read_text())["files"]
     again = run_successfully("replicate", folders / "one", folders / "second.tsv")
     assert again.output == done.output
@@ -141,7 +141,7 @@ def test_replicate_in_files_that_do_not_fit(folders, study, tmp_path):
         return run("replicate", folders / "one", path, "--out", tmp_path / "table.tsv", *options)
 
     other = study.expression[200:].T
-    assert "no gene of the modules in common" in refused(other.rename(index=lambda name: f"x{name}")).output
+    assert "no name of the modules is in the other study" in refused(other.rename(index=lambda name: f"x{name}")).output
     assert "if these are two species" in refused(other.rename(index=str.lower)).output
     assert "exchange genes and samples (--samples-in-rows)" in refused(other.T).output
     few = refused(other.iloc[:, :3])

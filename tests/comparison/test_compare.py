@@ -28,19 +28,19 @@ def renamed(model, axis, names):
 def test_a_fit_is_the_same_as_itself(model):
     found = netbic.compare(model, model)
     assert found.table["status"].tolist() == ["same"] * 3
-    assert found.table["module_a"].tolist() == found.table["module_b"].tolist() == [0, 1, 2]
+    assert found.table["module_a"].tolist() == found.table["module_b"].tolist() == [1, 2, 3]
     for name in ("similarity", "jaccard", "cosine", "score_correlation"):
         np.testing.assert_allclose(found.table[name], 1.0, atol=1e-12)
     assert found.table["sign"].tolist() == [1, 1, 1]
     assert found.verdict.startswith("Of 3 modules of a and 3 of b, 3 are the same in both")
-    first = "Module 1 of a is module 1 of b: 60 of 60 genes in common, correlation of scores 1.00."
+    first = "Module 1 of a is module 1 of b: 60 of 60 features in common, correlation of scores 1.00."
     assert found.table["reason"][0] == first
 
 
 def test_order_and_signs_do_not_matter(model):
     order, signs = np.array([2, 0, 1]), np.array([1.0, -1.0, -1.0])
     found = netbic.compare(model, changed(model, order, signs)).table
-    assert found["module_b"].tolist() == np.argsort(order).tolist()
+    assert found["module_b"].tolist() == (np.argsort(order) + 1).tolist()
     assert found["status"].tolist() == ["same"] * 3
     assert found["sign"].tolist() == signs.astype(int).tolist()
     np.testing.assert_allclose(found["similarity"], 1.0, atol=1e-12)
@@ -56,7 +56,7 @@ def test_other_samples_of_the_same_study(study, model):
     other = netbic.SparseGraphSVD(3, n_columns=60).fit(study.expression[200:])
     found = netbic.compare(model, other)
     assert found.n_samples == 0
-    assert found.n_genes == 900
+    assert found.n_features == 900
     assert found.table["score_correlation"].isna().all()
     assert set(found.table["status"]) <= {"same", "similar"}
 
@@ -69,21 +69,21 @@ def test_what_is_new_and_what_is_gone(study, model):
     assert found["module_b"].isna().tolist() == [True, False, True]
     found = netbic.compare(fewer, model).table
     assert found["status"].tolist() == ["same", "new", "new"]
-    assert found["module_b"].tolist() == [1, 0, 2]
+    assert found["module_b"].tolist() == [2, 1, 3]
 
 
 def test_numbers_are_those_of_plain_computations(study, model):
     other = netbic.SparseGraphSVD(3, n_columns=90, n_rows=80).fit(study.expression.iloc[100:300, ::-1][:150])
     found = netbic.compare(model, other)
     for row in found.table.dropna(subset=["module_a", "module_b"]).itertuples():
-        v = pd.Series(model.components_[row.module_a], model.names_["columns"])
-        w = pd.Series(other.components_[row.module_b], other.names_["columns"])[v.index]
+        v = pd.Series(model.components_[row.module_a - 1], model.names_["columns"])
+        w = pd.Series(other.components_[row.module_b - 1], other.names_["columns"])[v.index]
         inside, theirs = {*v.index[v != 0]}, {*w.index[w != 0]}
-        assert row.genes_in_common == len(inside & theirs)
+        assert row.features_in_common == len(inside & theirs)
         assert row.jaccard == pytest.approx(len(inside & theirs) / len(inside | theirs))
         assert row.cosine == pytest.approx(v @ w)
-        u = pd.Series(model.left_vectors_[:, row.module_a], model.names_["rows"])
-        t = pd.Series(other.left_vectors_[:, row.module_b], other.names_["rows"])
+        u = pd.Series(model.left_vectors_[:, row.module_a - 1], model.names_["rows"])
+        t = pd.Series(other.left_vectors_[:, row.module_b - 1], other.names_["rows"])
         both = u.index.intersection(t.index)
         assert len(both) == found.n_samples == 100
         assert row.score_correlation == pytest.approx(np.corrcoef(u[both], t[both])[0, 1])
@@ -126,15 +126,15 @@ def test_modules_of_other_genes_with_the_same_scores_are_similar(model):
 def test_without_common_genes_samples_are_matched(model):
     other = renamed(model, "columns", [f"protein {k}" for k in range(900)])
     found = netbic.compare(model, other)
-    assert found.n_genes == 0
+    assert found.n_features == 0
     assert found.table["cosine"].isna().all()
-    assert found.table["module_b"].tolist() == [0, 1, 2]
+    assert found.table["module_b"].tolist() == [1, 2, 3]
 
 
 def test_names_that_do_not_match(model):
     other = renamed(model, "columns", [f"protein {k}" for k in range(900)])
     other.names_["rows"] = None
-    with pytest.raises(ValueError, match="no gene of the modules in common"):
+    with pytest.raises(ValueError, match="no name of the modules is in the other study"):
         netbic.compare(model, other)
     mouse = renamed(other, "columns", [str(name).capitalize() for name in model.names_["columns"]])
     with pytest.raises(ValueError, match="900 would be the same in lower case: if these are two species"):
@@ -165,7 +165,7 @@ def test_modules_that_cannot_be_compared(model):
     other = renamed(model, "columns", names)
     other.names_["rows"] = None
     status = netbic.compare(model, other).table.set_index("module_a")["status"]
-    assert status[0] == "not comparable"
+    assert status[1] == "not comparable"
 
 
 def test_no_modules(model):

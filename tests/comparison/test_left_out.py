@@ -24,12 +24,12 @@ def test_modules_replicate_where_they_live_and_another_study_has_them(simulated,
     planted = netbic.simulate.recovery(model.columns_, simulated.genes)
     assert (planted["f1"] > 0.8).all()
     for row in planted.itertuples():
-        own = found.table[found.table["module"] == row.found]
+        own = found.table[found.table["module"] == row.found + 1]
         lives = simulated.lives[row.planted]
         expected = lives & (lives.sum() > 1)
         np.testing.assert_array_equal(own["verdict"] == "replicated", expected)
-        assert found.counts[row.found] == expected.sum()
-    private = found.table[found.table["module"] == planted["found"][2]].set_index("study")
+        assert found.counts[row.found + 1] == expected.sum()
+    private = found.table[found.table["module"] == planted["found"][2] + 1].set_index("study")
     assert private.loc["study_2", "verdict"] == "not found without it"
     assert "3 of 3 studies left out" in repr(found)
 

@@ -22,7 +22,7 @@ def other(study):
 def test_modules_hold_in_new_samples_and_not_in_other_genes(model, other):
     found = netbic.replicate(model, other, random_state=0)
     assert found.table["verdict"].tolist() == ["replicated"] * 3
-    assert found.verdict == "Of 3 modules, 3 are replicated in the other study (900 genes in common, 200 samples)."
+    assert found.verdict == "Of 3 modules, 3 are replicated in the other study (900 features in common, 200 samples)."
     shuffled = other.set_axis(np.random.default_rng(0).permutation(other.columns), axis=1)
     found = netbic.replicate(model, shuffled, random_state=0)
     assert found.table["verdict"].tolist() == ["not replicated"] * 3
@@ -32,7 +32,7 @@ def test_modules_hold_in_new_samples_and_not_in_other_genes(model, other):
 def test_numbers_are_those_of_plain_computations(model, other):
     found = netbic.replicate(model, other, n_draws=10, random_state=0).table
     for row in found.itertuples():
-        v = model.components_[row.module]
+        v = model.components_[row.module - 1]
         inside = np.flatnonzero(v)
         v = v[inside]
         Z = other.to_numpy()[:, inside]
@@ -54,8 +54,8 @@ def test_the_form_of_the_data_does_not_matter(model, other):
         netbic.replicate(model, anndata.AnnData(other), n_draws=50, random_state=0),
         netbic.replicate(model, other.iloc[:, ::-1], n_draws=50, random_state=0),
         netbic.replicate(model, other.to_numpy(), n_draws=50, random_state=0),
-        netbic.replicate(model, other.to_numpy(), genes=list(other.columns), n_draws=50, random_state=0),
-        netbic.replicate(model, sp.csr_array(other.to_numpy()), genes=other.columns, n_draws=50, random_state=0),
+        netbic.replicate(model, other.to_numpy(), features=list(other.columns), n_draws=50, random_state=0),
+        netbic.replicate(model, sp.csr_array(other.to_numpy()), features=other.columns, n_draws=50, random_state=0),
     ]
     for found in forms:
         pd.testing.assert_frame_equal(found.table, table, rtol=1e-6)
@@ -82,7 +82,7 @@ def test_sparse_counts_are_not_made_dense():
     dense = netbic.replicate(model, pd.DataFrame(counts[60:], columns=names), n_draws=50, random_state=0).table
     found = OtherStudy.of(sp.csr_array(counts[60:]), False)[0]
     assert sp.issparse(found.matrix)
-    sparse = netbic.replicate(model, sp.csr_array(counts[60:]), genes=names, n_draws=50, random_state=0).table
+    sparse = netbic.replicate(model, sp.csr_array(counts[60:]), features=names, n_draws=50, random_state=0).table
     pd.testing.assert_frame_equal(sparse, dense, rtol=1e-9)
     assert dense["verdict"].tolist() == ["replicated"]
 
@@ -165,16 +165,16 @@ def test_missing_genes_and_entries_are_counted(model, other):
     found = netbic.replicate(model, part, n_draws=50, random_state=0)
     available = model.columns_[:, 300:]
     assert found.table["n_available"].tolist() == np.delete(available, [100, 101], axis=1).sum(axis=1).tolist()
-    assert found.table["n_genes"].tolist() == [60, 60, 60]
-    assert found.n_genes == 600
-    assert found.table["reason"].str.contains("of its 60 genes").any()
-    judged = found.table[found.table["verdict"] != "too few genes or samples to tell"]
+    assert found.table["n_features"].tolist() == [60, 60, 60]
+    assert found.n_features == 600
+    assert found.table["reason"].str.contains("of its 60 features").any()
+    judged = found.table[found.table["verdict"] != "too few to tell"]
     assert np.isfinite(judged[["z", "p", "q"]].to_numpy()).all()
 
 
 def test_too_little_to_tell(model, other):
     few = netbic.replicate(model, other[:3], random_state=0)
-    assert set(few.table["verdict"]) == {"too few genes or samples to tell"}
+    assert set(few.table["verdict"]) == {"too few to tell"}
     assert few.table["p"].isna().all()
     assert few.table["q"].isna().all()
     assert (
@@ -183,8 +183,8 @@ def test_too_little_to_tell(model, other):
     assert "3 cannot be judged" in few.verdict
     genes = [*other.columns[model.columns_[0]][:3], *other.columns[~model.columns_.any(axis=0)]]
     few = netbic.replicate(model, other[genes], n_draws=20, random_state=0)
-    assert few.table["verdict"][0] == "too few genes or samples to tell"
-    assert "has 3 of its 60 genes (that vary), at least 5 are needed" in few.table["reason"][0]
+    assert few.table["verdict"][0] == "too few to tell"
+    assert "has 3 of its 60 features (that vary), at least 5 are needed" in few.table["reason"][0]
     crowded = netbic.replicate(model, other.loc[:, model.columns_.any(axis=0)], random_state=0)
     assert "random sets can be drawn from only" in crowded.table["reason"][0]
 
@@ -203,11 +203,11 @@ def test_samples_of_the_fit_are_recognised(study, model):
 
 def test_bad_input(model, other):
     for X, options, message in (
-        (other.add_prefix("x"), {}, "no gene of the modules in common"),
+        (other.add_prefix("x"), {}, "no name of the modules is in the other study"),
         (other.rename(columns=str.lower), {}, "if these are two species"),
         (other.set_axis(["A"] * 900, axis=1), {}, "occurs more than once"),
         (other.to_numpy()[:, :800], {}, "800 columns without names"),
-        (other.to_numpy(), {"genes": ["a", "b"]}, "genes has 2 names"),
+        (other.to_numpy(), {"features": ["a", "b"]}, "features has 2 names"),
         (other.replace(other.iloc[0, 0], np.inf), {}, "infinite"),
         (other, {"n_draws": 0}, "n_draws"),
     ):
@@ -258,8 +258,8 @@ def test_constant_genes_of_sparse_data_are_left_out(center_rows):
 
 
 def test_a_value_below_its_limit_is_written_as_such():
-    shares = {"variance_explained": 0.5, "variance_expected": 0.25, "n_genes": 60, "n_available": 60}
-    verdict, text = _verdict(shares | {"q": 0.01, "ratio": 1.98, "sign_agreement": 0.746})
+    shares = {"variance_explained": 0.5, "variance_expected": 0.25, "n_features": 60, "n_available": 60}
+    verdict, text = _verdict(shares | {"q": 0.01, "ratio": 1.98, "sign_agreement": 0.746}, "gene")
     assert verdict == "partly"
     assert "only 1.9 times as much (2 times are needed)" in text
     assert "only 74 % of them" in text

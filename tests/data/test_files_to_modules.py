@@ -38,7 +38,7 @@ def test_forty_modules_of_the_tumours(real_data, tmp_path, study, network):
     assert netbic.io.read_table(tmp_path / "out" / "summary.tsv")["converged"].all()
     assert (tmp_path / "out" / "report.html").stat().st_size < 5_000_000
     expression = pd.read_parquet(data[0])
-    first = modules[modules["module"] == 0]
+    first = modules[modules["module"] == 1]
     assert set(first["name"][first["axis"] == "gene"]) <= set(expression.index)
     assert set(first["name"][first["axis"] == "sample"]) <= set(expression.columns)
 

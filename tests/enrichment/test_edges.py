@@ -297,7 +297,7 @@ def test_a_module_without_nodes_of_similar_degree_cannot_be_tested():
     clique[:6, :6] = 1 - np.eye(6)
     for k in range(6, 59):
         clique[k, k + 1] = clique[k + 1, k] = 1
-    with pytest.warns(UserWarning, match="most nodes of module 0 have no other node of similar degree"):
+    with pytest.warns(UserWarning, match="most nodes of module 1 have no other node of similar degree"):
         assert edges([range(6)], clique, null="degree", random_state=0, n_draws=19)["p_value"].iloc[0] == 1
     assert edges([range(6)], clique, null="rewired", random_state=0)["p_value"].iloc[0] == 0.01
 

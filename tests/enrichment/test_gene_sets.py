@@ -118,7 +118,7 @@ def test_bad_input():
 
 def test_modules_of_size_zero_and_one():
     table = gene_sets([[], ["g0"]], SETS, names=GENES)
-    assert set(table["module"]) == {1}
+    assert set(table["module"]) == {2}
     assert gene_sets([], SETS, names=GENES).empty
 
 

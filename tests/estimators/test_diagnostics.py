@@ -42,12 +42,12 @@ def test_repeats_are_correlated_scores(fitted):
     assert table["correlation"][0] == 0
     for k in range(1, 4):
         assert table["correlation"][k] == pytest.approx(correlations[k, :k].max())
-        expected = correlations[k, :k].argmax() if correlations[k, :k].max() >= 0.7 else -1
-        assert table["repeats"][k] == expected
-    assert (table["repeats"] >= 0).any()  # slices of one factor
-    k = int(np.flatnonzero(table["repeats"] >= 0)[0])
-    one, other = model.columns_[k], model.columns_[table["repeats"][k]]
-    assert table["gene_overlap"][k] == pytest.approx((one & other).sum() / (one | other).sum())
+        expected = correlations[k, :k].argmax() + 1 if correlations[k, :k].max() >= 0.7 else None
+        assert table["repeats"].astype(object).replace({np.nan: None})[k] == expected
+    assert table["repeats"].notna().any()  # slices of one factor
+    k = int(np.flatnonzero(table["repeats"].notna())[0])
+    one, other = model.columns_[k], model.columns_[table["repeats"][k] - 1]
+    assert table["feature_overlap"][k] == pytest.approx((one & other).sum() / (one | other).sum())
     assert np.isnan(table["sample_overlap"]).all()  # all samples are kept
 
 

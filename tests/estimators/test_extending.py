@@ -80,7 +80,7 @@ def test_tune_chooses_among_its_parameters(penalty, tmp_path):
 @PENALTIES
 def test_stability_fits_it_to_halves(penalty):
     found = netbic.selection.stability(model(penalty), toy.X, n_pairs=2, random_state=0)
-    frequency = found.columns.frequency[0].to_numpy()
+    frequency = found.columns.frequency["module_1"].to_numpy()
     assert frequency[toy.v != 0].mean() > frequency[toy.v == 0].mean() + 0.4
 
 

@@ -69,7 +69,8 @@ def test_the_objective_never_decreases(seed, term, solver, nonnegative, signs):
 def _check_groups(model, penalty):
     """The columns of a module are those of its groups, apart from entries of zero."""
     names, coverage = [str(name) for name in penalty.groups], penalty.groups.coverage(model.n_features_in_)
-    for module, table in model.groups_.groupby("module"):
+    for number, table in model.groups_.groupby("module"):
+        module = number - 1
         chosen = [names.index(group) for group in table["group"]]
         inside = coverage.covered(chosen)
         assert not (model.columns_[module] & ~inside).any()

@@ -53,7 +53,7 @@ def test_lists_hold_genes_and_grouped_samples(results, cohort, tmp_path):
     groups = netbic.selection.sample_groups(results.model, cohort.expression)
     for module in range(2):
         for side in ("up", "down"):
-            own = groups[(groups["module"] == module) & (groups["group"] == side)]
+            own = groups[(groups["module"] == module + 1) & (groups["group"] == side)]
             file = folder / f"module_{module + 1}_samples_{side}.txt"
             assert file.is_file() == (len(own) > 0)
             if len(own):
@@ -69,9 +69,9 @@ def test_lists_hold_genes_and_grouped_samples(results, cohort, tmp_path):
 
 def test_samples_of_a_gradient_are_not_listed_but_selected_ones_are(cohort):
     dense = Results.of(netbic.SparseGraphSVD(1, n_columns=60).fit(cohort.expression))
-    assert dense.samples_by_side(0) == {"up": [], "down": []}
+    assert dense.samples_by_side(1) == {"up": [], "down": []}
     selected = netbic.SparseGraphSVD(1, n_rows=30, n_columns=60).fit(cohort.expression)
-    sides = Results.of(selected).samples_by_side(0)
+    sides = Results.of(selected).samples_by_side(1)
     weights = pd.Series(selected.left_vectors_[:, 0], index=cohort.expression.index)
     assert sorted(sides["up"]) == sorted(weights.index[weights > 0])
     assert sum(map(len, sides.values())) == 30

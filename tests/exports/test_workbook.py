@@ -16,13 +16,13 @@ def frames(path):
 
 
 def test_sheets_hold_the_tables(results, cohort, tmp_path):
-    associations = pd.DataFrame({"module": [0, 1], "variable": ["=er", "pam50"], "effect": [0.9, float("nan")]})
+    associations = pd.DataFrame({"module": [1, 2], "variable": ["=er", "pam50"], "effect": [0.9, float("nan")]})
     known = exports.Results(results.model, dict(results.tables) | {"associations": associations})
     sheets = frames(exports.write_workbook(known, tmp_path / "modules.xlsx"))
     assert list(sheets) == ["Summary", "Module 1", "Module 2", "Gene sets", "Associations"]
-    assert sheets["Summary"]["module"].tolist() == ["Module 1", "Module 2"]
+    assert sheets["Summary"]["module"].tolist() == [1, 2]
     assert sheets["Summary"]["name"].tolist() == results.names
-    first = netbic.get.modules_df(results.model, 0)
+    first = netbic.get.modules_df(results.model, 1)
     own = sheets["Module 1"]
     assert own["gene"].dropna().tolist() == first["name"].tolist()
     assert own["weight"].dropna().tolist() == pytest.approx(first["weight"].tolist())
@@ -36,14 +36,12 @@ def test_sheets_hold_the_tables(results, cohort, tmp_path):
     assert sheets["Associations"]["effect"].isna().tolist() == [False, True]
 
 
-def test_modules_that_others_refer_to_are_labels_as_well(results, tmp_path):
-    summary = netbic.storage.summary_table(results.model).assign(closest=[-1, 0], verdict=["strong", "repeats 1"])
-    known = exports.Results(results.model, {"summary": summary})
+def test_a_module_that_none_repeats_is_an_empty_cell(results, tmp_path):
+    closest = pd.array([None, 1], dtype="Int64")
+    known = exports.Results(results.model, {"summary": netbic.get.summary_df(results.model).assign(closest=closest)})
     sheet = frames(exports.write_workbook(known, tmp_path / "modules.xlsx"))["Summary"]
-    assert sheet["closest"].fillna("").tolist() == ["", "Module 1"]
+    assert sheet["closest"].fillna(0).tolist() == [0, 1]
     assert sheet["repeats"].isna().tolist() == [True, True]
-    assert sheet["verdict"].tolist() == ["strong", "repeats Module 1"]
-    assert "label" not in sheet
 
 
 def test_every_name_is_text(hostile, tmp_path):
@@ -62,15 +60,15 @@ def test_every_name_is_text(hostile, tmp_path):
 
 def test_without_scores_the_samples_have_weights(model, tmp_path):
     own = frames(exports.write_workbook(model, tmp_path / "modules.xlsx"))["Module 2"]
-    samples = netbic.get.modules_df(model, 1, axis="samples").sort_values("weight", ascending=False)
+    samples = netbic.get.modules_df(model, 2, axis="samples").sort_values("weight", ascending=False)
     assert own["sample"].tolist() == samples["name"].tolist()
     assert own["weight.1"].tolist() == pytest.approx(samples["weight"].tolist())
 
 
 def test_long_lists_and_infinite_numbers_are_written(results, tmp_path):
     genes = ", ".join(f"GENE{k:05}" for k in range(600))
-    sets = pd.DataFrame({"module": [0], "term": ["t"], "q_value": [0.1], "genes": [genes]})
-    tests = pd.DataFrame({"module": [0], "variable": ["x"], "effect": [float("inf")], "ci_low": [-float("inf")]})
+    sets = pd.DataFrame({"module": [1], "term": ["t"], "q_value": [0.1], "genes": [genes]})
+    tests = pd.DataFrame({"module": [1], "variable": ["x"], "effect": [float("inf")], "ci_low": [-float("inf")]})
     known = exports.Results(results.model, {"gene_sets": sets, "associations": tests})
     book = openpyxl.load_workbook(exports.write_workbook(known, tmp_path / "modules.xlsx"))
     assert [cell.value for cell in book["Gene sets"][2]][3] == genes

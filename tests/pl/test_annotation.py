@@ -110,7 +110,7 @@ def test_samples_are_matched_by_name():
 def test_lanes_hold_the_scores_of_each_level(study, model, info):
     X = study.expression
     values = netbic.get.scores_df(model, X)["module_2"]
-    ax = pl.scores(model, X, 1, annotation=info["kind"])
+    ax = pl.scores(model, X, 2, annotation=info["kind"])
     lanes = [[segment[0, 0] for segment in lane.get_segments()] for lane in ax.collections]
     for lane, level in zip(lanes, ["a", "b", "c"], strict=False):
         assert sorted(lane) == pytest.approx(sorted(values[info["kind"] == level]))
@@ -123,11 +123,11 @@ def test_lanes_hold_the_scores_of_each_level(study, model, info):
 def test_scores_of_a_table_are_those_of_the_model(study, model):
     X = study.expression
     table = netbic.selection.sample_groups(model, X)
-    from_table, from_model = pl.scores(table, module=1), pl.scores(model, X, 1)
+    from_table, from_model = pl.scores(table, module=2), pl.scores(model, X, 2)
     assert from_table.get_title(loc="left") == from_model.get_title(loc="left")
     heights = [[patch.get_height() for patch in ax.patches] for ax in (from_table, from_model)]
     assert heights[0] == heights[1]
-    with pytest.raises(netbic.InputError, match="module=9 but the table has modules"):
+    with pytest.raises(netbic.InputError, match="module=9: modules are numbered from 1; this model has 3"):
         pl.scores(table, module=9)
     with pytest.raises(netbic.InputError, match="no column 'group'"):
         pl.scores(table.drop(columns="group"))
@@ -154,17 +154,17 @@ def test_colours_of_modules_differ_from_each_other_and_from_labels():
 
 
 def test_numbers_below_a_histogram_have_a_legend(study, model, info):
-    ax = pl.scores(model, study.expression, 1, annotation=info[["age", "kind"]])
+    ax = pl.scores(model, study.expression, 2, annotation=info[["age", "kind"]])
     low, high = info["age"].min(), info["age"].max()
     texts = [text.get_text() for text in ax.get_legend().get_texts()]
     assert texts == ["age", f"{low:.3g}", f"{(low + high) / 2:.3g}", f"{high:.3g}", "missing"]
     given = {"kind": {"a": "#000000", "b": "#111111", "c": "#222222"}}
-    ax = pl.scores(model, study.expression, 1, annotation=info["kind"], colours=given, names=["x", "y", "z"])
+    ax = pl.scores(model, study.expression, 2, annotation=info["kind"], colours=given, names=["x", "y", "z"])
     assert to_hex(ax.collections[0].get_color()[0]) == "#000000"
     assert ax.get_title(loc="left").startswith("Module 2: y\n")
 
 
 def test_names_of_modules_are_listed_below_a_heatmap(study, model):
-    ax = pl.heatmap(model, study.expression, modules=[2, 0], names=["a$b$", "b", "c"])
+    ax = pl.heatmap(model, study.expression, modules=[3, 1], names=["a$b$", "b", "c"])
     assert "3: c\n1: a$b$" in [text.get_text() for text in ax.texts]
     ax.figure.canvas.draw()

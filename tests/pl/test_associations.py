@@ -16,19 +16,19 @@ def table(*rows):
 
 
 MIXED = table(
-    (0, "age", np.nan, "Spearman", -0.5, "Spearman rho", 0.02),
-    (0, "age", np.nan, "Pearson", 0.9, "Pearson r", 0.0),
-    (0, "site", "", "Kruskal-Wallis", 0.3, "epsilon squared", 0.0),
-    (0, "site", "a", "Mann-Whitney", 0.75, "AUC", 0.001),
-    (0, "site", "b", "Mann-Whitney", 0.499, "AUC", 0.9),
-    (0, "site", "c", "Mann-Whitney", 0.25, "AUC", 0.06),
-    (0, "site", "a", "Fisher, up", 7.0, "odds ratio", 0.0),
-    (0, "er", "yes", "Mann-Whitney", 1.0, "AUC", 0.01),
-    (0, "er", "no", "Mann-Whitney", 0.0, "AUC", 0.01),
-    (0, "alive", "", "Cox score", 2**0.5, "hazard ratio per sd", 0.3),
-    (0, "alive", "", "log-rank", 9.0, "hazard ratio up/down", 0.0),
-    (2, "age", "", "Spearman", np.nan, "Spearman rho", np.nan),
-    (2, "alive", "", "Cox score", 0.1, "hazard ratio per sd", 0.04),
+    (1, "age", np.nan, "Spearman", -0.5, "Spearman rho", 0.02),
+    (1, "age", np.nan, "Pearson", 0.9, "Pearson r", 0.0),
+    (1, "site", "", "Kruskal-Wallis", 0.3, "epsilon squared", 0.0),
+    (1, "site", "a", "Mann-Whitney", 0.75, "AUC", 0.001),
+    (1, "site", "b", "Mann-Whitney", 0.499, "AUC", 0.9),
+    (1, "site", "c", "Mann-Whitney", 0.25, "AUC", 0.06),
+    (1, "site", "a", "Fisher, up", 7.0, "odds ratio", 0.0),
+    (1, "er", "yes", "Mann-Whitney", 1.0, "AUC", 0.01),
+    (1, "er", "no", "Mann-Whitney", 0.0, "AUC", 0.01),
+    (1, "alive", "", "Cox score", 2**0.5, "hazard ratio per sd", 0.3),
+    (1, "alive", "", "log-rank", 9.0, "hazard ratio up/down", 0.0),
+    (3, "age", "", "Spearman", np.nan, "Spearman rho", np.nan),
+    (3, "alive", "", "Cox score", 0.1, "hazard ratio per sd", 0.04),
 )
 
 
@@ -57,7 +57,7 @@ def test_effects_are_signed_and_opposite_levels_are_drawn_once():
 def test_adjusted_differences_are_on_the_scale_of_the_auc():
     rng, sizes = np.random.default_rng(0), (1, 0, -2)
     rows = [
-        (0, "x", level, "linear model, level", d, "standardised difference", 0.5)
+        (1, "x", level, "linear model, level", d, "standardised difference", 0.5)
         for level, d in zip("abc", sizes, strict=True)
     ]
     values = np.asarray(pl.associations(table(*rows)).images[0].get_array())[0]
@@ -67,7 +67,7 @@ def test_adjusted_differences_are_on_the_scale_of_the_auc():
 
 
 def test_the_most_significant_columns_are_kept_in_order():
-    rows = [(0, "v", f"l{k:03d}", "Mann-Whitney", 0.6, "AUC", 1 / (k + 1)) for k in range(1000)]
+    rows = [(1, "v", f"l{k:03d}", "Mann-Whitney", 0.6, "AUC", 1 / (k + 1)) for k in range(1000)]
     ax = pl.associations(table(*rows), n_columns=3)
     assert [label.get_text() for label in ax.get_xticklabels()] == ["v: l997", "v: l998", "v: l999"]
 
@@ -76,7 +76,7 @@ def test_names_count_from_one_and_dollars_are_no_mathematics():
     ax = pl.associations(MIXED, names=["$x_1$\n", "b", "c"])
     assert [label.get_text() for label in ax.get_yticklabels()] == ["1: $x_1$", "3: c"]
     ax.figure.canvas.draw()
-    with pytest.raises(netbic.InputError, match=r"2 names are given but the table has module 2"):
+    with pytest.raises(netbic.InputError, match=r"2 names are given but the table has module 3"):
         pl.associations(MIXED, names=["a", "b"])
 
 

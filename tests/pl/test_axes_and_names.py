@@ -33,14 +33,14 @@ HOSTILE = [
 @pytest.fixture(scope="module")
 def pictures(study, model, stable, tuned, terms):
     names = ["module", "variable", "level", "effect", "effect_name", "q"]
-    found = pd.DataFrame([(0, "age", "", 0.3, "Spearman rho", 0.1)], columns=names)
+    found = pd.DataFrame([(1, "age", "", 0.3, "Spearman rho", 0.1)], columns=names)
     days = np.arange(1.0, 1 + len(study.expression))
     times = pd.DataFrame({"days": days, "event": 1}, index=study.expression.index)
     survival = {"X": study.expression, "table": times, "survival": ("days", "event")}
     halves = study.expression.iloc[:, ::2], study.expression.iloc[:, 1::2]
     two_tables = netbic.SparseGraphCCA(1, n_x=5, n_y=5).fit(*halves)
     return {
-        "survival": lambda ax: pl.survival(model, 0, **survival, ax=ax),
+        "survival": lambda ax: pl.survival(model, 1, **survival, ax=ax),
         "associations": lambda ax: pl.associations(found, ax=ax),
         "comparison": lambda ax: pl.comparison(netbic.compare(model, model), ax=ax),
         "heatmap": lambda ax: pl.heatmap(model, study.expression, ax=ax),
@@ -86,7 +86,7 @@ def test_hostile_names_are_shortened_and_never_parsed(study):
     graph = netbic.Graph(np.ones((10, 10)) - np.eye(10))
     model = netbic.SparseGraphSVD(1, n_rows=10, n_columns=10, column_graph=graph.weights).fit(X.to_numpy())
     model.names_["columns"] = X.columns.to_numpy()
-    terms = pd.DataFrame({"module": 0, "term": HOSTILE, "n_overlap": 3, "q_value": 0.01})
+    terms = pd.DataFrame({"module": 1, "term": HOSTILE, "n_overlap": 3, "q_value": 0.01})
     for ax in (
         pl.heatmap(model, X.to_numpy()), pl.loadings(model), pl.network(model), pl.enrichment(terms)
     ):  # fmt: skip

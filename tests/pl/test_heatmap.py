@@ -85,7 +85,7 @@ def test_missing_entries_are_grey(study):
 
 def test_strips_show_all_memberships_and_so_the_overlaps(study, model):
     chosen = [2, 0]
-    ax = pl.heatmap(model, study.expression, modules=chosen)
+    ax = pl.heatmap(model, study.expression, modules=[module + 1 for module in chosen])
     order = module_order(model.components_[chosen])
     shared = (order.belongs.sum(axis=0) == 2).sum()
     assert shared == (model.columns_[0] & model.columns_[2]).sum() > 0
@@ -155,7 +155,7 @@ def test_names_never_cover_each_other_and_the_heaviest_come_first(study, model, 
 
 
 def test_others_are_drawn_for_contrast(study, model):
-    ax = pl.heatmap(model, study.expression, modules=[1], n_others=7)
+    ax = pl.heatmap(model, study.expression, modules=[2], n_others=7)
     assert image(ax).shape == (37, 57)
     assert (np.asarray(ax.images[1].get_array())[0, -7:] == 0.95).all()
     assert ax.get_xlabel() == "50 genes of 1 module, and 7 others"
@@ -190,8 +190,8 @@ def test_bad_input_is_named(study, model):
         pl.heatmap(model, X.drop(columns=lost))
     with pytest.raises(netbic.InputError, match="occur twice in X"):
         pl.heatmap(model, X.set_axis([*X.columns[:-1], X.columns[0]], axis=1))
-    with pytest.raises(netbic.InputError, match="module=3 but the model has modules 0 to 2"):
-        pl.heatmap(model, X, modules=[0, 3])
+    with pytest.raises(netbic.InputError, match="module=4: modules are numbered from 1; this model has 3"):
+        pl.heatmap(model, X, modules=[1, 4])
     with pytest.raises(netbic.InputError, match="no modules to draw"):
         pl.heatmap(model, X, modules=[])
     with pytest.raises(TypeError, match="a fitted SparseGraphSVD"):

@@ -28,7 +28,7 @@ def heavy_first(model, module):
 
 
 def test_colours_are_signed_weights_and_sizes_magnitudes(model):
-    nodes, _ = parts(pl.network(model, 1))
+    nodes, _ = parts(pl.network(model, 2))
     weights = model.components_[1, heavy_first(model, 1)]
     np.testing.assert_array_equal(nodes.get_array(), weights)
     assert nodes.get_clim() == (-np.abs(weights).max(), np.abs(weights).max())
@@ -40,7 +40,7 @@ def test_colours_are_signed_weights_and_sizes_magnitudes(model):
 
 
 def test_lines_are_the_edges_between_members(study, model):
-    ax = pl.network(model, 0)
+    ax = pl.network(model, 1)
     nodes, lines = parts(ax)
     members = heavy_first(model, 0)
     inside = study.network.align(study.expression.columns).weights[members][:, members].toarray()
@@ -58,7 +58,7 @@ def test_the_seed_decides_the_layout(model):
 
 
 def test_the_heaviest_and_the_hubs_are_named(study, model):
-    ax = pl.network(model, 0, n_labels=6, ax=Figure(figsize=(30, 25)).subplots())  # room for all
+    ax = pl.network(model, 1, n_labels=6, ax=Figure(figsize=(30, 25)).subplots())  # room for all
     members = heavy_first(model, 0)
     degrees = (study.network.align(study.expression.columns).weights[members][:, members] != 0).sum(axis=1)
     names = study.expression.columns[members]
@@ -66,15 +66,15 @@ def test_the_heaviest_and_the_hubs_are_named(study, model):
     labels = [text.get_text() for text in written(ax)]
     assert len(labels) == 6
     assert {*names[:3], hub} <= set(labels)
-    assert not written(pl.network(model, 0, n_labels=0))
-    small = pl.network(model, 1, n_labels=8, names=["a", "$b$", "c"])
+    assert not written(pl.network(model, 1, n_labels=0))
+    small = pl.network(model, 2, n_labels=8, names=["a", "$b$", "c"])
     assert len(written(small)) == 8  # the next gene gets a label where one has no room
     assert small.get_title(loc="left").startswith("Module 2: $b$\n50 genes, ")
 
 
 @pytest.mark.parametrize("size", [(3, 3), (12, 9)])
 def test_labels_cover_neither_each_other_nor_nodes(model, size):
-    ax = pl.network(model, 0, n_labels=40, ax=Figure(figsize=size, layout="constrained").subplots())
+    ax = pl.network(model, 1, n_labels=40, ax=Figure(figsize=size, layout="constrained").subplots())
     ax.figure.draw_without_rendering()
     boxes = [text.get_window_extent() for text in written(ax)]
     assert len(boxes) >= 3
@@ -84,7 +84,7 @@ def test_labels_cover_neither_each_other_nor_nodes(model, size):
 
 
 def test_members_without_an_edge_are_drawn_below(model):
-    ax = pl.network(model, 0, graph=sp.csr_array(([1.0, 1.0], ([0, 1], [1, 0])), shape=(700, 700)))
+    ax = pl.network(model, 1, graph=sp.csr_array(([1.0, 1.0], ([0, 1], [1, 0])), shape=(700, 700)))
     assert [text.get_text() for text in ax.texts if "without" in text.get_text()] == [
         f"{50 - 2 * model.columns_[0, :2].all()} without an edge in the module"
     ]
@@ -103,9 +103,9 @@ def test_a_graph_may_be_given(study, model):
     members = heavy_first(without, 0)
     inside = study.network.align(study.expression.columns).weights[members][:, members]
     assert len(parts(given)[1].get_segments()) == inside.nnz // 2
-    with pytest.raises(netbic.InputError, match="module=-1 but the model has modules 0 to 2"):
+    with pytest.raises(netbic.InputError, match="module=-1: modules are numbered from 1; this model has 3"):
         pl.network(model, -1)
-    with pytest.raises(TypeError, match="modules are numbered from 0"):
+    with pytest.raises(netbic.InputError, match="module='1': modules are numbered from 1"):
         pl.network(model, "1")
 
 

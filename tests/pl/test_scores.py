@@ -23,14 +23,14 @@ def counts(ax):
 
 
 def test_bars_count_the_samples_of_each_group(clear, clear_model):
-    for module, kind in enumerate(("groups", "gradient")):
+    for module, kind in enumerate(("groups", "gradient"), start=1):
         ax = pl.scores(clear_model, clear.expression, module)
         table = netbic.selection.sample_groups(clear_model, clear.expression)
         own = table.loc[table["module"] == module, "group"].value_counts()
         shown = counts(ax)
         for group, colour in (("up", POSITIVE), ("down", NEGATIVE), ("", GREY)):
             assert shown.get(colour, 0) == own.get(group, 0)
-        assert ax.get_title(loc="left").startswith(f"Module {module + 1}: ")
+        assert ax.get_title(loc="left").startswith(f"Module {module}: ")
         assert ("gradient" in ax.get_title(loc="left")) == (kind == "gradient")
         assert (ax.get_legend() is None) == (kind == "gradient")
 
@@ -57,13 +57,13 @@ def test_a_module_in_place_of_the_data_is_an_error(clear_model, clear, plot):
 
 @pytest.mark.parametrize("plot", [pl.loadings, pl.network])
 def test_data_in_place_of_the_module_are_an_error_of_one_line(clear_model, clear, plot):
-    with pytest.raises(TypeError, match=r"^module=DataFrame: expected an integer; modules are numbered from 0$"):
+    with pytest.raises(netbic.InputError, match=r"^module=DataFrame: modules are numbered from 1; this model has 2$"):
         plot(clear_model, clear.expression)
 
 
 def test_bad_input_is_named(clear, clear_model):
-    with pytest.raises(netbic.InputError, match="module=2 but the model has modules 0 to 1"):
-        pl.scores(clear_model, clear.expression, 2)
+    with pytest.raises(netbic.InputError, match="module=3: modules are numbered from 1; this model has 2"):
+        pl.scores(clear_model, clear.expression, 3)
     with pytest.raises(netbic.InputError, match="X is missing"):
         pl.scores(clear_model)
     with pytest.raises(ValueError, match="n_bins=0: at least 1"):
@@ -72,7 +72,7 @@ def test_bad_input_is_named(clear, clear_model):
 
 def test_points_are_the_scores_and_the_title_has_the_correlation():
     model = model_of()[0]
-    ax = pl.pairs(model, 1)
+    ax = pl.pairs(model, 2)
     drawn = ax.collections[0].get_offsets()
     np.testing.assert_array_equal(drawn, np.column_stack([model.x_scores_[:, 1], model.y_scores_[:, 1]]))
     assert ax.get_title(loc="left") == f"Pair 2: correlation {model.correlations_[1]:.2f}"
@@ -90,8 +90,8 @@ def test_labels_give_a_colour_and_an_entry_of_the_legend_each():
 
 def test_unusable_arguments_are_explained():
     model = model_of()[0]
-    with pytest.raises(ValueError, match="pair=2 does not exist: pairs are numbered from 0"):
-        pl.pairs(model, 2)
+    with pytest.raises(ValueError, match="pair=3: pairs are numbered from 1; this model has 2"):
+        pl.pairs(model, 3)
     with pytest.raises(ValueError, match="there are 3 labels but 40 samples"):
         pl.pairs(model, labels=["a", "b", "c"])
     with pytest.raises(TypeError, match="a SparseGraphPLS or SparseGraphCCA is needed"):
@@ -100,7 +100,7 @@ def test_unusable_arguments_are_explained():
 
 @pytest.mark.parametrize("axis", ["columns", "rows"])
 def test_loadings_are_the_heaviest_members_by_name(study, model, axis):
-    ax = pl.loadings(model, 1, axis=axis, n=8)
+    ax = pl.loadings(model, 2, axis=axis, n=8)
     weights = model.components_[1] if axis == "columns" else model.left_vectors_[:, 1]
     top = np.argsort(-np.abs(weights), kind="stable")[:8]
     names = study.expression.columns if axis == "columns" else study.expression.index

@@ -34,7 +34,7 @@ def rows_at_risk(ax):
     return [[int(text.get_text()) for text in numbers if text.get_position()[1] == height] for height in heights]
 
 
-@pytest.mark.parametrize(("module", "groups"), [(0, ["up", "down"]), (1, ["high", "low"])])
+@pytest.mark.parametrize(("module", "groups"), [(1, ["up", "down"]), (2, ["high", "low"])])
 def test_curves_are_those_of_the_tests(clear, clear_model, times, module, groups):
     X = clear.expression
     ax = pl.survival(clear_model, module, X=X, table=times.sample(frac=1, random_state=0), survival=COLUMNS)
@@ -64,12 +64,12 @@ def test_curves_are_those_of_the_tests(clear, clear_model, times, module, groups
 
 def test_the_axis_can_end_earlier_and_names_are_written(clear, clear_model, times):
     options = {"X": clear.expression, "table": times, "survival": COLUMNS}
-    ax = pl.survival(clear_model, 0, until=365, names=["$first$", "second"], **options)
+    ax = pl.survival(clear_model, 1, until=365, names=["$first$", "second"], **options)
     assert ax.get_xlim() == (0, 365)
     assert ax.get_title(loc="left").startswith("Module 1: $first$\nlog-rank")
     ax.figure.canvas.draw()
     with pytest.raises(netbic.InputError, match="until=-1: expected a time above 0"):
-        pl.survival(clear_model, 0, until=-1, **options)
+        pl.survival(clear_model, 1, until=-1, **options)
 
 
 def test_the_same_for_tables_and_anndata(clear, clear_model, times):
@@ -77,22 +77,22 @@ def test_the_same_for_tables_and_anndata(clear, clear_model, times):
     adata = anndata.AnnData(clear.expression, obs=times)
     netbic.tl.modules(adata, n_components=2, n_columns=60)
     given = ((clear_model, {"X": clear.expression, "table": times}), (groups, {"table": times}), (adata, {}))
-    titles = {pl.survival(source, 0, survival=COLUMNS, **more).get_title(loc="left") for source, more in given}
+    titles = {pl.survival(source, 1, survival=COLUMNS, **more).get_title(loc="left") for source, more in given}
     assert len(titles) == 1
 
 
 def test_what_cannot_be_drawn_is_said(clear, clear_model, times):
     options = {"X": clear.expression, "table": times}
     with pytest.raises(netbic.InputError, match="no times are known: name the columns with the time and the event"):
-        pl.survival(clear_model, 0, **options)
+        pl.survival(clear_model, 1, **options)
     with pytest.raises(netbic.InputError, match="no column 'day'"):
-        pl.survival(clear_model, 0, survival=("day", "event"), **options)
+        pl.survival(clear_model, 1, survival=("day", "event"), **options)
     with pytest.raises(netbic.InputError, match="the sample table is missing"):
-        pl.survival(clear_model, 0, X=clear.expression, survival=COLUMNS)
-    with pytest.raises(netbic.InputError, match="modules 0 to 1"):
-        pl.survival(clear_model, 2, survival=COLUMNS, **options)
+        pl.survival(clear_model, 1, X=clear.expression, survival=COLUMNS)
+    with pytest.raises(netbic.InputError, match="module=3: modules are numbered from 1; this model has 2"):
+        pl.survival(clear_model, 3, survival=COLUMNS, **options)
     scores = netbic.get.scores_df(clear_model, clear.expression)["module_1"]
     one_group = times.assign(days=times["days"].where(scores > scores.quantile(0.9)))
     table = netbic.selection.sample_groups(clear_model, clear.expression).assign(group="up")
     with pytest.raises(netbic.InputError, match="all samples with a time in 'days' are in one group"):
-        pl.survival(table, 0, table=one_group, survival=COLUMNS)
+        pl.survival(table, 1, table=one_group, survival=COLUMNS)

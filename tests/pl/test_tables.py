@@ -21,7 +21,7 @@ def test_dots_are_terms_by_modules(terms):
     for (x, y), shade, area, edge in zip(
         dots.get_offsets().tolist(), dots.get_array(), dots.get_sizes(), dots.get_edgecolors(), strict=True
     ):
-        row = table.loc[int(columns[int(x)]) - 1, names[int(y)]]
+        row = table.loc[int(columns[int(x)]), names[int(y)]]
         assert shade == pytest.approx(-np.log10(row["q_value"]), abs=1e-9)
         assert area == pytest.approx(15 + 145 * row["n_overlap"] / terms["n_overlap"].max())
         assert same_color(edge, "black") == (row["q_value"] <= 0.05)
@@ -66,9 +66,9 @@ def test_empty_and_wrong_tables(terms):
 
 @pytest.mark.parametrize("axis", ["columns", "rows"])
 def test_stability_sorts_frequencies_and_counts_the_stable(stable, axis):
-    ax = pl.stability(stable, 1, axis=axis)
+    ax = pl.stability(stable, 2, axis=axis)
     part = getattr(stable, axis)
-    frequency = part.frequency[1].to_numpy()
+    frequency = part.frequency["module_2"].to_numpy()
     path = next(line for line in ax.lines if line.get_label() == "_path")
     np.testing.assert_array_equal(path.get_ydata(), np.sort(frequency[frequency > 0])[::-1])
     threshold = next(line for line in ax.lines if line.get_label() == "_threshold")
@@ -80,8 +80,8 @@ def test_stability_sorts_frequencies_and_counts_the_stable(stable, axis):
 
 
 def test_stability_separates_members_from_others(stable):
-    inside, outside = pl.stability(stable, 0).collections
-    frequency, member = stable.columns.frequency[0].to_numpy(), stable.reference.columns_[0]
+    inside, outside = pl.stability(stable, 1).collections
+    frequency, member = stable.columns.frequency["module_1"].to_numpy(), stable.reference.columns_[0]
     for dots, mask in ((inside, member), (outside, ~member)):
         heights = np.asarray(dots.get_offsets())[:, 1]
         np.testing.assert_array_equal(np.sort(heights), np.sort(frequency[mask & (frequency > 0)]))
@@ -100,7 +100,7 @@ def test_stability_without_a_threshold_or_an_axis(study, stable):
     )
     with pytest.raises(netbic.InputError, match="keeps all samples"):
         pl.stability(only, axis="rows")
-    with pytest.raises(netbic.InputError, match="module=5 but the model has modules 0 to 1"):
+    with pytest.raises(netbic.InputError, match="module=5: modules are numbered from 1; this model has 2"):
         pl.stability(stable, 5)
     with pytest.raises(TypeError, match=r"the result of selection\.stability"):
         pl.stability(stable.columns)

@@ -22,14 +22,14 @@ def test_cards_and_grid_show_the_tests(labelled_folder):
     assert set(grid.columns) == {"type: in", "age", "grade", TIME} | sites
     auc = table[(table["variable"] == "type") & (table["level"] == "in") & (table["effect_name"] == "AUC")]
     best = auc.loc[(auc["effect"] - 0.5).abs().idxmax()]
-    cell = grid.rows[int(best["module"])][grid.columns.index("type: in")]
+    cell = grid.rows[int(best["module"]) - 1][grid.columns.index("type: in")]
     assert cell["text"] == f"{2 * best['effect'] - 1:.2f}".replace("-", "\N{MINUS SIGN}") + "***"
     assert cell["colour"] == (6 if best["effect"] > 0.5 else 0)
-    finding = contents.modules[int(best["module"])].findings[0]
+    finding = contents.modules[int(best["module"]) - 1].findings[0]
     assert finding.startswith("type: in higher" if best["effect"] > 0.5 else "type: out higher")
     for cell in (cell for row in grid.rows for cell in row if cell):
         assert (cell["colour"] != 3) == cell["text"].endswith("*")
-    weak = grid.rows[int(best["module"])][grid.columns.index("age")]
+    weak = grid.rows[int(best["module"]) - 1][grid.columns.index("age")]
     assert weak["colour"] == 3
 
 
@@ -44,7 +44,7 @@ def test_the_page_holds_them_as_text(labelled_folder):
 
 def test_without_a_sample_table_there_is_neither():
     assert association_grid(None, 3) is None
-    assert findings(None, 0) == []
+    assert findings(None, 1) == []
 
 
 def test_a_label_of_samples_that_are_up_and_down_is_found():
@@ -54,7 +54,7 @@ def test_a_label_of_samples_that_are_up_and_down_is_found():
     labels = pd.DataFrame({"type": ["in"] * 20 + ["out"] * 40}, index=samples)
     table = netbic.association.associate_scores(scores, groups, labels).table
     assert (table.loc[table["test"] == "Mann-Whitney", "q"] > 0.05).all()
-    assert findings(table, 0)[0].startswith("type: in more often up and down (odds ratio \N{INFINITY}, q = ")
+    assert findings(table, 1)[0].startswith("type: in more often up and down (odds ratio \N{INFINITY}, q = ")
 
 
 def test_gene_sets_that_repeat_one_before_are_left_out():
@@ -74,13 +74,13 @@ def two_labels(n=60):
 
 def test_terminal_and_report_name_the_same_level_and_its_own_auc():
     table = two_labels()
-    for module, level in ((0, "ER-"), (1, "ER+")):
+    for module, level in ((1, "ER-"), (2, "ER+")):
         row = next(
             row for row in strongest(table).to_dict("records") if row["variable"] == "er" and row["module"] == module
         )
         assert row["effect"] > 0.5
-        assert in_words(row).startswith(f"{level} is higher in module {module + 1} (AUC ")
-        assert findings(table, module)[0] == f"er: {level} higher {in_words(row).partition(f'module {module + 1} ')[2]}"
+        assert in_words(row).startswith(f"{level} is higher in module {module} (AUC ")
+        assert findings(table, module)[0] == f"er: {level} higher {in_words(row).partition(f'module {module} ')[2]}"
         tested = table[(table["level"] == level) & (table["module"] == module)]
         assert row["effect"] == tested["effect"].iloc[0]
 
@@ -99,9 +99,9 @@ def test_a_line_for_the_best_module_of_each_variable():
 
 def test_doubtful_modules_are_marked_and_come_last():
     table = two_labels()
-    lines, _ = answer_lines(table, {0: "strong", 1: "doubtful", 2: "repeats 1"})
+    lines, _ = answer_lines(table, {1: "strong", 2: "doubtful", 3: "repeats 1"})
     assert [(line.label, line.module, line.mark) for line in lines[:2]] == [("er: ER-", 1, ""), ("age", 3, "repeats 1")]
-    lines, _ = answer_lines(table, dict.fromkeys(range(3), "doubtful"))
+    lines, _ = answer_lines(table, dict.fromkeys((1, 2, 3), "doubtful"))
     assert [(line.module, line.mark) for line in lines[:2]] == [(2, "doubtful"), (3, "doubtful")]
 
 
@@ -129,11 +129,11 @@ def test_the_page_leads_with_the_best_modules(labelled_folder):
 
 def test_a_label_that_is_rarer_in_a_group_is_not_called_more_frequent():
     columns = ["module", "variable", "level", "test", "effect", "effect_name", "q"]
-    weak = (0, "type", "in", "Mann-Whitney", 0.5, "AUC", 1.0)
+    weak = (1, "type", "in", "Mann-Whitney", 0.5, "AUC", 1.0)
     rare, frequent = (
-        pd.DataFrame([(0, "type", "in", "Fisher, up", ratio, "odds ratio", 1e-9), weak], columns=columns)
+        pd.DataFrame([(1, "type", "in", "Fisher, up", ratio, "odds ratio", 1e-9), weak], columns=columns)
         for ratio in (0.2, 5.0)
     )
-    assert findings(rare, 0) == []
-    assert findings(frequent, 0) == ["type: in more often up (odds ratio 5.00, q = 1e-09)"]
+    assert findings(rare, 1) == []
+    assert findings(frequent, 1) == ["type: in more often up (odds ratio 5.00, q = 1e-09)"]
     assert in_words(rare.iloc[0].to_dict()) == "in is less often up in module 1 (odds ratio 0.20, q = 1e-09)"

@@ -68,7 +68,7 @@ def test_a_heatmap_of_all_samples_is_in_the_order_of_the_scores(study, gathered,
     X = study.expression.to_numpy()
     centred = X - X.mean(axis=0)
     for number, module in enumerate(gathered.modules):
-        own, heatmap = of_module(tables[0], number), module.heatmap
+        own, heatmap = of_module(tables[0], number + 1), module.heatmap
         assert np.all(np.diff(own["score"].to_numpy()[heatmap.samples]) <= 0)
         assert sorted(heatmap.samples) == list(range(120))
         values = centred[np.ix_(heatmap.samples, heatmap.genes)].T.clip(-heatmap.limit, heatmap.limit)
@@ -83,7 +83,7 @@ def test_the_script_knows_score_and_group_of_every_sample(text, tables):
     data = script_data(text)
     assert list(data["samples"].values()) == tables[0]["sample"][:120].tolist()
     for number, module in enumerate(data["modules"]):
-        own = of_module(tables[0], number)
+        own = of_module(tables[0], number + 1)
         np.testing.assert_allclose(module["scores"], own["score"], rtol=1e-3)
         assert module["groups"] == "".join(own["group"].map({"up": "u", "down": "d", "": "-"}))
 
@@ -115,11 +115,11 @@ def test_tables_about_other_samples_or_modules_are_left_out(folder, tables):
         contents.gather(folder)
 
 
-def test_modules_are_numbered_from_one_in_the_page_and_from_zero_in_tables(text):
+def test_modules_are_numbered_from_one(text):
     assert re.findall(r'id="(module-\d+)"', text) == ["module-1", "module-2", "module-3"]
     assert re.findall(r"<h3>(Module \d+)</h3>", text) == ["Module 1", "Module 2", "Module 3"]
     cells = re.findall(r'data-value="(\d)"><a href="#module-(\d)">(\d)</a>', text)
-    assert cells == [("0", "1", "1"), ("1", "2", "2"), ("2", "3", "3")]
+    assert cells == [("1", "1", "1"), ("2", "2", "2"), ("3", "3", "3")]
 
 
 def test_warnings_are_shown_as_the_command_recorded_them_unless_a_diagnostic_says_the_same(folder):
@@ -146,17 +146,17 @@ def badges(module):
 
 
 def test_diagnostics_say_what_is_wrong_with_a_module():
-    assert module_page(worst_rank=200, repeats=-1).details == []
+    assert module_page(worst_rank=200, repeats=pd.NA).details == []
     (driven,) = module_page(worst_rank=1234).details
     assert (driven.badge, driven.text) == ("graph-driven", "A leading gene has rank 1,234 by the data alone.")
     (driven,) = module_page(worst_rank=1234, graph_share=0.4).details
     assert driven.text.startswith("40% of the scores of its genes come from the network. A leading gene has rank")
     (same,) = module_page(recurrent=("TP53", "MYC")).details
     assert same.text.startswith("TP53, MYC are among the ten leading genes")
-    repeated = {"repeats": 0, "correlation": 0.83, "gene_overlap": 0.1}
+    repeated = {"repeats": 1, "correlation": 0.83, "gene_overlap": 0.1}
     assert badges(module_page(**repeated)) == ["repeats module 1"]
     assert "0.83 with those of module 1; both contain 10%" in module_page(**repeated).details[0].text
-    verdict = judgement.Verdict("repeats 1", "Repeats module 1: same samples, further genes.", 0, 0.83, 0.1)
+    verdict = judgement.Verdict("repeats 1", "Repeats module 1: same samples, further genes.", 1, 0.83, 0.1)
     assert module_page(verdict=verdict, **repeated).details == []
     (size,) = module_page(size_diagnostics={"columns": "overlapping"}).details
     assert size.badge == "size not identified"
@@ -178,7 +178,7 @@ def test_verdicts_that_could_not_be_given_are_explained(study, tmp_path):
     few = study.expression.iloc[:15]
     model = netbic.SparseGraphSVD(2, n_columns=40).fit(few)
     netbic.save(model, tmp_path)
-    netbic.io.write_table(tmp_path / "verdicts.tsv", verdicts(model, few).table)
+    netbic.io.write_table(tmp_path / "verdicts.tsv", verdicts(model, few, feature_name="gene").table)
     gathered = contents.gather(tmp_path)
     assert gathered.verdict_sentence == "Too few samples to tell: 15 samples, at least 20 are needed."
     assert [module.verdict.kind for module in gathered.modules] == ["unknown", "unknown"]
@@ -279,7 +279,7 @@ def test_scores_in_another_order_are_matched_and_others_are_not_used(folder, gat
 
 
 def test_a_module_is_shown_as_replicated_only_if_the_table_is_about_it(folder):
-    table = pd.DataFrame({"module": range(3), "verdict": ["replicated", "partly", "not replicated"], "reason": "why"})
+    table = pd.DataFrame({"module": [1, 2, 3], "verdict": ["replicated", "partly", "not replicated"], "reason": "why"})
     netbic.io.write_table(folder / "replication.tsv", table)
     (folder / "replication.json").write_text('{"study": "<b>other.tsv", "n_shared": 2}')
     text = netbic.report.write_report(folder).read_text()

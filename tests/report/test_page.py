@@ -117,7 +117,7 @@ def test_members_are_those_of_the_tables(ordinary_folder, page):
     data, members = json.loads(page.texts["script"][0]), netbic.io.read_table(ordinary_folder / "modules.tsv")
     for number, module in enumerate(data["modules"]):
         for axis, kind in (("gene", "genes"), ("sample", "samples")):
-            own = members[(members["module"] == number) & (members["axis"] == axis)]
+            own = members[(members["module"] == number + 1) & (members["axis"] == axis)]
             assert [data[kind][str(at)] for at, _ in module[kind]] == own["name"].tolist()
             np.testing.assert_allclose([weight for _, weight in module[kind]], own["weight"], rtol=1e-3)
 
@@ -126,7 +126,7 @@ def test_planted_gene_sets_are_shown_with_their_modules(ordinary_folder, page):
     sets = netbic.io.read_table(ordinary_folder / "gene_sets.tsv")
     assert len(sets) >= 3
     best = sets.groupby("module")["q_value"].min()
-    expected = [f"q {_chance(best[k])}" if k in best else "none at q ≤ 0.05" for k in range(4)]
+    expected = [f"q {_chance(best[k])}" if k in best else "none at q ≤ 0.05" for k in range(1, 5)]
     shown = [text for text in page.texts["span"] if re.match("q |none at q", text)]
     assert shown[-4:] == expected  # of the table; those of the cards come before
     assert set(expected) - {"none at q ≤ 0.05"} <= set(shown[:-4])

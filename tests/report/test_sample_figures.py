@@ -71,9 +71,9 @@ def numbers(path):
 
 def test_survival_curves_are_kaplan_meier_of_the_tested_groups(labelled_folder, contents):
     info, table = (netbic.io.read_table(labelled_folder / name) for name in ("sample_info.tsv", "associations.tsv"))
-    samples = netbic.io.read_table(labelled_folder / "samples.tsv").query("module == 0")
+    samples = netbic.io.read_table(labelled_folder / "samples.tsv").query("module == 1")
     plot = next(plot for plot in contents.modules[0].plots if plot["kind"] == "survival")
-    row = table[(table["module"] == 0) & table["test"].str.startswith("log-rank")].iloc[0]
+    row = table[(table["module"] == 1) & table["test"].str.startswith("log-rank")].iloc[0]
     known = info["event"].notna().to_numpy()
     assert row["effect_name"] == "hazard ratio " + "/".join(curve["name"] for curve in plot["curves"])
     assert plot["log_rank"]["p"] == row["p"]
@@ -191,8 +191,8 @@ def test_a_label_has_the_same_colour_in_all_modules(contents):
 
 
 def test_lists_to_copy_are_the_sides_of_the_module(labelled_folder, contents):
-    members = netbic.io.read_table(labelled_folder / "modules.tsv").query("module == 0 and axis == 'gene'")
-    groups = netbic.io.read_table(labelled_folder / "samples.tsv").query("module == 0")["group"].value_counts()
+    members = netbic.io.read_table(labelled_folder / "modules.tsv").query("module == 1 and axis == 'gene'")
+    groups = netbic.io.read_table(labelled_folder / "samples.tsv").query("module == 1")["group"].value_counts()
     counts = {("gene", "up"): (members["weight"] > 0).sum(), ("gene", "down"): (members["weight"] < 0).sum()}
     counts |= {("sample", side): groups.get(side, 0) for side in ("up", "down")}
     found = {(kind, side): n for kind, side, n in contents.modules[0].copies(True)}
@@ -213,7 +213,7 @@ def test_overlaps_are_of_members_or_of_scores():
     study = netbic.simulate.cohort(100, 200, n_modules=2, random_state=0)
     for n_rows, title in ((20, "Samples in common"), (None, "Similarity of sample scores")):
         model = netbic.SparseGraphSVD(2, n_rows=n_rows, n_columns=20).fit(study.expression)
-        table = netbic.storage.summary_table(model).assign(diagnostics="")
+        table = netbic.storage.summary_table(model, feature_name="gene").assign(diagnostics="")
         scores = np.asarray(model.transform(study.expression)).T
         found = {chart.name: chart for chart in charts(model, table, 0.05, scores)}
         assert found["samples"].title == title

@@ -207,8 +207,8 @@ def subtypes(shift, seed, n=150, p=600, size=40):
 
 
 def by_truth(model, size=40):
-    """The module of each planted set of genes."""
-    return [int(np.argmax(model.columns_[:, k * size : (k + 1) * size].sum(axis=1))) for k in range(4)]
+    """The number of the module of each planted set of genes."""
+    return [int(np.argmax(model.columns_[:, k * size : (k + 1) * size].sum(axis=1))) + 1 for k in range(4)]
 
 
 def groups_of(table, module):
@@ -290,7 +290,7 @@ def test_the_table_has_all_samples_in_order(fitted):
     X, model = fitted
     table = sample_groups(model, X)
     assert list(table.columns) == ["module", "sample", "score", "group"]
-    assert table["module"].tolist() == [0] * 150 + [1] * 150
+    assert table["module"].tolist() == [1] * 150 + [2] * 150
     assert table["sample"].tolist() == 2 * list(X.index)
     assert set(table["group"]) <= {"up", "down", ""}
     scaled = (X - X.mean()) / X.std(ddof=0)
@@ -301,8 +301,8 @@ def test_the_table_has_all_samples_in_order(fitted):
 def test_the_summary_counts_the_table(fitted):
     X, model = fitted
     found = SampleGroups.find(model, X)
-    for module, row in found.summary.iterrows():
-        scores = found.table.loc[found.table["module"] == module]
+    for _, row in found.summary.iterrows():
+        scores = found.table.loc[found.table["module"] == row["module"]]
         assert row["up"] == (scores["group"] == "up").sum() == (scores["score"] > row["up_above"]).sum()
         assert row["down"] == (scores["group"] == "down").sum() == (scores["score"] <= row["down_below"]).sum()
         assert row["kind"] == "groups"

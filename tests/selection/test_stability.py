@@ -112,8 +112,8 @@ def test_frequencies_are_those_of_plain_fits_to_disjoint_halves():
     np.testing.assert_array_equal(np.sort(np.hstack(halves[2:]), axis=1), np.sort(whole, axis=1))
     by_samples = [SparseGraphSVD(1, n_rows=25, n_columns=50, center=None).fit(X).columns_[0] for X in halves[:2]]
     by_features = [SparseGraphSVD(1, n_rows=50, n_columns=25, center=None).fit(X).rows_[0] for X in halves[2:]]
-    np.testing.assert_array_equal(found.columns.frequency[0], np.mean(by_samples, axis=0))
-    np.testing.assert_array_equal(found.rows.frequency[0], np.mean(by_features, axis=0))
+    np.testing.assert_array_equal(found.columns.frequency["module_1"], np.mean(by_samples, axis=0))
+    np.testing.assert_array_equal(found.rows.frequency["module_1"], np.mean(by_features, axis=0))
     own = found.reference.columns_[0]
     overlap = [(own & mask).sum() / (own | mask).sum() for mask in by_samples]
     assert found.columns.overlap[0] == pytest.approx(np.mean(overlap))
@@ -149,7 +149,7 @@ def test_frequencies_are_not_divided_by_halves_that_do_not_find_the_module():
     part = stability(SparseGraphSVD(1, n_columns=40), X, n_pairs=25, random_state=0).columns
     assert 0.75 <= part.found[0] < 1  # some halves do not find it
     assert part.pairs_found[0] < part.n_pairs == 25
-    frequency = part.frequency[0]
+    frequency = part.frequency["module_1"]
     assert frequency.max() == 1  # not found[0]
     q, n = part.selected[0] / part.found[0], int(part.pairs_found[0])
     assert part.false[0] == expected_false(0.75, q, 300, n)

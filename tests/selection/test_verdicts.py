@@ -10,7 +10,7 @@ from netbic import AdaptiveSupport, Graph, SparseGraphSVD
 from netbic.arrays import leading_right_vector
 from netbic.estimators import coherence
 from netbic.selection import verdicts
-from netbic.selection.verdicts import Half, Halves, judged_genes
+from netbic.selection.verdicts import Half, Halves, judged_features
 
 
 def two_groups(n=80, p=300, k=30, strength=1.5, seed=0):
@@ -83,13 +83,13 @@ def test_measures_of_one_pair_equal_those_computed_directly():
     np.testing.assert_allclose(measures.score[0], matrix[0].max())
     partner = int(matrix[0].argmax())
     shared = (model.columns_[0] & refitted.columns_[partner]).sum() / 30
-    assert measures.genes[0] == pytest.approx(shared)
+    assert measures.features[0] == pytest.approx(shared)
 
 
 def test_a_dense_module_is_judged_by_its_heaviest_genes():
     vector = np.concatenate([np.full(10, 1.0), np.full(90, 1e-3)])
-    assert sorted(judged_genes(vector)) == list(range(10))
-    assert judged_genes(np.ones(100)).size == 50
+    assert sorted(judged_features(vector)) == list(range(10))
+    assert judged_features(np.ones(100)).size == 50
 
 
 # Verdicts
@@ -98,10 +98,10 @@ def test_a_dense_module_is_judged_by_its_heaviest_genes():
 def test_planted_modules_are_strong_and_what_is_left_is_doubtful():
     assert found.table["verdict"].tolist() == ["strong", "strong", "doubtful"]
     assert (found.table["ratio"][:2] > 2).all()
-    assert (found.table["genes_found_again"][:2] > 0.5).all()
-    assert found.table["repeats"].tolist() == [-1, -1, -1]
+    assert (found.table["features_found_again"][:2] > 0.5).all()
+    assert found.table["repeats"].isna().all()
     assert found.n_pairs == 6  # they agree, so that four more could not change the medians
-    assert found.table["reason"][0].startswith("Strong: in samples not used to find it, its genes move together ")
+    assert found.table["reason"][0].startswith("Strong: in samples not used to find it, its features move together ")
     assert str(found).splitlines()[0] == (
         "Of 3 modules, 2 are strong, 1 is doubtful (judged in 6 pairs of halves of the samples)."
     )
@@ -149,14 +149,14 @@ def test_a_module_that_repeats_an_earlier_one_is_named():
     result = verdicts(fitted(dense, 2, n_columns=30, deflation="hotelling"), dense, random_state=0)
     assert result.table["verdict"].tolist()[0] in ("strong", "moderate")
     assert result.table["verdict"][1] == "repeats 1"
-    assert result.table["repeats"].tolist() == [-1, 0]
+    assert result.table["repeats"].fillna(0).tolist() == [0, 1]
     assert abs(result.table["correlation"][1]) >= 0.7
-    assert result.table["gene_overlap"][1] < 0.5
-    correlation, shared = result.table["correlation"][1], f"{result.table['gene_overlap'][1]:.0%}".replace("%", " %")
+    assert result.table["feature_overlap"][1] < 0.5
+    correlation, shared = result.table["correlation"][1], f"{result.table['feature_overlap'][1]:.0%}".replace("%", " %")
     alike = "it is high and low in similar samples as module 1"
     alike = alike if correlation > 0 else "it is high in samples in which module 1 is low"
     assert result.table["reason"][1] == (
-        f"Repeats module 1: {alike} (correlation of scores {correlation:.2f}); {shared} of their genes are in both."
+        f"Repeats module 1: {alike} (correlation of scores {correlation:.2f}); {shared} of their features are in both."
     )
     assert result.table["sample_overlap"].isna().all()
 
@@ -204,7 +204,7 @@ def test_the_order_of_genes_does_not_matter():
     order = np.random.default_rng(6).permutation(X.shape[1])
     result = verdicts(fitted(X[:, order]), X[:, order], random_state=0)
     assert result.table["verdict"].tolist() == found.table["verdict"].tolist()
-    columns = ["score", "genes_found_again", "correlation"]  # random genes are others
+    columns = ["score", "features_found_again", "correlation"]  # random genes are others
     pd.testing.assert_frame_equal(result.table[columns], found.table[columns], rtol=1e-6)
 
 

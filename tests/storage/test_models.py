@@ -77,22 +77,22 @@ def test_tables_contain_the_content_of_the_model(tmp_path):
     assert (table["side"] == "up").equals(table["weight"] > 0)
     assert {*table["side"]} == {"up", "down"}
     for side in ("up", "down"):
-        numbers = table[(table["axis"] == "gene") & (table["side"] == side)].groupby("module").size()
-        assert summary_table(model)[f"genes_{side}"].tolist() == numbers.reindex(range(3), fill_value=0).tolist()
+        numbers = table[(table["axis"] == "feature") & (table["side"] == side)].groupby("module").size()
+        assert summary_table(model)[f"features_{side}"].tolist() == numbers.reindex(range(1, 4), fill_value=0).tolist()
     assert table.columns.tolist() == ["module", "axis", "name", "weight", "side"]
     for module in range(3):
-        genes = table[(table["module"] == module) & (table["axis"] == "gene")].set_index("name")["weight"]
+        genes = table[(table["module"] == module + 1) & (table["axis"] == "feature")].set_index("name")["weight"]
         vector = pd.Series(model.components_[module], index=study.expression.columns)
         pd.testing.assert_series_equal(genes.sort_index(), vector[vector != 0].sort_index(), check_names=False)
         assert genes.abs().is_monotonic_decreasing
-        samples = table[(table["module"] == module) & (table["axis"] == "sample")].set_index("name")["weight"]
+        samples = table[(table["module"] == module + 1) & (table["axis"] == "sample")].set_index("name")["weight"]
         weights = pd.Series(model.left_vectors_[:, module], index=study.expression.index)
         pd.testing.assert_series_equal(samples.sort_index(), weights[weights != 0].sort_index(), check_names=False)
     summary = summary_table(model)
     edges = netbic.enrichment.edges(model, study.network)
     assert summary["n_edges"].tolist() == edges["n_edges"].tolist()
     assert summary["rounds"].tolist() == [len(values) for values in model.objectives_]
-    assert summary["top_genes"][0].split(", ") == table["name"][:5].tolist()
+    assert summary["top_features"][0].split(", ") == table["name"][:5].tolist()
 
 
 def with_everything():
@@ -149,7 +149,7 @@ def test_a_model_without_modules_has_empty_tables(tmp_path):
         model = SparseGraphSVD(1, column_penalty=netbic.L1(1e6)).fit(study.expression)
     netbic.save(model, tmp_path)
     assert netbic.load(tmp_path).n_components_ == 0
-    assert summary_table(model).columns.tolist()[:3] == ["module", "singular_value", "n_genes"]
+    assert summary_table(model).columns.tolist()[:3] == ["module", "singular_value", "n_features"]
     assert modules_table(model).empty
 
 

@@ -150,8 +150,8 @@ def test_tables_agree_with_the_model(models):
     model = models["pls"]
     pairs, weights, scores = pairs_table(model), weights_table(model), pair_scores_table(model)
     assert pairs["n_features_1"].tolist() == [6, 6, 6]
-    assert pairs["label"].tolist() == ["pair 1", "pair 2", "pair 3"]
-    own = weights[(weights["pair"] == 1) & (weights["table"] == 2)].set_index("name")["weight"]
+    assert pairs["pair"].tolist() == [1, 2, 3]
+    own = weights[(weights["pair"] == 2) & (weights["table"] == 2)].set_index("name")["weight"]
     expected = pd.Series(model.y_weights_[:, 1], index=Y.columns)
     pd.testing.assert_series_equal(own.sort_index(), expected[expected != 0].sort_index(), check_names=False)
     assert own.abs().is_monotonic_decreasing
@@ -159,15 +159,14 @@ def test_tables_agree_with_the_model(models):
     wide = scores.pivot_table(index="sample", columns="pair", values="score_2", sort=False)
     np.testing.assert_array_equal(wide.loc[X.index].to_numpy(), model.y_scores_)
     for pair, own in scores.groupby("pair"):
-        assert np.corrcoef(own["score_1"], own["score_2"])[0, 1] == pytest.approx(pairs["correlation"][pair])
+        assert np.corrcoef(own["score_1"], own["score_2"])[0, 1] == pytest.approx(pairs["correlation"][pair - 1])
     inside = model.graphs_["y"].subgraph(model.y_support_[0]).n_edges
     assert pairs["n_edges_2"][0] == inside
     assert pairs["n_edges_1"].tolist() == [0, 0, 0]
 
 
 def test_further_columns_are_matched_by_pair(models):
-    tests = pd.DataFrame({"pair": [2, 0], "p": [0.5, 0.01], "d": [7.0, 8.0]})
+    tests = pd.DataFrame({"pair": [3, 1], "p": [0.5, 0.01], "d": [7.0, 8.0]})
     table = pairs_table(models["pls"], tests)
     assert table["p"].fillna(-1).tolist() == [0.01, -1, 0.5]
     assert table["d"].fillna(-1).tolist() == [8.0, -1, 7.0]
-    assert table.columns[-1] == "label"

@@ -75,8 +75,8 @@ def test_averages_of_donors_are_tested(adata):
     found = netbic.get.associations_df(adata, test="Mann-Whitney")
     scores = netbic.get.scores_df(adata).groupby(adata.obs["donor"], observed=True).mean()
     assert found["n"].eq(10).all()
-    for module in (0, 1):
-        values = scores[f"module_{module + 1}"]
+    for module in (1, 2):
+        values = scores[f"module_{module}"]
         expected = stats.mannwhitneyu(values[:4], values[4:])
         row = found[(found["module"] == module) & (found["level"] == "f")].iloc[0]
         assert row["p"] == pytest.approx(expected.pvalue)

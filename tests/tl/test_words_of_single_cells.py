@@ -104,23 +104,22 @@ def test_tables_of_models_objects_and_folders_agree(adata, tmp_path):
     model = tl.from_anndata(adata)
     netbic.save(model, tmp_path)
     table = get.modules_df(adata)
-    assert table.columns.tolist() == ["module", "name", "weight", "side", "label"]
+    assert table.columns.tolist() == ["module", "name", "weight", "side"]
     for other in (model, tmp_path, str(tmp_path)):
         pd.testing.assert_frame_equal(get.modules_df(other), table)
     assert (table["side"] == "up").equals(table["weight"] > 0)
-    pd.testing.assert_frame_equal(get.summary_df(adata), get.summary_df(tmp_path))
+    summary = get.summary_df(adata)
+    assert summary.columns.tolist() != get.summary_df(model).columns.tolist()  # n_genes, n_features
+    pd.testing.assert_frame_equal(get.summary_df(model), get.summary_df(tmp_path))
+    pd.testing.assert_frame_equal(summary.set_axis(get.summary_df(model).columns, axis=1), get.summary_df(model))
     weights = pd.Series(adata.varm["netbic"][:, 1], index=adata.var_names)
-    own = get.modules_df(adata, 1)
+    own = get.modules_df(adata, 2)
     assert own["weight"].tolist() == weights[own["name"]].tolist()
     assert len(own) == 30
-    pd.testing.assert_frame_equal(get.modules_df(adata, "module_2"), own)
-    with pytest.raises(InputError, match=r"module='module_3' does not exist: modules are numbered from 0"):
-        get.modules_df(adata, "module_3")
-    with pytest.raises(InputError, match=r"module='second': expected a number, from 0, or the name of a column"):
-        get.modules_df(adata, "second")
-    pd.testing.assert_frame_equal(get.modules_df(adata, 0, axis="cells"), get.modules_df(adata, 0, axis="samples"))
-    for wrong in (2, -1, 0.5, True):
-        with pytest.raises(InputError, match=r"does not exist: modules are numbered from 0 \(there are: 0 to 1\)"):
+    pd.testing.assert_frame_equal(get.modules_df(adata, 1, axis="cells"), get.modules_df(adata, 1, axis="samples"))
+    pd.testing.assert_frame_equal(get.modules_df(adata, 1, axis="genes"), get.modules_df(adata, 1))
+    for wrong in (0, 3, -1, 0.5, True, "module_1"):
+        with pytest.raises(InputError, match=f"module={wrong!r}: modules are numbered from 1; this model has 2"):
             get.modules_df(adata, wrong)
 
 
@@ -143,13 +142,14 @@ def test_stored_tables_are_filtered_or_missing(adata):
     with pytest.raises(InputError, match="no table of verdicts"):
         get.verdicts_df(adata)
     tl.verdicts(adata, n_pairs=3, random_state=0)
-    assert get.verdicts_df(adata)["module"].tolist() == [0, 1]
+    assert get.verdicts_df(adata)["module"].tolist() == [1, 2]
     with pytest.raises(InputError, match="no table of associations"):
         get.associations_df(adata)
     adata.obs["site"] = np.where(np.arange(120) % 2, "a", "b")
     tl.associate(adata, keys=["site"])
-    for second in (1, "module_2"):
-        assert {*get.associations_df(adata, module=second)["module"]} == {1}
+    assert {*get.associations_df(adata, module=2)["module"]} == {2}
+    with pytest.raises(InputError, match="module=0: modules are numbered from 1"):
+        get.associations_df(adata, module=0)
     assert {*get.associations_df(adata, test="Mann-Whitney")["effect_name"]} == {"AUC"}
     with pytest.raises(InputError, match="test='AUC' is not known: choose one of 'Kruskal-Wallis', 'Mann-Whitney'"):
         get.associations_df(adata, test="AUC")

@@ -92,7 +92,7 @@ class Associations:
     def findings(self, verdicts: Words | None = None) -> Iterator[str]:
         """The notes and the strongest associations of each variable as lines of text.
 
-        With verdicts (by the number of the module from 0), doubtful modules are marked, and listed after others.
+        With verdicts (by the number of the module), doubtful modules are marked, and listed after others.
         """
         if self.adjusted_for:
             not_tested = "; groups of samples are not tested" if "module" in self.table else ""
@@ -211,7 +211,7 @@ def associate_scores(
     --------
     >>> import numpy as np, pandas as pd
     >>> samples = [f"s{k}" for k in range(8)]
-    >>> scores = pd.DataFrame({0: np.arange(8.0)}, index=samples)
+    >>> scores = pd.DataFrame({1: np.arange(8.0)}, index=samples)
     >>> found = associate_scores(scores, None, pd.DataFrame({"sex": list("ffffmmmm")}, index=samples))
     >>> print(*found.lines(), sep="\n")
     sample table: 8 rows x 1 column
@@ -219,8 +219,8 @@ def associate_scores(
     sex: categorical (text with 2 different values): f, m
     sex: m is higher in module 1 (AUC 1.00, q = 0.03)
     """
-    if not pd.api.types.is_integer_dtype(scores.columns):
-        scores = scores.set_axis(range(scores.shape[1]), axis=1)
+    if not pd.api.types.is_integer_dtype(scores.columns) or 0 in scores.columns:  # positions, or other names
+        scores = scores.set_axis(range(1, scores.shape[1] + 1), axis=1)
         groups = None if groups is None else groups.set_axis(scores.columns, axis=1)
     match, averages, notes, pairs = match_samples(scores.index, table), None, list[str](), survival_pairs(survival)
     described = match.table
@@ -331,7 +331,7 @@ def associate_pairs(
     r"""Test which pairs are associated with labels, numbers and survival times of the samples.
 
     The tests are those of `associate`, for the scores of the samples of the fit in both tables. In the table of the
-    result, `pair` (from 0) and `table` (1 for X, 2 for Y) stand where that of `associate` has `module`. The tests of
+    result, `pair` (from 1) and `table` (1 for X, 2 for Y) stand where that of `associate` has `module`. The tests of
     both tables count for the q-values.
 
     Parameters
@@ -359,15 +359,15 @@ def associate_pairs(
     group: ill is higher in pair 1, table 1 (AUC 0.9967, q = 2e-16)
     """
     model = fitted_pair_model(model)
-    scores = pd.DataFrame(  # columns 0, 1, 2, 3, ...: pair 0 in both tables, pair 1 in both tables, ...
+    scores = pd.DataFrame(  # the first pair in both tables, the second pair in both tables, ...
         np.stack([model.x_scores_, model.y_scores_], axis=2).reshape(len(model.x_scores_), -1),
         index=pd.Index(sample_names(model), name="sample"),
     )
     found = associate_scores(
         scores, None, table, variables=variables, types=types, survival=survival, adjust=adjust, by=by
     )
-    number = found.table["module"].astype(np.int64)
-    place = pd.DataFrame({"pair": number // 2, "table": number % 2 + 1})
+    number = found.table["module"].astype(np.int64) - 1
+    place = pd.DataFrame({"pair": number // 2 + 1, "table": number % 2 + 1})
     return replace(found, table=pd.concat([place, found.table.drop(columns="module")], axis=1))
 
 
@@ -612,4 +612,4 @@ def matched_scores(
         scores, groups = wide(samples, names)
     except InputError:
         return None
-    return (scores, groups) if [int(module) for module in scores.columns] == list(range(n_modules)) else None
+    return (scores, groups) if [int(module) for module in scores.columns] == list(range(1, n_modules + 1)) else None

@@ -33,7 +33,7 @@ _SIGNED: Final[dict[str, tuple[Callable[[NDArray[Any]], NDArray[Any]], str]]] = 
     "hazard ratio per sd": (lambda ratio: np.clip(np.log2(ratio), -1, 1), "log2 HR per sd, cut at \u00b11"),
 }
 
-Words = Mapping[int, str]  # verdicts, by the number of the module from 0
+Words = Mapping[int, str]  # verdicts, by the number of the module
 
 
 class Answer(NamedTuple):
@@ -92,7 +92,7 @@ def strongest(table: pd.DataFrame, verdicts: Words | None = None) -> pd.DataFram
     if "pair" in main:
         main = main.drop_duplicates(["variable", "level", "pair"])
     open_ = ~(main["q"] <= LEVEL)
-    modules = main["module"] if "module" in main else [-1] * len(main)  # there are no verdicts on pairs
+    modules = main["module"] if "module" in main else [0] * len(main)  # there are no verdicts on pairs
     trust = [reliability(words.get(int(module), "")) for module in modules]
     main = main.assign(_open=open_, _trust=np.where(open_, 0, trust)).sort_values(["_open", "_trust"], kind="stable")
     parts = [own for name in table["variable"].unique() if len(own := main[main["variable"] == name])]
@@ -152,7 +152,7 @@ def signed_effects(table: pd.DataFrame) -> pd.DataFrame:
     --------
     >>> import pandas as pd
     >>> columns = ["module", "variable", "level", "effect", "effect_name", "q"]
-    >>> table = pd.DataFrame([(0, "pam50", "Basal", 0.05, "AUC", 1e-9)], columns=columns)
+    >>> table = pd.DataFrame([(1, "pam50", "Basal", 0.05, "AUC", 1e-9)], columns=columns)
     >>> signed_effects(table)[["column", "signed"]].values.tolist()
     [['pam50: Basal', -0.9]]
     """
@@ -193,16 +193,16 @@ def in_words(row: dict[Any, Any], verdicts: Words | None = None) -> str:
 
     Examples
     --------
-    >>> row = {"module": 0, "level": "Basal", "effect": 0.012, "effect_name": "AUC", "q": 1e-40}
+    >>> row = {"module": 1, "level": "Basal", "effect": 0.012, "effect_name": "AUC", "q": 1e-40}
     >>> in_words(row)
     'Basal is lower in module 1 (AUC 0.01, q = 1e-40)'
     >>> row |= {"level": "", "effect": 1.5, "effect_name": "hazard ratio per sd", "q": 0.002}
-    >>> in_words(row, {0: "doubtful"})
+    >>> in_words(row, {1: "doubtful"})
     'the risk rises with module 1 (doubtful), hazard ratio per sd 1.50, q = 0.002'
     """
-    level, word = str(row["level"]), (verdicts or {}).get(int(row.get("module", -1)), "")
-    place = f"pair {int(row['pair']) + 1}, table {int(row['table'])}" if "pair" in row else ""
-    place = place or f"module {int(row['module']) + 1}"
+    level, word = str(row["level"]), (verdicts or {}).get(int(row.get("module", 0)), "")
+    place = f"pair {int(row['pair'])}, table {int(row['table'])}" if "pair" in row else ""
+    place = place or f"module {int(row['module'])}"
     mark = f" ({word})" if reliability(word) else ""
     what = f"{level} is {direction(row)} in {place}" if level else f"{direction(row)} with {place}"
     return f"{what}{mark}, {numbers(row)}" if mark else f"{what} ({numbers(row)})"

@@ -32,13 +32,6 @@ _OPTIONS: Final = {
     "x_smoothness": "--smoothness1",
     "y_smoothness": "--smoothness2",
 }
-# Words of the library for matrices, and those of the command line.
-GENES: Final = {
-    **{"columns": "genes", "column": "gene", "rows": "samples", "row": "sample", "features": "genes"},
-    **{"graph": "network", "graphs": "networks", "diagnostics_": "summary.tsv", "graph_share_": "graph_share"},
-}
-TABLES: Final = {"features of X": "features of table 1", "features of Y": "features of table 2", "graph": "network"}
-TABLES["graph_share_"] = "graph_share"
 _GAP = 5.0  # seconds between lines of progress, and before the first one
 RESUMABLE, QUIET = "netbic.resumable", "netbic.quiet"  # in the context of a command that can be resumed, is silent
 
@@ -57,12 +50,10 @@ class Command(click.Command):
         resume_hint: str = "repeat the command",
         restart_hint: str = "nothing was written yet: repeat the command",
         unchanged_hint: str = "earlier results are unchanged",
-        words: Mapping[str, str] = GENES,
         **keywords: Any,
     ) -> None:
         super().__init__(*args, **keywords)
         self.resume_hint, self.restart_hint, self.unchanged_hint = resume_hint, restart_hint, unchanged_hint
-        self.words = words
         self.params.append(click.Option(["--debug"], is_flag=True, help="Show the full traceback of an error."))
         if any(hasattr(param, "section") for param in self.params):
             more: Any = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": _show_all}
@@ -84,7 +75,7 @@ class Command(click.Command):
         debug = ctx.params.pop("debug")
 
         def show(message: Warning | str, *_: object, **__: object) -> None:
-            echo_warning(in_own_words(str(message)))
+            echo_warning(in_options(str(message)))
 
         try:
             with warnings.catch_warnings(), _signals_as_interrupts():
@@ -177,16 +168,6 @@ def in_options(text: str, table: str = "") -> str:
         return f"{param.opts[0]}{' ' * bool(value or found[4])}{value}"
 
     return re.sub(rf"`(\w+)(?:=([^`]*))?`|(?<![\w./])({'|'.join(_OPTIONS)})\b(?![\w./])(=?)", option, text)
-
-
-def in_own_words(text: str) -> str:
-    """A sentence of the library in the words of the command that runs; modules count from 1."""
-    words = getattr(click.get_current_context().command, "words", GENES)
-    pattern = rf"(?<![-\w./'])(?<!\bin )({'|'.join(words)})(?![-\w/']|\.\w)"
-    text = re.sub(pattern, lambda found: words[found[1]], in_options(text))
-    text = text.replace("increase max_iter", "in Python, increase max_iter")
-    numbers = r"\b((?:module|pair)s? )(\d+(?:, \d+)*)"
-    return re.sub(numbers, lambda found: found[1] + re.sub(r"\d+", lambda one: str(int(one[0]) + 1), found[2]), text)
 
 
 def counted(number: int, noun: str) -> str:

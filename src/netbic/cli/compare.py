@@ -38,7 +38,7 @@ def compare(folder_a: Path, folder_b: Path, out: Path | None, plot: Path | None,
     written = [path for path in (out, plot) if path is not None]
     for path in written:
         check_output_file(path, inputs, force=force)
-    found = match(folder_a, folder_b, random_state=seed)
+    found = match(folder_a, folder_b, random_state=seed, feature_name="gene")
     if out is not None:
         write_table(out, found.table)
     if plot is not None:
@@ -82,24 +82,24 @@ def replicate(
     model = load_modules(folder)
     check()
     data = read_like(folder, other, **{name: value for name, value in reading.items() if value})
-    given: Any = {"genes": list(data.genes), "samples": list(data.samples), "new_samples_only": new_samples_only}
-    found = look_for(model, data.matrix, **given, random_state=seed)
+    given: Any = {"features": list(data.genes), "samples": list(data.samples), "new_samples_only": new_samples_only}
+    found = look_for(model, data.matrix, **given, random_state=seed, feature_name="gene")
     check()  # it may have been created meanwhile
     if out is not None:
         files.write_table(out, found.table)
     else:
-        record = {name: getattr(found, name) for name in ("n_genes", "n_samples", "n_shared", "verdict")}
+        record = {"n_genes": found.n_features, "n_samples": found.n_samples, "n_shared": found.n_shared}
         content = {
             _TABLE: files.table_bytes(folder / _TABLE, found.table),
-            _RECORD: files.json_bytes({"study": Path(other).name, **record}),
+            _RECORD: files.json_bytes({"study": Path(other).name, **record, "verdict": found.verdict}),
         }
         with files.locked(folder):
             files.add_files(folder, content)
     click.echo(found.verdict)
     if found.n_shared:
         click.echo("--new-samples-only leaves these samples out")
-    top_genes = summary_table(model)["top_genes"]
-    for number, (genes, reason) in enumerate(zip(top_genes, found.table["reason"], strict=True), start=1):
+    top = summary_table(model)["top_features"]
+    for number, genes, reason in zip(found.table["module"], top, found.table["reason"], strict=True):
         click.echo(f"  module {number} ({', '.join(genes.split(', ')[:3])}, ...): {reason}")
     click.echo(f"{folder / _TABLE if out is None else out}")
     if out is None:

@@ -199,7 +199,7 @@ def _answer(cohort: Cohort, folder: Path) -> Iterator[Any]:
         f"or patients they have.[/]\nVerdicts on the {counted(len(verdicts), 'module')}: {', '.join(parts)}."
     )
     yield ""
-    module_of = dict(zip(found["planted"], found["found"], strict=True))
+    module_of = dict(zip(found["planted"], found["found"] + 1, strict=True))
     yield _table(cohort, recovered["f1"], module_of, folder)
     yield (
         "F1 compares the genes of a module with those planted; ARI (adjusted Rand index) compares the patients in "
@@ -207,9 +207,8 @@ def _answer(cohort: Cohort, folder: Path) -> Iterator[Any]:
     )
     cells, interferon = (list(cohort.names).index(name) for name in ("T cells", "interferon"))
     own, shared = cohort.genes[interferon], ""
-    if cells in module_of and (n_shared := int((columns[module_of[cells]] & own).sum())):
-        number = module_of[cells] + 1
-        shared = f"module {number} also contains {n_shared} of the {own.sum()} interferon genes, and "
+    if cells in module_of and (n_shared := int((columns[module_of[cells] - 1] & own).sum())):
+        shared = f"module {module_of[cells]} also contains {n_shared} of the {own.sum()} interferon genes, and "
     yield (
         "Interferon was planted in nearly the same patients as the T cells. "
         f"So {shared}the interferon module repeats the patients of the T cells."
@@ -218,7 +217,7 @@ def _answer(cohort: Cohort, folder: Path) -> Iterator[Any]:
     yield ""
     first = verdicts[~kinds.duplicated()]  # of each kind
     for module, reason in zip(first["module"], first["reason"], strict=True):
-        yield f"Module {module + 1}. {reason}"
+        yield f"Module {module}. {reason}"
 
 
 def _table(cohort: Cohort, f1: pd.Series[float], module_of: dict[int, int], folder: Path) -> Table:
@@ -238,7 +237,7 @@ def _table(cohort: Cohort, f1: pd.Series[float], module_of: dict[int, int], fold
         if program is not None:
             agreement = f"{f1[program]:.2f}", f"{adjusted_rand_score(cohort.samples[program], up):.2f}"
         groups = str(up.sum()) if up.any() else "-"
-        return f"module {module + 1}", str(row["n_genes"]), agreement[0], groups, agreement[1], str(row["verdict"])
+        return f"module {module}", str(row["n_genes"]), agreement[0], groups, agreement[1], str(row["verdict"])
 
     n_samples, n_genes = cohort.expression.shape
     title = f"{n_samples:,} simulated patients, {n_genes:,} genes, a network with {cohort.network.n_edges:,} edges"

@@ -21,7 +21,6 @@ from netbic.cli.command import (
     echo_report_is_older,
     echo_warning,
     in_options,
-    in_own_words,
 )
 from netbic.cli.samples import SampleTable, covariate_lines, read_covariates, read_studies, study_lines
 
@@ -299,7 +298,7 @@ def _fit(
         progress.update("modules", len(run.known), model.n_components)
         with run, warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            found = model.iter_fit(dataset.X, run.known, dataset.names, **fitted)
+            found = model.iter_fit(dataset.X, run.known, dataset.names, feature_name="gene", **fitted)
             for number, module in enumerate(found, len(run.known)):
                 run.keep(number, module)
                 progress.update("modules", number + 1, model.n_components)
@@ -333,7 +332,7 @@ def _fit(
 
 def _texts(dataset: Dataset, caught: list[warnings.WarningMessage]) -> list[str]:
     """The warnings of a fit, for the record."""
-    return dataset.alignment.warnings() + [in_own_words(str(each.message)) for each in caught]
+    return dataset.alignment.warnings() + [in_options(str(each.message)) for each in caught]
 
 
 def _choose(
@@ -353,8 +352,9 @@ def _choose(
             progress=lambda done, total: progress.update("choice", done, total),
             random_state=how["seed"],
             n_jobs=how["jobs"],
+            feature_name="gene",
         )
-        reasons = [in_own_words(reason) for reason in chosen.reasons]
+        reasons = [in_options(reason) for reason in chosen.reasons]
         if any("stand out" in reason or "stands out" in reason for reason in reasons):
             reasons.append(_STANDING_OUT)
         kept = {"settings": settings_of(chosen.settings), "reasons": reasons}
@@ -402,6 +402,7 @@ def _judge(
         progress=lambda done, total: progress.update("pairs", done, total),
         random_state=how["seed"],
         n_jobs=how["jobs"],
+        feature_name="gene",
     )
     return Judgement(groups, found), [found.verdict] if enough else []
 
@@ -435,7 +436,8 @@ def _summary_columns(model: SparseGraphSVD, judgement: Judgement) -> pd.DataFram
 
     - `size_chosen`: whether the data determine the number of genes; `size_diagnostic`: why a default was used ("" if
       the size was chosen by the data or given by the user);
-    - `closest`: the earlier module with the most correlated scores (-1: none), and the `correlation` with its sign.
+    - `closest`: the earlier module with the most correlated scores (missing: none), and the `correlation` with its
+      sign.
     """
     import pandas as pd
 
@@ -443,13 +445,19 @@ def _summary_columns(model: SparseGraphSVD, judgement: Judgement) -> pd.DataFram
 
     n_modules = model.n_components_
     choices = model.choices_[model.choices_["axis"] == "columns"].set_index("module")
-    default = choices["diagnostic"].where(choices["fallback"].astype(bool), "").reindex(range(n_modules))
+    default = (
+        choices["diagnostic"]
+        .where(choices["fallback"].astype(bool), "")
+        .reindex(range(1, n_modules + 1))
+        .reset_index(drop=True)
+    )
     by_criterion = isinstance(model.column_penalty, ChosenByBIC)
     sizes = pd.DataFrame({"size_chosen": default.eq("") | by_criterion, "size_diagnostic": default.fillna("")})
     scores = judgement.groups.table["score"].to_numpy(dtype=float).reshape(max(n_modules, 1), -1)
     own = pd.DataFrame(scores.T).corr().fillna(0.0).to_numpy()
-    closest = [-1 if not number else int(abs(own[number, :number]).argmax()) for number in range(n_modules)]
-    values = [0.0 if other < 0 else float(own[number, other]) for number, other in enumerate(closest)]
+    nearest = [int(abs(own[number, :number]).argmax()) for number in range(1, n_modules)]
+    closest = pd.array([None, *(at + 1 for at in nearest)][:n_modules], dtype="Int64")
+    values = [0.0, *(float(own[number, at]) for number, at in enumerate(nearest, start=1))][:n_modules]
     return judgement.summary.join([sizes, pd.DataFrame({"closest": closest, "correlation": values})])
 
 
@@ -529,7 +537,7 @@ def summary_lines(out: Path) -> Iterator[str]:
     found = "1 module explains" if len(table) == 1 else f"{len(table)} modules explain"
     yield f"{found} {variance:.1%} of the variance. Tables: {out}/modules.tsv, {out}/summary.tsv"
     for row, name in zip(table.head(_LISTED_MODULES).to_dict("records"), names, strict=False):
-        yield f"  module {row['module'] + 1}{f' ({name})' * bool(name)}: {_described(row)}"
+        yield f"  module {row['module']}{f' ({name})' * bool(name)}: {_described(row)}"
     if len(table) > _LISTED_MODULES:
         yield f"  and {len(table) - _LISTED_MODULES} more (see {out}/summary.tsv)"
     if "sample_kind" in table and table["sample_kind"].eq("gradient").any():
@@ -560,7 +568,7 @@ def _default_sizes(table: pd.DataFrame) -> Iterator[str]:
 
     known = table[table["size_diagnostic"].fillna("") != ""]
     for reason, own in known.groupby("size_diagnostic", sort=False):
-        numbers = [str(number + 1) for number in own["module"]]
+        numbers = [str(number) for number in own["module"]]
         more = f" and {len(numbers) - _LISTED_NUMBERS} more" if len(numbers) > _LISTED_NUMBERS else ""
         text, which = DIAGNOSTICS[str(reason)].format(axis="gene"), f"module {numbers[0]} ends"
         if len(numbers) > 1:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from netbic.cli import options
-from netbic.cli.command import TABLES, Command, Progress, counted, echo, in_options, in_own_words
+from netbic.cli.command import Command, Progress, counted, echo, in_options
 from netbic.cli.fit import check_data, report_lines
 from netbic.cli.samples import SampleTable, sample_table_of
 
@@ -33,7 +33,7 @@ _SETTINGS = ("method", "pairs", "features1", "features2", "smoothness1", "smooth
 _SIZE = "1.5%, 50 to 200, at most a fifth"
 
 
-@click.command(cls=Command, words=TABLES)
+@click.command(cls=Command)
 @click.argument("table1", type=options.File)
 @click.argument("table2", type=options.File)
 @options.out
@@ -125,12 +125,12 @@ def pairs(
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             one, other = (each.expression for each in tables.datasets)
-            io.fit_by_name(model, one.matrix, other.matrix, one.samples, one.genes, other.genes)
+            io.fit_by_name(model, one.matrix, other.matrix, one.samples, one.genes, other.genes, ("table 1", "table 2"))
         tested = None
         if permutations and model.n_components_ and len(one.samples) >= _FEWEST and not tests["by"]:
             tested = _test(model, tables, permutations, progress)
         texts = [text for each in tables.datasets for text in each.alignment.warnings()]
-        texts += [in_own_words(str(each.message)) for each in caught]
+        texts += [in_options(str(each.message)) for each in caught]
         with scratch_folder(out) as staged:
             storage.write_pair_results(staged, model, tables.to_dict(), None if tested is None else tested.table)
             progress.update("report", 0, 1)
@@ -224,7 +224,7 @@ def _summary(out: Path, model: PairModel, tests: PairTests | None) -> Iterator[s
             more = ", ..." if count > len(names) else ""
             sides.append(f"{counted(count, 'feature')} of table {number} ({', '.join(names)}{more})")
         held_out = "" if tests is None else f" ({row['held_out_correlation']:.2f} held out, p = {row['p_value']:.2g})"
-        yield f"  {row['label']}: correlation {row['correlation']:.2f}{held_out}, {' and '.join(sides)}"
+        yield f"  pair {row['pair']}: correlation {row['correlation']:.2f}{held_out}, {' and '.join(sides)}"
     if len(table) > _LISTED:
         yield f"  and {len(table) - _LISTED} more (see {out}/pairs.tsv)"
     if tests is not None:

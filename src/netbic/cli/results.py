@@ -110,7 +110,7 @@ def export(folder: Path, kind: str, out: Path | None, expression: str | None, fo
     cytoscape  the network of each module as GraphML and Cytoscape JSON
     membership correlation of every gene with the scores of every module (kME)
 
-    Up are genes with positive weights, down those with negative weights. Modules count from 1, as in the report.
+    Up are genes with positive weights, down those with negative weights.
     """
     from netbic import exports
     from netbic.files import locked
@@ -146,7 +146,7 @@ _USED = {  # options that each kind of figure uses
 @click.argument("folder", type=Folder)
 @click.argument("kind", type=click.Choice(list(_USED)))
 @click.option("--out", required=True, type=Output, help="File to write: .pdf, .png or .svg.")
-@click.option("--module", type=int, show_default="1; for heatmap all", help="Number of the module, counted from 1.")
+@click.option("--module", type=int, show_default="1; for heatmap all", help="Number of the module.")
 @click.option(
     "--annotate", type=Names(), metavar="NAME,...", help="Columns of the sample table to draw (heatmap, scores)."
 )
@@ -186,13 +186,10 @@ def plot(folder: Path, kind: str, out: Path, force: bool, width: float, height: 
     inputs: Any = {"the results": recorded_paths(folder), "the data": expression}
     check_output_file(out, inputs, force=force)
     results = Results.of(folder)
+    if module is not None and module not in results.modules:
+        has = f"modules are numbered from 1; {folder} has {results.n_modules}"
+        raise click.UsageError(f"--module {module}: {has}")
     number = 1 if module is None else module
-    if number < 1:
-        raise click.UsageError(f"--module {number}: modules count from 1 here, as in the report (in Python from 0)")
-    if module is not None and number > results.n_modules:
-        has = f"modules 1 to {results.n_modules}" if results.n_modules else "no modules"
-        raise click.UsageError(f"--module {number} but {folder} has {has}")
-    number -= 1
     names: Any = results.names
     beside = {"names": names} | _annotation(results, folder, given["annotate"])
     associate = f"run netbic associate {folder} --sample-info TABLE"

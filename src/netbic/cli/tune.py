@@ -9,7 +9,7 @@ import click
 
 from netbic.cli import options
 from netbic.cli.cluster import client_of
-from netbic.cli.command import Command, Progress, echo, in_options, in_own_words
+from netbic.cli.command import Command, Progress, echo, in_options
 from netbic.cli.fit import read_data
 from netbic.cli.samples import covariate_lines, read_covariates, sample_table_of
 
@@ -116,6 +116,7 @@ def tune(
                 checkpoint=pieces,
                 progress=lambda done, total: progress.update("fits", done, total),
                 random_state=seed,
+                feature_name="gene",
                 n_folds=asked["folds"],
                 n_jobs="dask" if dask else jobs,
             )
@@ -130,7 +131,7 @@ def tune(
         sizes = f"--modules {asked['modules']} {in_options(chosen)}"
     if covariates:
         sizes = f"--covariates {','.join(covariates)} {sizes}"
-    echo(in_own_words(tuning.verdict), f"all settings: {out}/tuning.tsv", f"next: netbic fit ... {sizes}")
+    echo(in_options(tuning.verdict), f"all settings: {out}/tuning.tsv", f"next: netbic fit ... {sizes}")
 
 
 def _covariates(names: list[str], path: str | None, samples: Any, types: dict[str, Any]) -> pd.DataFrame | None:
@@ -177,10 +178,10 @@ def _tune(*given: Any, **options: Any) -> Any:
         return tune(*given, **options)
     except CheckpointMismatch as problem:
         remedy = "use the same options, choose another folder, or use --force to start again"
-        raise click.ClickException(in_own_words(f"{problem.problem}: {remedy}")) from None
+        raise click.ClickException(in_options(f"{problem.problem}: {remedy}")) from None
     except InputError:
         raise
     except ValueError as problem:
-        raise click.ClickException(in_own_words(str(problem))) from None
+        raise click.ClickException(in_options(str(problem))) from None
     except ClusterError as problem:
         raise click.ClickException(f"{problem} ({_AGAIN})") from None

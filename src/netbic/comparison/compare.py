@@ -14,24 +14,24 @@ from netbic.arrays import Array, Bools, Floats, Indices, RandomState, kind_of
 from netbic.association import stored_scores
 from netbic.comparison.replicate import common_names, no_common_names, text_names
 from netbic.errors import InputError, shown, unusable
-from netbic.estimators import SparseGraphSVD, check_count, fitted_model, is_model, names_of
+from netbic.estimators import SparseGraphSVD, check_count, fitted_model, is_model, name_features, names_of
 from netbic.selection import partners
 from netbic.storage import load_modules
 
 Labels = tuple[str, str]  # what the two fits are called
 SAME, SIMILAR, NEW, GONE, NOT_COMPARABLE = "same", "similar", "new", "gone", "not comparable"
 SAME_FROM: Final = 0.7  # similarity
-GENES_FROM: Final = 0.5  # agreement of the genes of two modules that are the same
+FEATURES_FROM: Final = 0.5  # agreement of the features of two modules that are the same
 SIMILAR_FROM: Final = 0.3
-_MIN_GENES = 3  # of a module that the other fit has too
+_MIN_FEATURES = 3  # of a module that the other fit has too
 _MIN_SAMPLES = 5  # in common
 _LEVEL = 0.05  # share of random relabellings in which any pair of modules exceeds its chance level
 _UNINFORMATIVE = 0.95  # chance level from which a similarity says nothing
-_INTEGERS = ("module_a", "module_b", "sign", "genes_a", "genes_b", "genes_in_common")
-_NUMBERS = ("similarity", "jaccard", "cosine", "score_correlation", "sample_jaccard", "p_genes")
+_INTEGERS = ("module_a", "module_b", "sign", "features_a", "features_b", "features_in_common")
+_NUMBERS = ("similarity", "jaccard", "cosine", "score_correlation", "sample_jaccard", "p_features")
 _COLUMNS = [
-    *("module_a", "module_b", "status", "sign", "similarity", "genes_a", "genes_b", "genes_in_common", "jaccard"),
-    *("cosine", "score_correlation", "sample_jaccard", "p_genes", "reason"),
+    *("module_a", "module_b", "status", "sign", "similarity", "features_a", "features_b", "features_in_common"),
+    *("jaccard", "cosine", "score_correlation", "sample_jaccard", "p_features", "reason"),
 ]
 
 
@@ -45,30 +45,31 @@ class Comparison:
         A row per pair of matched modules, in the order of the first fit, then a row per module of the second fit that
         has no counterpart.
 
-        - `module_a`, `module_b`: numbers, from 0; missing where a module has no counterpart.
+        - `module_a`, `module_b`: numbers, from 1; missing where a module has no counterpart.
         - `status`: "same", "similar", "gone" (only in the first fit), "new" (only in the second), or "not comparable"
-          (too few genes and samples in common).
+          (too few features and samples in common).
         - `sign`: 1, or -1 if up and down are exchanged.
         - `similarity`: 0 (by chance) to 1 (identical), see `compare`.
-        - `genes_a`, `genes_b`: numbers of genes; `genes_in_common`: of both modules; `jaccard`: their number divided by
-          that of all genes of the two modules (among genes that both fits have).
-        - `cosine`: of the weights of the genes; `score_correlation`: of the scores of common samples;
+        - `features_a`, `features_b`: numbers of features; `features_in_common`: of both modules; `jaccard`: their
+          number divided by that of all features of the two modules (among features that both fits have).
+        - `cosine`: of the weights of the features; `score_correlation`: of the scores of common samples;
           `sample_jaccard`: overlap of the groups of samples (missing where a module has all samples).
-        - `p_genes`: how often any two modules would be as similar if the genes of one fit were random ones.
+        - `p_features`: how often any two modules would be as similar if the features of one fit were random ones.
         - `reason`: the row as a sentence.
     similarity : dict of DataFrame
         All pairs of modules: `"similarity"`, `"cosine"`, `"jaccard"`, `"score_correlation"` and `"sample_jaccard"`.
-    n_genes, n_samples : int
-        Genes and samples that both fits have.
+    n_features, n_samples : int
+        Features and samples that both fits have.
     labels : tuple of str
         What the two fits are called.
     """
 
     table: pd.DataFrame
     similarity: Mapping[str, pd.DataFrame]
-    n_genes: int
+    n_features: int
     n_samples: int
     labels: Labels = ("a", "b")
+    feature_name: str = "feature"
 
     @property
     def verdict(self) -> str:
@@ -85,7 +86,7 @@ class Comparison:
         parts = [f"{number} {'is' if number == 1 else 'are'} {text}" for number, text in counts]
         n_first, n_second = self.similarity["similarity"].shape
         compared = f"Of {n_first} module{'s' * (n_first != 1)} of {first} and {n_second} of {second}"
-        given = f"{self.n_genes:,} genes and {self.n_samples:,} samples in common"
+        given = f"{self.n_features:,} {self.feature_name}s and {self.n_samples:,} samples in common"
         return f"{compared}, {', '.join(parts) or 'none'} ({given})."
 
     def __repr__(self) -> str:
@@ -101,20 +102,21 @@ def compare(
     labels: Labels | None = None,
     n_draws: int = 1000,
     random_state: RandomState = 0,
+    feature_name: str = "feature",
 ) -> Comparison:
     """Match the modules of two fits one to one, and say which are the same, similar, new or gone.
 
-    Modules are matched by their genes and, if the fits have samples in common, by the scores of these samples. The sign
-    of a module is arbitrary and does not matter. Two numbers are computed for every pair of modules: the absolute
-    cosine of the weights over the genes that both fits have, and the absolute correlation of the scores. What they
-    reach by chance is found by permuting the names of the genes or samples of one fit: the chance levels of all pairs
-    are such that in 95 % of the permutations no pair exceeds its own. The agreement of two modules is (observed -
-    chance) / (1 - chance), which is 0 for modules of random genes of the same sizes and 1 for identical ones, and their
-    similarity is the mean of the agreements of genes and samples (if only one is known, that one).
+    Modules are matched by their features and, if the fits have samples in common, by the scores of these samples. The
+    sign of a module is arbitrary and does not matter. Two numbers are computed for every pair of modules: the absolute
+    cosine of the weights over the features that both fits have, and the absolute correlation of the scores. What they
+    reach by chance is found by permuting the names of the features or samples of one fit: the chance levels of all
+    pairs are such that in 95 % of the permutations no pair exceeds its own. The agreement of two modules is (observed -
+    chance) / (1 - chance), which is 0 for modules of random features of the same sizes and 1 for identical ones, and
+    their similarity is the mean of the agreements of features and samples (if only one is known, that one).
 
-    Matched modules are *the same* if their similarity is at least 0.7 and the agreement of their genes at least 0.5,
+    Matched modules are *the same* if their similarity is at least 0.7 and the agreement of their features at least 0.5,
     and *similar* from 0.3. Modules of the first fit that are matched to none are *gone*, those of the second one *new*.
-    Modules with different genes but the same scores are therefore similar: they are the same contrast of samples.
+    Modules with different features but the same scores are therefore similar: they are the same contrast of samples.
 
     Parameters
     ----------
@@ -148,13 +150,13 @@ def compare(
     >>> fewer = netbic.SparseGraphSVD(2, n_columns=50).fit(study.expression)
     >>> found = netbic.compare(model, fewer)
     >>> found.table[["module_a", "module_b", "status"]].to_numpy().tolist()
-    [[0, 0, 'same'], [1, 1, 'same'], [2, <NA>, 'gone']]
+    [[1, 1, 'same'], [2, 2, 'same'], [3, <NA>, 'gone']]
     >>> print(found.verdict)
-    Of 3 modules of a and 2 of b, 2 are the same in both, 1 is only in a (500 genes and 200 samples in common).
+    Of 3 modules of a and 2 of b, 2 are the same in both, 1 is only in a (500 features and 200 samples in common).
     """
     check_count("n_draws", n_draws)
     first, second = NamedModules.of(a, key), NamedModules.of(b, key)
-    pairs = _Pairs.of(first, second, same_samples, n_draws, np.random.default_rng(random_state))
+    pairs = _Pairs.of(first, second, same_samples, n_draws, np.random.default_rng(random_state), f"{feature_name}s")
     labels = labels or _labels(a, b)
     # One to one, so that the sum of similarities is largest; similar ones only.
     known = np.nan_to_num(pairs.similarity)
@@ -164,16 +166,17 @@ def compare(
     ]
     rows += [pairs.alone(1, j, labels) for j in range(known.shape[1]) if j not in matched.values()]
     types = dict.fromkeys(_INTEGERS, "Int64") | dict.fromkeys(_NUMBERS, "float64")
-    table = pd.DataFrame(rows, columns=_COLUMNS).astype(types)
+    table = name_features(pd.DataFrame(rows, columns=_COLUMNS).astype(types), feature_name)
     matrices = {
         "similarity": pairs.similarity,
-        "cosine": pairs.genes.cosine,
+        "cosine": pairs.features.cosine,
         "jaccard": pairs.jaccard,
         "score_correlation": pairs.scores.cosine,
         "sample_jaccard": pairs.sample_jaccard,
     }
-    frames = {name: pd.DataFrame(values).rename_axis(index="a", columns="b") for name, values in matrices.items()}
-    return Comparison(table, frames, pairs.n_genes, pairs.n_samples, labels)
+    index, columns = (pd.RangeIndex(1, size + 1, name=name) for name, size in zip("ab", known.shape, strict=True))
+    frames = {name: pd.DataFrame(values, index=index, columns=columns) for name, values in matrices.items()}
+    return Comparison(table, frames, pairs.n_features, pairs.n_samples, labels, feature_name)
 
 
 def _labels(a: Any, b: Any) -> Labels:
@@ -187,12 +190,12 @@ def _labels(a: Any, b: Any) -> Labels:
 
 @dataclass(frozen=True)
 class NamedModules:
-    """Modules in rows, genes and samples in columns."""
+    """Modules in rows, features and samples in columns."""
 
     weights: Floats
     scores: Floats  # of the samples, or their weights where scores are not known
     in_group: Bools  # samples that belong to the module: selected by the fit, or up or down
-    genes: Array | None  # names
+    features: Array | None  # names
     samples: Array | None
 
     @classmethod
@@ -212,17 +215,17 @@ class NamedModules:
     @classmethod
     def _of_model(cls, model: SparseGraphSVD) -> Self:
         left = np.asarray(model.left_vectors_.T, dtype=np.float64)
-        genes, samples = (
+        features, samples = (
             None if (own := model.names_[axis]) is None else text_names(own) for axis in ("columns", "rows")
         )
-        return cls(np.asarray(model.components_, dtype=np.float64), left, left != 0, genes, samples)
+        return cls(np.asarray(model.components_, dtype=np.float64), left, left != 0, features, samples)
 
     @classmethod
     def _of_anndata(cls, adata: Any, key: str) -> Self:
         if key not in adata.varm or key not in adata.obsm:
             raise InputError(f"the AnnData object has no modules {shown(key)}: run tl.modules first, or give their key")
         weights, left = np.asarray(adata.varm[key], dtype=np.float64).T, np.asarray(adata.obsm[key], dtype=np.float64).T
-        used = np.asarray(adata.varm[f"{key}_preparation"])[:, 2] == 1  # the other genes were not part of the fit
+        used = np.asarray(adata.varm[f"{key}_preparation"])[:, 2] == 1  # the other features were not part of the fit
         return cls(weights[:, used], left, left != 0, text_names(adata.var_names[used]), text_names(adata.obs_names))
 
     @classmethod
@@ -232,75 +235,83 @@ class NamedModules:
         if not path.is_file() or not model.n_components_:  # a folder of netbic.save, or an empty table
             return found
         scores, groups = stored_scores(folder, names_of(model, "rows"))
-        if [int(module) for module in scores.columns] != list(range(model.n_components_)):
+        if [int(module) for module in scores.columns] != list(range(1, model.n_components_ + 1)):
             raise unusable(path, "does not belong to the model of this folder", "it was changed: fit again")
         grouped = (groups != "").to_numpy(dtype=bool).T
         in_group = np.where(grouped.any(axis=1, keepdims=True), grouped, found.in_group)
-        return cls(found.weights, scores.to_numpy().T, in_group, found.genes, found.samples)
+        return cls(found.weights, scores.to_numpy().T, in_group, found.features, found.samples)
 
 
 class _Pairs(NamedTuple):
     """All pairs of modules of two fits: matrices with those of the first fit in rows, of the second one in columns."""
 
-    genes: Agreement
+    features: Agreement
     scores: Agreement
-    similarity: Floats  # of genes and scores together
+    similarity: Floats  # of features and scores together
     sign: Floats
-    shared: Array  # numbers of genes in common
+    shared: Array  # numbers of features in common
     jaccard: Floats
     sample_jaccard: Floats  # of groups of samples; NaN for a module that has all samples, or none
-    sizes: tuple[Array, Array]  # numbers of genes of the modules
-    n_genes: int  # that both fits have
+    sizes: tuple[Array, Array]  # numbers of features of the modules
+    n_features: int  # that both fits have
     n_samples: int
+    noun: str  # features, or what they are
 
     @classmethod
     def of(
-        cls, a: NamedModules, b: NamedModules, same_samples: bool, n_draws: int, generator: np.random.Generator
+        cls,
+        a: NamedModules,
+        b: NamedModules,
+        same_samples: bool,
+        n_draws: int,
+        generator: np.random.Generator,
+        noun: str,
     ) -> Self:
         """Compare the modules of two fits."""
-        in_a, in_b = _common_genes(a, b)
+        in_a, in_b = _common_features(a, b)
         at_a, at_b = _common_samples(a, b, same_samples)
         if not in_a.size and not at_a.size:
-            raise no_common_names(*(np.empty(0) if fit.genes is None else fit.genes for fit in (a, b)))
+            raise no_common_names(*(np.empty(0) if fit.features is None else fit.features for fit in (a, b)))
         weights = a.weights[:, in_a], b.weights[:, in_b]
         some, others = (
-            np.where(np.count_nonzero(each, axis=1, keepdims=True) >= _MIN_GENES, each, 0.0) for each in weights
+            np.where(np.count_nonzero(each, axis=1, keepdims=True) >= _MIN_FEATURES, each, 0.0) for each in weights
         )
-        genes = Agreement.between(some, others, n_draws, generator)
+        features = Agreement.between(some, others, n_draws, generator)
         scores = Agreement.between(_centre(a.scores[:, at_a]), _centre(b.scores[:, at_b]), n_draws, generator)
         groups = a.in_group[:, at_a], b.in_group[:, at_b]
         has_group = (rows.any(axis=1) & ~rows.all(axis=1) for rows in groups)
         return cls(
-            genes,
+            features,
             scores,
-            *_combine(genes, scores),
+            *_combine(features, scores),
             *overlaps(weights[0] != 0, weights[1] != 0),
             np.where(np.logical_and.outer(*has_group), overlaps(*groups)[1], np.nan),
             (np.count_nonzero(a.weights, axis=1), np.count_nonzero(b.weights, axis=1)),
             in_a.size,
             at_a.size,
+            noun,
         )
 
     def match(self, i: int, j: int, labels: Labels) -> dict[str, Any]:
         """The row of two modules that are matched."""
-        genes = np.nan_to_num(self.genes.agreement[i, j], nan=1.0)  # not known: samples decide
-        same = bool(self.similarity[i, j] >= SAME_FROM and genes >= GENES_FROM)
+        features = np.nan_to_num(self.features.agreement[i, j], nan=1.0)  # not known: samples decide
+        same = bool(self.similarity[i, j] >= SAME_FROM and features >= FEATURES_FROM)
         turned = ", with up and down exchanged" if self.sign[i, j] < 0 else ""
         relation = f"{'is' if same else 'is similar to'} module {j + 1} of {labels[1]}{turned}"
         return {
-            "module_a": i,
-            "module_b": j,
+            "module_a": i + 1,
+            "module_b": j + 1,
             "status": SAME if same else SIMILAR,
             "sign": int(self.sign[i, j]),
             "similarity": self.similarity[i, j],
-            "genes_a": self.sizes[0][i],
-            "genes_b": self.sizes[1][j],
-            "genes_in_common": self.shared[i, j],
+            "features_a": self.sizes[0][i],
+            "features_b": self.sizes[1][j],
+            "features_in_common": self.shared[i, j],
             "jaccard": self.jaccard[i, j],
-            "cosine": self.genes.cosine[i, j],
+            "cosine": self.features.cosine[i, j],
             "score_correlation": self.scores.cosine[i, j],
             "sample_jaccard": self.sample_jaccard[i, j],
-            "p_genes": self.genes.p[i, j],
+            "p_features": self.features.p[i, j],
             "reason": f"Module {i + 1} of {labels[0]} {relation}: {self._in_words(i, j)}.",
         }
 
@@ -308,12 +319,12 @@ class _Pairs(NamedTuple):
         """The row of a module of the first (0) or second (1) fit without a counterpart."""
         similarities = self.similarity[module] if side == 0 else self.similarity[:, module]
         letter, status = "ab"[side], (GONE, NEW)[side]
-        row = {f"module_{letter}": module, f"genes_{letter}": self.sizes[side][module]}
+        row = {f"module_{letter}": module + 1, f"features_{letter}": self.sizes[side][module]}
         subject, other = f"Module {module + 1} of {labels[side]}", labels[1 - side]
         if not similarities.size:
             return row | {"status": status, "reason": f"{subject} is only there: {other} has no modules."}
         if np.isnan(similarities).all():
-            few = f"too few of its genes and samples are in {other}"
+            few = f"too few of its {self.noun} and samples are in {other}"
             return row | {"status": NOT_COMPARABLE, "reason": f"{subject} cannot be compared: {few}."}
         closest = int(np.nan_to_num(similarities).argmax())
         words = self._in_words(*((module, closest) if side == 0 else (closest, module)))
@@ -323,16 +334,16 @@ class _Pairs(NamedTuple):
     def _in_words(self, i: int, j: int) -> str:
         first, second = self.sizes[0][i], self.sizes[1][j]
         sizes = f"{first}" if first == second else f"{first} and {second}"
-        text, score = f"{self.shared[i, j]} of {sizes} genes in common", self.scores.cosine[i, j]
+        text, score = f"{self.shared[i, j]} of {sizes} {self.noun} in common", self.scores.cosine[i, j]
         return text if np.isnan(score) else f"{text}, correlation of scores {abs(score):.2f}"
 
 
-def _common_genes(a: NamedModules, b: NamedModules) -> tuple[Indices, Indices]:
-    """Positions of the genes in common; without names, the features of both fits if there are equally many."""
-    if a.genes is not None and b.genes is not None:
-        return common_names(a.genes, b.genes, "gene")
+def _common_features(a: NamedModules, b: NamedModules) -> tuple[Indices, Indices]:
+    """Positions of the features in common; without names, the features of both fits if there are equally many."""
+    if a.features is not None and b.features is not None:
+        return common_names(a.features, b.features)
     sizes = a.weights.shape[1], b.weights.shape[1]
-    if (a.genes is None) != (b.genes is None) or sizes[0] != sizes[1]:
+    if (a.features is None) != (b.features is None) or sizes[0] != sizes[1]:
         problem = f"{sizes[0]:,} and {sizes[1]:,} features, not all of them with names"
         raise InputError(f"the fits have {problem}, so they cannot be matched: fit both to DataFrames")
     return np.arange(sizes[0]), np.arange(sizes[0])
@@ -348,7 +359,7 @@ def _common_samples(a: NamedModules, b: NamedModules, same_samples: bool) -> tup
     none = np.empty(0, dtype=np.intp)
     if a.samples is None or b.samples is None:
         return none, none
-    found = common_names(a.samples, b.samples, "sample")
+    found = common_names(a.samples, b.samples)
     return found if found[0].size >= _MIN_SAMPLES else (none, none)
 
 
@@ -375,7 +386,7 @@ class Agreement(NamedTuple):
 
     @classmethod
     def between(cls, some: Floats, others: Floats, n_draws: int, generator: np.random.Generator) -> Self:
-        """Of vectors in rows, whose entries belong to the same genes or samples in the same order."""
+        """Of vectors in rows, whose entries belong to the same features or samples in the same order."""
         first, second = _unit_rows(some), _unit_rows(others)
         cosine = np.clip(first @ second.T, -1.0, 1.0)
         defined = np.logical_and.outer(*(np.asarray(rows.any(axis=1)) for rows in (first, second)))
@@ -429,13 +440,13 @@ def overlaps(some: Bools, others: Bools) -> tuple[Array, Floats]:
     return shared, np.divide(shared, union, out=np.full(shared.shape, np.nan), where=union > 0)
 
 
-def _combine(genes: Agreement, samples: Agreement) -> tuple[Floats, Floats]:
+def _combine(features: Agreement, samples: Agreement) -> tuple[Floats, Floats]:
     """Mean of both agreements, and the sign of the relation; if only one is known, that one.
 
     If the two have different signs they contradict each other, and only the larger one counts.
     """
-    parts = np.stack([genes.agreement, samples.agreement])
-    signs = np.sign(np.nan_to_num(np.stack([genes.cosine, samples.cosine])))
+    parts = np.stack([features.agreement, samples.agreement])
+    signs = np.sign(np.nan_to_num(np.stack([features.cosine, samples.cosine])))
     known, values = ~np.isnan(parts), np.nan_to_num(parts)
     larger = values.argmax(axis=0)[None]
     sign = np.take_along_axis(signs, larger, axis=0)[0]

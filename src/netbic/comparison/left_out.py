@@ -41,7 +41,7 @@ class LeftOut:
     table : DataFrame
         A row per module and study.
 
-        - `verdict`: "replicated", "partly", "not replicated" or "too few genes or samples to tell", as for
+        - `verdict`: "replicated", "partly", "not replicated" or "too few to tell", as for
           :func:`netbic.replicate`, of the module that the other studies give; "not found without it" if they give none
           that is similar.
         - `score`: absolute correlation, in the other studies, of the scores of the module with those of the module
@@ -64,7 +64,7 @@ class LeftOut:
         for module, part in self.table.groupby("module", sort=True):
             own = part.loc[part["verdict"] == REPLICATED, "study"].tolist()
             more = f" ({', '.join(own)})" if own else ""
-            lines.append(f"module {int(str(module)) + 1}: replicated in {len(own)} of {total} studies left out{more}")
+            lines.append(f"module {module}: replicated in {len(own)} of {total} studies left out{more}")
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -89,7 +89,7 @@ def leave_one_study_out(
     covariates : as for `SparseGraphSVD.fit`, optional
         Needed if the model was fitted with covariates. Their effects are removed from the studies of each fit.
     n_draws : int
-        Random sets of genes per module.
+        Random sets of features per module.
     random_state : None, int or numpy.random.Generator
 
     Examples
@@ -123,7 +123,7 @@ def leave_one_study_out(
         partner = partners(scores)
         found = np.array([scores[k, other] if other >= 0 else 0.0 for k, other in enumerate(partner)])
         judged = replicate(others, rows[np.flatnonzero(~kept)], n_draws=n_draws, random_state=generator).table
-        table = judged.reindex(partner).assign(module=np.arange(n_modules), score=found, study=study)
+        table = judged.reindex(partner).assign(module=np.arange(1, n_modules + 1), score=found, study=study)
         unlike = found < _SIMILAR
         table.loc[unlike, ["verdict", "reason"]] = NOT_FOUND, "The other studies have no module with similar scores."
         table.loc[unlike, ["ratio", "q", "sign_agreement"]] = np.nan
@@ -137,7 +137,7 @@ def _fit_without(
     """The model, fitted to the other studies: with further modules, because their order may differ.
 
     Groups of samples become known by position, because their names are looked up among the samples of all studies.
-    Groups of genes stay as they are: every fit has the same genes.
+    Groups of features stay as they are: every fit has the same features.
     """
     given: dict[str, Any] = {"studies": labels[kept]} if len(set(labels[kept].tolist())) > 1 else {}
     if covariates is not None:

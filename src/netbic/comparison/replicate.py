@@ -1,4 +1,4 @@
-"""Replication: how far each module holds in another study, compared with random genes."""
+"""Replication: how far each module holds in another study, compared with random features."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ from netbic.arrays import (
 )
 from netbic.enrichment import adjust_p_values, repeated_in_rows
 from netbic.errors import InputError, shown
-from netbic.estimators import SparseGraphSVD, axis_names, check_count, fitted_model, names_of
+from netbic.estimators import SparseGraphSVD, axis_names, check_count, fitted_model, name_features, names_of
 from netbic.operators import as_operator
 
 REPLICATED, PARTLY, NOT_REPLICATED = "replicated", "partly", "not replicated"
-TOO_FEW = "too few genes or samples to tell"
+TOO_FEW = "too few to tell"
 LEVEL = 0.05  # largest q-value of a module that holds
-RATIO = 2.0  # times as much variance explained as in random genes
-AGREEMENT = 0.75  # share of the genes that keep their direction
-MIN_GENES, MIN_SAMPLES = 5, 10
-_OTHERS = 2  # genes to draw random sets from, for each gene of a module
+RATIO = 2.0  # times as much variance explained as in random features
+AGREEMENT = 0.75  # share of the features that keep their direction
+MIN_FEATURES, MIN_SAMPLES = 5, 10
+_OTHERS = 2  # features to draw random sets from, for each feature of a module
 _COLUMNS = [
-    *("module", "verdict", "n_genes", "n_available", "share_available"),
+    *("module", "verdict", "n_features", "n_available", "share_available"),
     *("variance_explained", "variance_expected", "ratio", "z", "p", "q"),
     *("density", "density_expected", "p_density", "loading_correlation", "p_loadings", "sign_agreement", "reason"),
 ]
-_ROUNDING = 1e-10  # of the largest entry: a gene that varies less is constant
+_ROUNDING = 1e-10  # of the largest entry: a feature that varies less is constant
 _ENTRIES = 4_000_000  # scores per batch
-_MIN_OBSERVED = 3  # entries of a gene
-_SMALLEST_POOL = 100  # genes that may replace a gene
+_MIN_OBSERVED = 3  # entries of a feature
+_SMALLEST_POOL = 100  # features that may replace a feature
 _DIGITS = 9  # differences of traits beyond these are rounding errors
 
 
@@ -57,21 +57,21 @@ class Replication:
     table : DataFrame
         A row per module.
 
-        - `module`: its number, from 0.
-        - `verdict`: "replicated", "partly", "not replicated" or "too few genes or samples to tell".
-        - `n_genes`: genes of the module; `n_available` and `share_available`: those that the other study has too (and
-          that vary there), by which the module is judged.
-        - `variance_explained`: share of the variance of these genes (each scaled to variance 1) along the weights of
-          the module; `variance_expected`: the same for random genes; `ratio` of the two; `z`: their distance in
-          standard deviations of random genes, by which modules can be ranked; `p` and `q` (Benjamini-Hochberg).
-        - `density`: mean correlation of pairs of its genes, with the sign that their weights predict;
-          `density_expected` and `p_density`: the same for random genes.
-        - `loading_correlation`: of its weights with those fitted to the same genes in the other study; `p_loadings` by
-          permuting the weights among these genes.
-        - `sign_agreement`: share of its genes that move with the others in the expected direction (0.5 by chance).
+        - `module`: its number, from 1.
+        - `verdict`: "replicated", "partly", "not replicated" or "too few to tell" (features or samples).
+        - `n_features`: features of the module; `n_available` and `share_available`: those that the other study has too
+          (and that vary there), by which the module is judged.
+        - `variance_explained`: share of the variance of these features (each scaled to variance 1) along the weights of
+          the module; `variance_expected`: the same for random features; `ratio` of the two; `z`: their distance in
+          standard deviations of random features, by which modules can be ranked; `p` and `q` (Benjamini-Hochberg).
+        - `density`: mean correlation of pairs of its features, with the sign that their weights predict;
+          `density_expected` and `p_density`: the same for random features.
+        - `loading_correlation`: of its weights with those fitted to the same features in the other study; `p_loadings`
+          by permuting the weights among these features.
+        - `sign_agreement`: share of its features that move with the others in the expected direction (0.5 by chance).
         - `reason`: the verdict as a sentence.
-    n_genes : int
-        Genes that both studies have.
+    n_features : int
+        Features that both studies have.
     n_samples : int
         Samples of the other study that were used.
     n_shared : int
@@ -79,9 +79,10 @@ class Replication:
     """
 
     table: pd.DataFrame
-    n_genes: int
+    n_features: int
     n_samples: int
     n_shared: int = 0
+    feature_name: str = "feature"
 
     @property
     def verdict(self) -> str:
@@ -94,14 +95,14 @@ class Replication:
         parts = [f"{number} {'is' if number == 1 else 'are'} {text}" for number, text in counts]
         parts += [f"{found.count(TOO_FEW)} cannot be judged"] * (TOO_FEW in found)
         used, shared = (f"{number:,} sample{'s' * (number != 1)}" for number in (self.n_samples, self.n_shared))
-        given = f"{self.n_genes:,} genes in common, {used}"
+        given = f"{self.n_features:,} {self.feature_name}s in common, {used}"
         text = f"Of {len(found)} module{'s' * (len(found) != 1)}, {', '.join(parts)} in the other study ({given})."
         if self.n_shared:
             text += f" Not independent: {shared} of it may be in the first study too, by name."
         return text
 
     def __repr__(self) -> str:
-        lines = [f"  {number}  {reason}" for number, reason in enumerate(self.table["reason"], start=1)]
+        lines = [f"  {module}  {reason}" for module, reason in self.table[["module", "reason"]].to_numpy()]
         return "\n".join([self.verdict, *lines])
 
 
@@ -109,31 +110,34 @@ def replicate(
     model: Any,
     X_other: Any,
     *,
-    genes: Sequence[Any] | None = None,
+    features: Sequence[Any] | None = None,
     samples: Sequence[Any] | None = None,
     new_samples_only: bool = False,
     n_draws: int = 1000,
     random_state: RandomState = None,
+    feature_name: str = "feature",
 ) -> Replication:
     """Judge how far each module of a fitted model holds in another study.
 
-    The genes of a module should move together there as well, in the directions that their weights say. This is compared
-    with random sets of genes: each gene of the module is replaced by another one that has similar mean and variance in
-    the other study, and that takes over its weight. Genes of random sets also follow factors that all genes follow.
+    The features of a module should move together there as well, in the directions that their weights say. This is
+    compared with random sets of features: each feature of the module is replaced by another one that has similar mean
+    and variance in the other study, and that takes over its weight. Features of random sets also follow factors that
+    all features follow.
 
-    A module is *replicated* if its weights explain more of the variance of its genes than expected by chance (q at most
-    0.05) and at least twice as much as in random genes, and if at least 75 % of its genes move with the others in the
-    expected direction. It is *partly* replicated if only the first of these holds, and otherwise *not replicated*. At
-    least 5 of its genes, 10 samples, and twice as many other genes as it has itself are needed to tell.
+    A module is *replicated* if its weights explain more of the variance of its features than expected by chance (q at
+    most 0.05) and at least twice as much as in random features, and if at least 75 % of its features move with the
+    others in the expected direction. It is *partly* replicated if only the first of these holds, and otherwise *not
+    replicated*. At least 5 of its features, 10 samples, and twice as many other features as it has itself are needed to
+    tell.
 
     Parameters
     ----------
     model : SparseGraphSVD, or a fitted search such as AutoSVD
-    X_other : DataFrame, array, sparse matrix or AnnData of shape (n_samples, n_genes)
-        The other study, preprocessed like the data of the fit (logarithms of expression, for example). Genes are
+    X_other : DataFrame, array, sparse matrix or AnnData of shape (n_samples, n_features)
+        The other study, preprocessed like the data of the fit (logarithms of expression, for example). Features are
         matched by name and centred and scaled in this study; if the model subtracts the mean of every sample, this is
-        done here too. Missing entries are replaced by the mean of their gene.
-    genes, samples : sequence of names, optional
+        done here too. Missing entries are replaced by the mean of their feature.
+    features, samples : sequence of names, optional
         Names of the columns and rows. Default: those of a DataFrame or AnnData object. Columns of an array without
         names are taken for the features of the fit, in the same order.
     new_samples_only : bool
@@ -142,6 +146,8 @@ def replicate(
     n_draws : int
         Random sets per module.
     random_state : None, int or numpy.random.Generator
+    feature_name : str
+        The word for features in reasons and columns: with "gene", `n_genes`.
 
     Returns
     -------
@@ -160,44 +166,44 @@ def replicate(
     >>> model = netbic.SparseGraphSVD(2, n_columns=60).fit(half)
     >>> netbic.replicate(model, other, random_state=0).table["verdict"].tolist()
     ['replicated', 'replicated']
-    >>> other.columns = other.columns[::-1]  # the same values for other genes
+    >>> other.columns = other.columns[::-1]  # the same values for other features
     >>> netbic.replicate(model, other, random_state=0).table["verdict"].tolist()
     ['not replicated', 'not replicated']
     """
     check_count("n_draws", n_draws)
     model, generator = fitted_model(model), np.random.default_rng(random_state)
-    X, gene_names, sample_names = _matrix_and_names(X_other, genes, samples)
+    X, feature_names, sample_names = _matrix_and_names(X_other, features, samples)
     kept, n_shared = _samples(model, sample_names, X.shape[0], new_samples_only)
-    at, columns = _common_genes(model, gene_names, X.shape[1])
+    at, columns = _common_features(model, feature_names, X.shape[1])
     study, varying = OtherStudy.of(X[:, columns][kept], model.center in ("rows", "both"))
     weights = model.components_[:, at[varying]].astype(np.float64)
     rows: list[dict[str, Any]] = []
     for module, own in enumerate(weights):
         members, size = np.flatnonzero(own), int(np.count_nonzero(model.components_[module]))
         available, others = members.size, varying.size - members.size
-        row: dict[str, Any] = {"module": module, "n_genes": size, "n_available": available, "reason": ""}
+        row: dict[str, Any] = {"module": module + 1, "n_features": size, "n_available": available, "reason": ""}
         row["share_available"] = available / size if size else np.nan
         if study.n_samples < MIN_SAMPLES:
             n_samples, needed = study.n_samples, f"at least {MIN_SAMPLES} are needed"
             row["reason"] = f"number of samples in the other study: {n_samples}, {needed}"
-        elif available < MIN_GENES:
-            needed = f"at least {MIN_GENES} are needed"
-            row["reason"] = f"the other study has {available} of its {size} genes (that vary), {needed}"
+        elif available < MIN_FEATURES:
+            needed = f"at least {MIN_FEATURES} are needed"
+            row["reason"] = f"the other study has {available} of its {size} {feature_name}s (that vary), {needed}"
         elif others < _OTHERS * available:
-            needed = f"at least {_OTHERS * available:,} are needed for {available:,} genes"
-            row["reason"] = f"random sets can be drawn from only {others:,} other genes, {needed}"
+            needed = f"at least {_OTHERS * available:,} are needed for {available:,} {feature_name}s"
+            row["reason"] = f"random sets can be drawn from only {others:,} other {feature_name}s, {needed}"
         else:
             row |= preservation(study, members, own[members], n_draws, generator)
         rows.append(row)
     table = pd.DataFrame(rows, columns=_COLUMNS)
     table["q"] = adjust_p_values(table["p"])
-    judged = [_verdict(row) for row in table.to_dict("records")]
+    judged = [_verdict(row, feature_name) for row in table.to_dict("records")]
     table["verdict"], table["reason"] = (pd.Series([each[k] for each in judged], dtype=object) for k in range(2))
-    return Replication(table, at.size, kept.size, n_shared)
+    return Replication(name_features(table, feature_name), at.size, kept.size, n_shared, feature_name)
 
 
 def _matrix_and_names(
-    X: Any, genes: Sequence[Any] | None, samples: Sequence[Any] | None
+    X: Any, features: Sequence[Any] | None, samples: Sequence[Any] | None
 ) -> tuple[Matrix, Array | None, Array | None]:
     """The matrix, and the names of its columns and rows as text if they are known."""
     known: tuple[Any, Any] = (None, None)
@@ -209,11 +215,12 @@ def _matrix_and_names(
     X = checked(X, "X_other")
     X = X.tocsr() if is_sparse(X) else np.asarray(X, dtype=np.float64)
     if X.ndim != 2:
-        raise InputError(f"X_other has shape {X.shape}: a matrix with samples in rows and genes in columns is needed")
+        raise InputError(f"X_other has shape {X.shape}: a matrix with samples in rows is needed")
     if not np.isfinite(X.data if is_sparse(X) else X[~np.isnan(X)]).all():
         raise InputError("X_other has infinite entries (or, if it is sparse, missing ones): remove or replace them")
     found = []
-    for given, own, size, what in ((genes, known[1], X.shape[1], "genes"), (samples, known[0], X.shape[0], "samples")):
+    axes = (features, known[1], X.shape[1], "features"), (samples, known[0], X.shape[0], "samples")
+    for given, own, size, what in axes:
         names = own if given is None else given
         if names is not None and len(names) != size:
             raise InputError(
@@ -239,31 +246,32 @@ def _samples(model: SparseGraphSVD, names: Array | None, size: int, new_only: bo
     return np.flatnonzero(~shared), 0
 
 
-def _common_genes(model: SparseGraphSVD, names: Array | None, size: int) -> tuple[Indices, Indices]:
-    """Positions of the genes in common among the features of the model, and among the columns of X_other."""
+def _common_features(model: SparseGraphSVD, names: Array | None, size: int) -> tuple[Indices, Indices]:
+    """Positions of the features in common among the features of the model, and among the columns of X_other."""
     if names is None or (model.names_["columns"] is None and size == model.n_features_in_):
         if size != model.n_features_in_:
             raise InputError(
                 f"X_other has {size:,} columns without names but the model has {model.n_features_in_:,} features: give "
-                "a DataFrame, or the names (`genes`)",
-                ["genes"],
+                "a DataFrame, or the names (`features`)",
+                ["features"],
             )
         return np.arange(size), np.arange(size)
     own = text_names(names_of(model, "columns"))
-    at, columns = common_names(own, names, "gene")
+    at, columns = common_names(own, names)
     if not np.isin(at, np.flatnonzero(model.columns_.any(axis=0))).any() and model.n_components_:
         raise no_common_names(own[model.columns_.any(axis=0)], names)
     return at, columns
 
 
-def _verdict(found: dict[Any, Any]) -> tuple[str, str]:
+def _verdict(found: dict[Any, Any], feature_name: str) -> tuple[str, str]:
     """The verdict on a module, and the same as a sentence."""
     q, ratio, agreement = found["q"], found["ratio"], found["sign_agreement"]
     if np.isnan(q):
         return TOO_FEW, f"Cannot be judged: {found['reason']}."
-    genes = f"{found['n_available']} of " * (found["n_available"] < found["n_genes"]) + f"its {found['n_genes']} genes"
-    shares = f"it explains {found['variance_explained']:.0%} of the variance of {genes}, against "
-    shares += f"{found['variance_expected']:.0%} in random genes"
+    available, size = found["n_available"], found["n_features"]
+    judged = f"{available} of its {size}" if available < size else f"its {size}"
+    shares = f"it explains {found['variance_explained']:.0%} of the variance of {judged} {feature_name}s, against "
+    shares += f"{found['variance_expected']:.0%} in random {feature_name}s"
     signs = "of them move in the expected direction"
     if q > LEVEL:
         verdict, text = NOT_REPLICATED, f"Not replicated: {shares} (q {q:.2g}), a difference that may be chance."
@@ -284,8 +292,8 @@ def preservation(
 ) -> dict[str, float]:
     """Judge a module in a study: columns of `Replication.table`.
 
-    Every gene of a random set replaces a gene of the module, has similar mean and variance in this study, and takes
-    over its weight. A factor that all genes follow therefore moves random sets as well.
+    Every feature of a random set replaces a feature of the module, has similar mean and variance in this study, and
+    takes over its weight. A factor that all features follow therefore moves random sets as well.
     """
 
     def p_value(values: Floats) -> float:
@@ -297,10 +305,10 @@ def preservation(
     shares = study.energies(sets, weights) / size
     densities = (study.energies(sets, np.sign(weights)) - size) / (size * (size - 1))
     expected, spread = float(shares[1:].mean()), float(shares[1:].std())
-    genes = study.genes(members)
-    on_others = genes @ (genes.T @ weights) - weights  # loadings of every gene on the score of the others
+    features = study.features(members)
+    on_others = features @ (features.T @ weights) - weights  # loadings of every feature on the score of the others
     # The sign of fitted loadings is arbitrary: it is chosen so that their product with the weights is positive.
-    loadings = leading_loadings(genes)
+    loadings = leading_loadings(features)
     permuted = np.vstack([weights, [generator.permutation(weights) for _ in range(n_draws)]])
     spreads, correlations = weights.std() * loadings.std(), None
     if spreads > 1e-12:
@@ -321,18 +329,18 @@ def preservation(
     }
 
 
-def leading_loadings(genes: Floats) -> Floats:
-    """The leading left singular vector of a matrix with genes in rows."""
-    vector = leading_right_vector(genes.T)
+def leading_loadings(features: Floats) -> Floats:
+    """The leading left singular vector of a matrix with features in rows."""
+    vector = leading_right_vector(features.T)
     return np.asarray(vector / (np.linalg.norm(vector) or 1.0))
 
 
 @dataclass(frozen=True)
 class OtherStudy:
-    """The varying genes of a study, as a matrix of shape (n_genes, n_samples) that is dense or sparse.
+    """The varying features of a study, as a matrix of shape (n_features, n_samples) that is dense or sparse.
 
-    Genes are centred and scaled to length 1 only in products, so that a sparse matrix stays sparse. `row_means` are
-    subtracted from every gene first.
+    Features are centred and scaled to length 1 only in products, so that a sparse matrix stays sparse. `row_means` are
+    subtracted from every feature first.
     """
 
     matrix: Matrix
@@ -342,9 +350,9 @@ class OtherStudy:
 
     @classmethod
     def of(cls, X: Matrix, center_rows: bool) -> tuple[Self, Indices]:
-        """The study, and the columns of X that it has: constant and hardly observed genes are left out.
+        """The study, and the columns of X that it has: constant and hardly observed features are left out.
 
-        Missing entries are replaced by the mean of their gene.
+        Missing entries are replaced by the mean of their feature.
         """
         X = X.astype(np.float64) if is_sparse(X) else _fill(np.asarray(X, dtype=np.float64))
         n_samples, means = X.shape[0], np.asarray(X.mean(axis=0)).ravel()
@@ -363,14 +371,14 @@ class OtherStudy:
         """Number of samples."""
         return int(self.row_means.size)
 
-    def genes(self, at: Indices) -> Floats:
-        """Some genes, centred and scaled to length 1, as rows."""
+    def features(self, at: Indices) -> Floats:
+        """Some features, centred and scaled to length 1, as rows."""
         part = self.matrix[at]
         values = part.toarray() if is_sparse(part) else part
         return np.asarray((values - self.means[at, None] - self.row_means) / self.lengths[at, None])
 
     def energies(self, sets: Indices, weights: Floats) -> Floats:
-        """|sum_j weights_j z_j|^2 of every set (row), where z are its genes, centred and scaled."""
+        """|sum_j weights_j z_j|^2 of every set (row), where z are its features, centred and scaled."""
         found = np.empty(len(sets))
         size = max(1, _ENTRIES // max(self.n_samples, 1))
         for start in range(0, len(sets), size):
@@ -399,18 +407,18 @@ def _fill(values: Floats) -> Floats:
 
 
 def matched_sets(traits: list[Floats], members: Indices, n_draws: int, generator: np.random.Generator) -> Indices:
-    """`n_draws` sets (rows) of different genes, none of which is a member; column j holds replacements of member j.
+    """`n_draws` sets (rows) of different features, none of which is a member; column j holds replacements of member j.
 
-    A replacement is drawn from the genes whose ranks in all traits are closest to those of the member: at least 100 of
-    them and twice as many as there are members (at most a third of all genes), so that a set without repetitions always
-    exists. A trait that is the same for all genes is ignored.
+    A replacement is drawn from the features whose ranks in all traits are closest to those of the member: at least 100
+    of them and twice as many as there are members (at most a third of all features), so that a set without repetitions
+    always exists. A trait that is the same for all features is ignored.
     """
     others = np.setdiff1d(np.arange(traits[0].size), members)
     n_pool, places = max(_SMALLEST_POOL, 2 * members.size), []
     for trait in traits:
         largest = np.abs(trait).max(initial=0.0)
         if np.ptp(trait) > 10.0**-_DIGITS * largest:
-            # Ranks from 0 to 1; ties in random order, or the genes nearest to a tie would always be the same ones.
+            # Ranks from 0 to 1; ties in random order, or the features nearest to a tie would always be the same ones.
             rounded = np.round(trait / largest, _DIGITS)  # the same for sparse and dense matrices
             order, ranks = np.lexsort([generator.random(trait.size), rounded]), np.empty(trait.size)
             ranks[order] = np.arange(trait.size) / max(trait.size - 1, 1)
@@ -428,7 +436,7 @@ def matched_sets(traits: list[Floats], members: Indices, n_draws: int, generator
     return drawn
 
 
-# Names of genes and samples in two studies
+# Names of features and samples in two studies
 
 
 def text_names(names: Any) -> Array:
@@ -436,13 +444,13 @@ def text_names(names: Any) -> Array:
     return np.array([str(name) for name in names], dtype=object)
 
 
-def common_names(some: Array, others: Array, what: str) -> tuple[Indices, Indices]:
+def common_names(some: Array, others: Array) -> tuple[Indices, Indices]:
     """Positions of the names in common, in the first and in the second list, in the order of the first."""
     for names in (some, others):
         index = pd.Index(names)
         if not index.is_unique:
             raise InputError(
-                f"{what} {shown(str(index[index.duplicated()][0]))} occurs more than once: rename or drop it"
+                f"the name {shown(str(index[index.duplicated()][0]))} occurs more than once: rename or drop it"
             )
     at = pd.Index(others).get_indexer(pd.Index(some))
     first = np.flatnonzero(at >= 0)
@@ -450,7 +458,7 @@ def common_names(some: Array, others: Array, what: str) -> tuple[Indices, Indice
 
 
 def no_common_names(some: Array, others: Array) -> InputError:
-    """The error for two studies without a common gene; it recognises names that differ in upper and lower case."""
+    """The error for two studies without a common feature; it recognises names that differ in upper and lower case."""
     mine, theirs = (", ".join(map(shown, names[:3])) for names in (some, others))
     folded = {name.casefold() for name in others.tolist()}
     n_folded = sum(name.casefold() in folded for name in some.tolist())
@@ -458,7 +466,7 @@ def no_common_names(some: Array, others: Array) -> InputError:
     if n_folded:
         n_same = f"{n_folded:,} would be the same in lower case"
         remedy = f"{n_same}: if these are two species, translate the names of one to those of the other"
-    return InputError(f"the studies have no gene of the modules in common ({mine}, ... and {theirs}, ...): {remedy}")
+    return InputError(f"no name of the modules is in the other study ({mine}, ... and {theirs}, ...): {remedy}")
 
 
 def shared_samples(fitted: Array, others: Array) -> Bools:

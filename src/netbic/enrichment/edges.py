@@ -254,11 +254,13 @@ def edge_table(
             by_chance = rewired_counts(masks, graph, n_draws, random_state, enough)
         else:
             by_chance, matched = matched_counts(masks, graph, list(traits.values()), n_draws, random_state)
-            _warn_of_missing_peers(masks[~matched], np.flatnonzero(~matched), graph, null)
+            _warn_of_missing_peers(masks[~matched], np.flatnonzero(~matched) + 1, graph, null)
             similar = np.where(matched, ", ".join(["degree", *traits]), "degree")
         expected = by_chance.mean(axis=1)
         p_values = sequential_p_values(counts, by_chance, n_draws, enough)
-    table = pd.DataFrame({"module": np.arange(len(masks)), "n_nodes": sizes, "n_edges": counts, "expected": expected})
+    table = pd.DataFrame(
+        {"module": np.arange(1, len(masks) + 1), "n_nodes": sizes, "n_edges": counts, "expected": expected}
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
         table["fold_change"] = np.where(sizes > 1, counts / expected, np.nan)
     table["p_value"] = np.where(sizes > 1, p_values, 1.0)
@@ -500,7 +502,7 @@ def coexpression(modules: Modules, X: Matrix, *, n_draws: int = 99, random_state
     Returns
     -------
     DataFrame
-        `module`, `n_genes`, `mean_correlation`, `expected` (mean over random sets), `ratio`, `p_value` (at least
+        `module`, `n_features`, `mean_correlation`, `expected` (mean over random sets), `ratio`, `p_value` (at least
         1 / (n_draws + 1)). The correlation with a constant feature counts as 0.
 
     Examples
@@ -537,7 +539,7 @@ def coexpression(modules: Modules, X: Matrix, *, n_draws: int = 99, random_state
         return float((correlations.sum() - np.trace(correlations)) / (size * (size - 1))) if size > 1 else 0.0
 
     generator, by_chance, rows = np.random.default_rng(random_state), dict[int, Floats](), []
-    for module, mask in enumerate(masks):
+    for module, mask in enumerate(masks, start=1):
         size, own = int(mask.sum()), mean_correlation(mask)
         if size not in by_chance:
             sets = (generator.choice(values.shape[1], size, replace=False) for _ in range(n_draws))
@@ -545,7 +547,7 @@ def coexpression(modules: Modules, X: Matrix, *, n_draws: int = 99, random_state
         expected = float(by_chance[size].mean())
         p_value = (1 + int((by_chance[size] >= own).sum())) / (1 + n_draws) if size > 1 else 1.0
         rows.append((module, size, own, expected, own / expected if expected else np.nan, p_value))
-    return pd.DataFrame(rows, columns=["module", "n_genes", "mean_correlation", "expected", "ratio", "p_value"])
+    return pd.DataFrame(rows, columns=["module", "n_features", "mean_correlation", "expected", "ratio", "p_value"])
 
 
 # Means and variances of features

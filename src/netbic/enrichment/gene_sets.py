@@ -182,12 +182,12 @@ def _genes_and_masks(modules: Modules, names: Iterable[object] | None, by_sign: 
 def _by_side(modules: Modules, masks: Bools, by_sign: bool | None) -> tuple[list[tuple[int, str]], Bools]:
     """The sets of genes to test: their module and side, and a row for each; positive weights come first."""
     if not is_model(modules) or by_sign is False:
-        return [(module, "both") for module in range(len(masks))], masks
+        return [(module, "both") for module in range(1, len(masks) + 1)], masks
     tested, rows = list[tuple[int, str]](), list[Bools]()
-    for module, weights in enumerate(fitted_model(modules).components_):
+    for module, weights in enumerate(fitted_model(modules).components_, start=1):
         sides = {"up": weights > 0, "down": weights < 0}
         if not by_sign and min(side.sum() for side in sides.values()) < FEWEST_PER_SIDE:
-            sides = {"both": masks[module]}
+            sides = {"both": weights != 0}
         tested += [(module, side) for side in sides]
         rows += sides.values()
     return tested, np.array(rows, dtype=bool).reshape(len(rows), masks.shape[1])
@@ -311,11 +311,11 @@ def _members(modules: Any) -> list[pd.DataFrame]:
         raise InputError(
             f"the table of modules has no column {missing[0]!r}: give what netbic.storage.modules_table returns"
         )
-    genes = modules[modules["axis"] == "gene"]
+    genes = modules[modules["axis"] != "sample"]
     genes = genes.assign(side=sides_of(genes["weight"].to_numpy(dtype=float)))
     genes = genes.iloc[np.argsort(-genes["weight"].abs().to_numpy(dtype=float), kind="stable")]
-    n_modules = 0 if modules.empty else int(modules["module"].max()) + 1
-    return [genes.loc[genes["module"] == number, ["name", "side"]] for number in range(n_modules)]
+    n_modules = 0 if modules.empty else int(modules["module"].max())
+    return [genes.loc[genes["module"] == number, ["name", "side"]] for number in range(1, n_modules + 1)]
 
 
 class _Title(NamedTuple):
@@ -334,7 +334,7 @@ def _titles(members: list[pd.DataFrame], table: pd.DataFrame | None) -> list[_Ti
     known = table[table["q_value"] <= DEFAULT_LEVEL]
     known = known.sort_values([name for name in ("q_value", "p_value") if name in known], kind="stable")
     titles, taken = list[_Title | None](), set[str]()
-    for number, own in enumerate(members):
+    for number, own in enumerate(members, start=1):
         found = _candidates(own, known[known["module"] == number])
         title = next((each for each in found if each.text not in taken), None)
         titles.append(title)

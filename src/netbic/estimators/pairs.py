@@ -22,7 +22,7 @@ from netbic.estimators.parameters import build_axis, check_solver_parameters, is
 from netbic.graph import Graph
 from netbic.operators import Corrected, Scaler, Table, Whitening
 from netbic.penalties import Penalty
-from netbic.solver import PAIR_DEFLATIONS, PAIR_WORDS, Axis, Pair, PairSearch, diagnostics
+from netbic.solver import PAIR_DEFLATIONS, Axis, Pair, PairSearch, diagnostics, pair_words
 
 COVARIANCES = ("diagonal", "ridge", "full")
 _SMALLEST, _LARGEST = 1e-140, 1e140  # of the product of both norms
@@ -81,7 +81,9 @@ class TwoTableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         check_solver_parameters(self)
         check_choice("deflation", self.deflation, PAIR_DEFLATIONS)
 
-    def fit(self, X: Any, Y: Any = None, *, y: Any = None, y_start: Any = None) -> Self:
+    def fit(
+        self, X: Any, Y: Any = None, *, y: Any = None, y_start: Any = None, table_names: tuple[str, str] = ("X", "Y")
+    ) -> Self:
         """Find pairs of sparse vectors of the features of X and of Y.
 
         Parameters
@@ -93,8 +95,10 @@ class TwoTableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         y_start : array of shape (n_y_features, n_components), optional
             Weights of Y from which each pair starts, in columns. None: the leading singular vectors of what is left of
             the cross-product.
+        table_names : pair of str
+            What warnings call the two tables.
         """
-        self._store(*self._search(X, self._second(Y, y), y_start))
+        self._store(*self._search(X, self._second(Y, y), y_start, table_names))
         return self
 
     @staticmethod
@@ -104,7 +108,9 @@ class TwoTableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             raise ValueError("Y and y are both given: these are two names of the second table")
         return y if Y is None else Y
 
-    def _search(self, X: Any, Y: Any, y_start: Any = None) -> tuple[list[Pair], PreparedTable, PreparedTable]:
+    def _search(
+        self, X: Any, Y: Any, y_start: Any = None, table_names: tuple[str, str] = ("X", "Y")
+    ) -> tuple[list[Pair], PreparedTable, PreparedTable]:
         """Validate both tables and search for pairs; sets names and graphs."""
         self._check()
         names = {"samples": axis_names(X)[0], "x": axis_names(X)[1], "y": axis_names(Y)[1]}
@@ -133,8 +139,8 @@ class TwoTableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                 if self.verbose:
                     print(f"pair {len(pairs)}: d = {pair.module.d:.6g}, {len(pair.module.objectives)} iterations")
         self.names_, self.graphs_ = names, {"x": x_graph, "y": y_graph}
-        found = [pair.module for pair in pairs], self.n_components, search.ended
-        for message, category in diagnostics(*found, x_axis, y_axis, settings, PAIR_WORDS):
+        found, words = ([pair.module for pair in pairs], self.n_components, search.ended), pair_words(table_names)
+        for message, category in diagnostics(*found, x_axis, y_axis, settings, words):
             warnings.warn(message, category, stacklevel=3)
         return pairs, x, y
 

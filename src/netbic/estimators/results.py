@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import DTypeLike
 from scipy.linalg import solve_triangular
 
 from netbic.arrays import Array, Floats, Indices, jaccard
-from netbic.errors import some_names
+from netbic.errors import InputError, some_names
 from netbic.operators import Corrected
 from netbic.penalties import Choice, Penalty
 from netbic.solver import REPEATED, Module, correlations
@@ -26,7 +27,7 @@ DIAGNOSTIC_NUMBERS: Final = (
     "recurrent",
     "repeats",
     "correlation",
-    "gene_overlap",
+    "feature_overlap",
     "sample_overlap",
 )
 DEPENDENT: Final = 1e-6  # a v closer than this to the span of earlier ones adds nothing
@@ -114,7 +115,7 @@ def chosen_groups(modules: Sequence[Module], rows: Penalty, columns: Penalty) ->
     """The groups that penalties of groups have chosen."""
     return groups_table(
         (number, axis, *group)
-        for number, module in enumerate(modules)
+        for number, module in enumerate(modules, start=1)
         for axis, vector, penalty in (("rows", module.u, rows), ("columns", module.v, columns))
         if vector.groups is not None
         for group in penalty.described(vector.full(), vector.groups)
@@ -128,7 +129,7 @@ def store_choices(model: SparseGraphSVD, rows: Sequence[Choice | None], columns:
         choices = [choice for choice in given if choice is not None]
         model.posteriors_[axis] = np.array([choice.posterior for choice in choices]) if choices else None
         sizes = members.sum(axis=1).tolist() if choices else []
-        for module, (size, choice) in enumerate(zip(sizes, choices, strict=True)):
+        for module, (size, choice) in enumerate(zip(sizes, choices, strict=True), start=1):
             numbers = [getattr(choice, name) for name in _CHOICE_NUMBERS]
             flags = bool(choice.fallback), bool(choice.free_locations), choice.diagnostic
             table.append((module, axis, size, *numbers, *flags))
@@ -145,32 +146,30 @@ def diagnostics_table(modules: Sequence[Module], scores: Floats) -> pd.DataFrame
     recurrent = recurrent_features([module.v.full() for module in modules])
     rows = []
     for number, module in enumerate(modules):
-        repeats, largest, overlaps = -1, 0.0, (np.nan, np.nan)
+        repeats, largest, overlaps = np.nan, 0.0, (np.nan, np.nan)
         if number:
             similar = np.abs(correlations(scores[number], scores[:number]))
             closest = int(np.argmax(similar))
             largest, other = float(similar[closest]), modules[closest]
-            repeats = closest if largest >= REPEATED else -1
+            repeats = closest + 1 if largest >= REPEATED else np.nan
             pair = (module.u, module.v), (other.u, other.v)
-            samples, genes = ([vector.full()[None] != 0 for vector in both] for both in zip(*pair, strict=True))
+            samples, features = ([vector.full()[None] != 0 for vector in both] for both in zip(*pair, strict=True))
             # Two modules that keep all samples have the same ones, whatever their scores are.
             of_samples = np.nan if np.all(samples) else float(jaccard(*samples)[0])
-            overlaps = float(jaccard(*genes)[0]), of_samples
+            overlaps = float(jaccard(*features)[0]), of_samples
         graph = module.graph_weight, module.worst_rank, module.by_data_alone
         among_recurrent = int(np.isin(leading_features(module.v.full()), recurrent).sum())
-        rows.append((number, *graph, among_recurrent, repeats, largest, *overlaps))
-    return pd.DataFrame(rows, columns=["module", *DIAGNOSTIC_NUMBERS])
+        rows.append((*graph, among_recurrent, repeats, largest, *overlaps))
+    return diagnostics_from(np.array(rows, dtype=np.float64))
 
 
-def diagnostics_from(numbers: Floats | None, n_modules: int) -> pd.DataFrame:
-    """The table from its columns as an array; unknown numbers (NaN) if there is none."""
-    if numbers is None:
-        numbers = np.full((n_modules, len(DIAGNOSTIC_NUMBERS)), np.nan)
-    table = pd.DataFrame(numbers, columns=list(DIAGNOSTIC_NUMBERS))
-    for name, unknown in (("worst_rank", 0), ("recurrent", 0), ("repeats", -1)):
-        table[name] = table[name].fillna(unknown).astype(np.int64)
-    table.insert(0, "module", np.arange(n_modules))
-    return table
+def diagnostics_from(numbers: Floats) -> pd.DataFrame:
+    """The table from its columns as an array."""
+    table = pd.DataFrame(numbers.reshape(-1, len(DIAGNOSTIC_NUMBERS)), columns=list(DIAGNOSTIC_NUMBERS))
+    for name in ("worst_rank", "recurrent"):
+        table[name] = table[name].fillna(0).astype(np.int64)
+    table.insert(0, "module", np.arange(1, len(table) + 1))
+    return table.astype({"repeats": "Int64"})
 
 
 def leading_features(vector: Floats) -> Indices:
@@ -186,7 +185,7 @@ def recurrent_features(vectors: Sequence[Floats]) -> Indices:
     return np.flatnonzero(2 * counts >= len(vectors))
 
 
-def recurrence(components: Array, names: Array | None) -> str | None:
+def recurrence(components: Array, names: Array | None, feature_name: str) -> str | None:
     """A warning if features lead half of the modules or more; modules with few features are not examined."""
     if min((np.count_nonzero(vector) for vector in components), default=0) < 2 * _LEADING:
         return None
@@ -195,15 +194,45 @@ def recurrence(components: Array, names: Array | None) -> str | None:
         return None
     named, verb = some_names(found, 5, quoted=False), "is" if len(found) == 1 else "are"
     return (
-        f"{named} {verb} among the ten leading columns of half of the modules or more (recurrent in diagnostics_): fit "
-        "without the graph to see whether this comes from the data; `scale=True` reduces the weight of columns with a "
-        "large variance"
+        f"{named} {verb} among the ten leading {feature_name}s of half of the modules or more (recurrent): fit "
+        "without the graph to see whether this comes from the data; `scale=True` reduces the weight of "
+        f"{feature_name}s with a large variance"
     )
 
 
 # ----------------------------------------------------------------------------------------------------------------
 # Access to a fitted model
 # ----------------------------------------------------------------------------------------------------------------
+
+
+def position_of(module: object, n_modules: int, unit: str = "module") -> int:
+    """The position of a module (or pair) in the arrays of a model, from its number, which counts from 1.
+
+    Examples
+    --------
+    >>> position_of(2, 5)
+    1
+    >>> position_of(0, 5)
+    Traceback (most recent call last):
+    netbic.errors.InputError: module=0: modules are numbered from 1; this model has 5
+    """
+    if isinstance(module, Integral) and not isinstance(module, bool) and 1 <= int(module) <= n_modules:
+        return int(module) - 1
+    given = f"{module!r}" if isinstance(module, (str, float, bool)) else type(module).__name__
+    given = given if isinstance(module, bool) or not isinstance(module, Integral) else str(int(module))
+    raise InputError(f"{unit}={given}: {unit}s are numbered from 1; this model has {n_modules}")
+
+
+def name_features(table: pd.DataFrame, feature_name: str) -> pd.DataFrame:
+    """A table whose columns are about features, with another word for them: `n_features` is `n_genes`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> name_features(pd.DataFrame({"n_features": [60], "features_up": [28]}), "gene").columns.tolist()
+    ['n_genes', 'genes_up']
+    """
+    return table.rename(columns=lambda name: name.replace("feature", feature_name))
 
 
 def heaviest(vector: Array) -> Indices:

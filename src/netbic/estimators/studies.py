@@ -52,12 +52,12 @@ if TYPE_CHECKING:
 
 _STUDY: Final = "study"  # the column of the design matrix
 _FEWEST: Final = 2  # samples of a study: a single one is zero after centring
-_LIMIT: Final = 2.0  # times as much as random genes, from which on a module lives in a study
+_LIMIT: Final = 2.0  # times as much as random features, from which on a module lives in a study
 _FEWEST_JUDGED: Final = 10  # samples of a study in which modules are judged
-_MOST_GENES: Final = 200  # of a module, the heaviest ones
+_MOST_FEATURES: Final = 200  # of a module, the heaviest ones
 _RANDOM_SETS: Final = 10
-_NEAR: Final = 0.05  # share of the genes, ranked by variance, among which random genes are drawn
-_DRAWS: Final = 10  # until there are as many different random genes as a module has
+_NEAR: Final = 0.05  # share of the features, ranked by variance, among which random features are drawn
+_DRAWS: Final = 10  # until there are as many different random features as a module has
 _POWER_STEPS: Final = 20
 _SAMPLES_PER_SCORE: Final = 3  # of a study, for every earlier score that is regressed out
 
@@ -200,7 +200,7 @@ def _scaling_within(model: SparseGraphSVD, X: Matrix, basis: Floats, name: str) 
     """The squared norm of one study, centred, scaled and without covariates, and the factors of its columns."""
     within, factors = basis if basis.shape[1] else None, np.ones(X.shape[1])
     if has_missing(X):
-        varies = ~np.isnan(X).all(axis=0)  # a gene may be missing in one of the studies
+        varies = ~np.isnan(X).all(axis=0)  # a feature may be missing in one of the studies
         scaler = learn_from_observed(X[:, varies], "columns", model.scale, within)
         factors[varies] = 1.0 if scaler.factors is None else scaler.factors
         norm = float(np.nansum(scaler.apply(X[:, varies], within).astype(np.float64) ** 2))
@@ -319,10 +319,10 @@ def study_numbers(operator: Corrected, components: Floats, numbers: Indices, n_s
     """The numbers of all modules; `operator` is the centred, scaled and weighted matrix of all studies.
 
     The coherence of weights v in a centred matrix B is |Bv|^2 / sum_g v_g^2 |B_g|^2: the variance of the weighted sum
-    of genes, relative to what it would be if the genes were independent. A module was found with the samples of a
+    of features, relative to what it would be if the features were independent. A module was found with the samples of a
     study, so that its weights fit the noise of this study, too. Coherence is therefore measured in one half of the
     samples of the study, with weights fitted to the other half and to the other studies. The ratio compares it with
-    that of random genes of similar variance, whose weights are fitted in the same way.
+    that of random features of similar variance, whose weights are fitted in the same way.
     """
     vectors = [(at := np.flatnonzero(row), row[at].astype(np.float64)) for row in components]
     scores = operator.products(vectors)
@@ -339,7 +339,7 @@ def study_numbers(operator: Corrected, components: Floats, numbers: Indices, n_s
     few = np.array([own.size < _FEWEST_JUDGED for own in studies])
     ratios = np.full((len(components), n_studies), np.nan)
     for k, component in enumerate(components):
-        members = np.argsort(-np.abs(component), kind="stable")[: min(np.count_nonzero(component), _MOST_GENES)]
+        members = np.argsort(-np.abs(component), kind="stable")[: min(np.count_nonzero(component), _MOST_FEATURES)]
         generator = np.random.default_rng([k, 1])
         sets = [_similar(ranked, component, members, generator) for _ in range(_RANDOM_SETS)]
         # Earlier scores are regressed out, but not those that this module repeats, and of each study only as many as
@@ -359,7 +359,7 @@ def study_numbers(operator: Corrected, components: Floats, numbers: Indices, n_s
 
 
 def _similar(ranked: Indices, component: Floats, members: Indices, generator: np.random.Generator) -> Indices:
-    """As many other genes of similar variance as a module has; fewer if there are not enough."""
+    """As many other features of similar variance as a module has; fewer if there are not enough."""
     others = ranked[component[ranked] == 0]
     place = np.empty(ranked.size, dtype=np.intp)
     place[ranked] = np.arange(ranked.size)
@@ -374,14 +374,14 @@ def _similar(ranked: Indices, component: Floats, members: Indices, generator: np
     return np.asarray(others[chosen], dtype=np.intp)
 
 
-def _coherences(operator: Corrected, parts: list[Any], genes: Indices, start: Floats) -> Floats:
-    """Coherence of some genes in every study, in halves that were not used to fit the weights.
+def _coherences(operator: Corrected, parts: list[Any], features: Indices, start: Floats) -> Floats:
+    """Coherence of some features in every study, in halves that were not used to fit the weights.
 
     `parts` are, for each study, its samples, a basis of what is regressed out, and the halves (positions within it).
     """
     base, factors, left, right = operator.parts()
-    columns = base.submatrix(np.arange(operator.shape[0]), genes).astype(np.float64)
-    columns = np.asarray(columns * (1.0 if factors is None else factors[genes]) - left @ right[genes].T)
+    columns = base.submatrix(np.arange(operator.shape[0]), features).astype(np.float64)
+    columns = np.asarray(columns * (1.0 if factors is None else factors[features]) - left @ right[features].T)
     halves, grams = [], []
     for samples, basis, positions in parts:
         own = columns[samples] - basis @ (basis.T @ columns[samples])
@@ -409,7 +409,7 @@ def _leading(gram: Floats, vector: Floats) -> Floats:
 def coherence(columns: Floats, weights: Floats) -> float:
     """|Bv|^2 / sum_g v_g^2 |B_g|^2 without the sample with the largest (Bv)^2; 0 if nothing varies.
 
-    The genes of one outlier move together by chance.
+    The features of one outlier move together by chance.
 
     Examples
     --------
@@ -430,7 +430,7 @@ def studies_table(model: SparseGraphSVD, scaling: StudyScaling, found: StudyNumb
     n_modules, n_studies = found.d.shape
     return pd.DataFrame(
         {
-            "module": np.repeat(np.arange(n_modules), n_studies),
+            "module": np.repeat(np.arange(1, n_modules + 1), n_studies),
             "study": np.tile(np.array(scaling.names, dtype=object), n_modules),
             "n_samples": np.tile([int((labels == name).sum()) for name in scaling.names], n_modules),
             "d": found.d.ravel(),
@@ -472,13 +472,13 @@ class StackedStudies(NamedTuple):
 
 
 def stack_studies(studies: Mapping[str, Any]) -> StackedStudies:
-    """Stack the matrices of several studies, with the genes that all of them have.
+    """Stack the matrices of several studies, with the features that all of them have.
 
     Parameters
     ----------
     studies : mapping of names to DataFrames, arrays or sparse matrices
-        At least two, with samples in rows. Genes of DataFrames are matched by name, in the order of the first one.
-        Columns of arrays and sparse matrices are the same genes in the same order.
+        At least two, with samples in rows. Features of DataFrames are matched by name, in the order of the first one.
+        Columns of arrays and sparse matrices are the same features in the same order.
 
     Returns
     -------
@@ -515,7 +515,7 @@ def stack_studies(studies: Mapping[str, Any]) -> StackedStudies:
             )
         if len(X.shape) != 2 or 0 in X.shape:
             raise InputError(
-                f"{study} has the shape {X.shape}: a matrix of samples (rows) and genes (columns) is needed"
+                f"{study} has the shape {X.shape}: a matrix of samples (rows) and features (columns) is needed"
             )
     labels = np.repeat(np.array([str(name) for name in studies], dtype=object), [X.shape[0] for X in studies.values()])
     without_names = [name for name, X in studies.items() if kind_of(X) != "table"]
@@ -523,12 +523,12 @@ def stack_studies(studies: Mapping[str, Any]) -> StackedStudies:
         return StackedStudies(_stack_by_name(studies), labels)
     if len(without_names) < len(studies):
         without = shown(str(without_names[0]))
-        raise InputError(f"study {without} has no names of genes but others have: give DataFrames, or arrays")
+        raise InputError(f"study {without} has no names of features but others have: give DataFrames, or arrays")
     parts = [checked(X, f"study {shown(str(name))}") for name, X in studies.items()]
     if len({X.shape[1] for X in parts}) > 1:
         listed = ", ".join(f"{shown(str(name))}: {X.shape[1]:,}" for name, X in studies.items())
         raise InputError(
-            f"studies have different numbers of columns ({listed}): give DataFrames to match genes by name"
+            f"studies have different numbers of columns ({listed}): give DataFrames to match features by name"
         )
     if all(map(is_sparse, parts)):
         return StackedStudies(sp.vstack(parts, format="csr"), labels)
@@ -536,7 +536,7 @@ def stack_studies(studies: Mapping[str, Any]) -> StackedStudies:
 
 
 def _stack_by_name(studies: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """The genes that all studies have, in the order of the first one; samples keep their names if these differ."""
+    """The features that all studies have, in the order of the first one; samples keep their names if these differ."""
     for name, X in studies.items():
         if not X.columns.is_unique:
             twice = shown(str(X.columns[X.columns.duplicated()][0]))
@@ -551,8 +551,8 @@ def _stack_by_name(studies: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     if not len(common):
         examples = ", ".join(f"{shown(str(name))}: {shown(str(X.columns[0]))}" for name, X in studies.items())
         in_rows = named and set.intersection(*(set(X.index) for X in tables))
-        remedy = "are genes in rows? Use X.T" if in_rows else "use the same names of genes"
-        raise InputError(f"no gene is in all {len(studies)} studies ({examples}, ...): {remedy}")
+        remedy = "are features in rows? Use X.T" if in_rows else "use the same names of features"
+        raise InputError(f"no feature is in all {len(studies)} studies ({examples}, ...): {remedy}")
     stacked = pd.concat([X[common] for X in tables])
     if not named:
         return stacked.reset_index(drop=True)

@@ -38,6 +38,7 @@ from netbic.solver import (
     deflation_terms,
     diagnostics,
     image,
+    matrix_words,
 )
 
 Names = Sequence[Any]
@@ -161,14 +162,14 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         Increase, by each module, of the share of variance explained by the features' vectors (adjusted for modules that
         are not orthogonal). If entries are missing, of the matrix with these entries filled; never of smoothed data.
     diagnostics_ : DataFrame
-        What may be wrong with a module, a row per module: `graph_weight` (sigma times the largest eigenvalue of the
-        graph term, relative to d; from 1 on the graph alone can carry a set of features), `worst_rank` (worst rank, by
-        the data alone, of its 20 leading features; without a graph 20, or the number of features of a smaller
-        module), `by_data_alone` (share of its features that the data alone would choose), `recurrent` (how many of its
-        ten leading features are among the ten leading ones of half of the modules or more), `repeats` (the earlier
-        module whose scores have a correlation of at least 0.7 with its own, or -1), and the largest absolute
-        `correlation` with the scores of an earlier module, with the `gene_overlap` and `sample_overlap` (Jaccard index;
-        NaN if both keep all samples) of these two.
+        What may be wrong with a module, a row per `module` (their numbers count from 1): `graph_weight` (sigma times
+        the largest eigenvalue of the graph term, relative to d; from 1 on the graph alone can carry a set of features),
+        `worst_rank` (worst rank, by the data alone, of its 20 leading features; without a graph 20, or the number of
+        features of a smaller module), `by_data_alone` (share of its features that the data alone would choose),
+        `recurrent` (how many of its ten leading features are among the ten leading ones of half of the modules or
+        more), `repeats` (the earlier module whose scores have a correlation of at least 0.7 with its own, or missing),
+        and the largest absolute `correlation` with the scores of an earlier module, with the `feature_overlap` and
+        `sample_overlap` (Jaccard index; NaN if both keep all samples) of these two.
     regressed_out_ : bool ndarray of shape (n_components_, n_components_)
         With `deflation="on_repeat"`, the modules (columns) whose scores were regressed out of X before each module
         (rows) was found.
@@ -210,9 +211,9 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         How covariates of new samples are encoded.
     studies_ : DataFrame or None
         For several studies: a row per module and study with `n_samples`, `d` (|X_s v| of the centred, scaled and
-        weighted study s), `share` of the variance of the study, `ratio` (how many times as much as random genes those
-        of the module move together there) and whether the module `lives_here` (a ratio of at least 2). The columns of
-        `covariates_` then include indicators of the studies.
+        weighted study s), `share` of the variance of the study, `ratio` (how many times as much as random features
+        those of the module move together there) and whether the module `lives_here` (a ratio of at least 2). The
+        columns of `covariates_` then include indicators of the studies.
     study_labels_, study_scaling_ : array of str, StudyScaling; or None
         The study of each sample, and how each study was scaled.
     feature_names_in_, n_features_in_
@@ -327,6 +328,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         *,
         covariates: Any = None,
         studies: Any = None,
+        feature_name: str = "feature",
     ) -> Iterator[Module]:
         """Fit like `fit`, but yield every module as soon as it is found.
 
@@ -341,6 +343,8 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         names : pair of sequences, optional
             Names of the rows and columns of an X without names (such as a sparse matrix).
         covariates, studies : as for `fit`
+        feature_name : str
+            What warnings call a column of X, such as "gene".
 
         Examples
         --------
@@ -375,7 +379,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
                     if self.verbose:
                         done = f", {passes(X):.1f} passes so far" if passes(X) is not None else ""
                         how = f"{len(module.objectives)} iterations, {module.outcome}{done}"
-                        print(f"module {len(modules) - 1}: d = {module.d:.6g}, {how}")
+                        print(f"module {len(modules)}: d = {module.d:.6g}, {how}")
                     yield module
             # With missing entries, the modules subtracted so far cannot be added again to the scores of the residual.
             store_modules(self, searched, modules, X.dtype, operator, search.scores if searched.tracks_gram else None)
@@ -392,10 +396,11 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         self.covariate_coding_, self.covariates_ = None, None
         if given.coding is not None:
             store_covariates(self, given.coding, given.design)
-        for message, category in diagnostics(modules, self.n_components, search.ended, rows, columns, settings):
+        words = matrix_words(feature_name)
+        for message, category in diagnostics(modules, self.n_components, search.ended, rows, columns, settings, words):
             warnings.warn(message, category, stacklevel=3)
         recurs = columns.term is not None and self.diagnostics_["recurrent"].any()
-        if recurs and (recurrent := recurrence(self.components_, column_names)):
+        if recurs and (recurrent := recurrence(self.components_, column_names, feature_name)):
             warnings.warn(recurrent, stacklevel=3)
 
     def prepared(self, X: Any, covariates: Any = None, studies: Any = None) -> SearchInput:
@@ -549,13 +554,11 @@ class StableModules(SparseGraphSVD):
         made.kept_ = np.array(list(found), dtype=np.intp)
         dropped = np.setdiff1d(np.arange(len(rows)), made.kept_)
         if dropped.size:
-            listed = ", ".join(map(str, dropped))
+            listed = ", ".join(map(str, dropped + 1))
             warnings.warn(f"no sample or no feature of module {listed} is stable: dropped", stacklevel=3)
         return made
 
-    def iter_fit(
-        self, X: Any, known: object = (), names: object = None, *, covariates: object = None, studies: object = None
-    ) -> Iterator[Module]:
+    def iter_fit(self, X: Any, known: object = (), names: object = None, **further: object) -> Iterator[Module]:
         """Raise TypeError: the members are fixed."""
         raise TypeError("StableModules cannot be fitted: they are made by Stability.refit(X); fit a SparseGraphSVD")
 

@@ -45,8 +45,7 @@ def associations(
     Parameters
     ----------
     table : Associations, DataFrame, AnnData after `tl.associate`, or folder of a fit
-        The result of `netbic.associate` or its `table`, or the content of associations.tsv. Modules are numbered
-        from 0 in the table, and from 1 in the plot.
+        The result of `netbic.associate` or its `table`, or the content of associations.tsv.
     names : list of str, optional
         Names of all modules, e.g. of `netbic.enrichment.module_names`.
     n_columns : int
@@ -63,7 +62,7 @@ def associations(
     --------
     >>> import netbic, pandas as pd
     >>> columns = ["module", "variable", "level", "effect", "effect_name", "q"]
-    >>> rows = [(0, "er", "ER+", 0.94, "AUC", 1e-9), (0, "age", "", -0.1, "Spearman rho", 0.3)]
+    >>> rows = [(1, "er", "ER+", 0.94, "AUC", 1e-9), (1, "age", "", -0.1, "Spearman rho", 0.3)]
     >>> ax = netbic.pl.associations(pd.DataFrame(rows, columns=columns))
     >>> [text.get_text() for text in ax.texts]
     ['0.88***', '−0.10']
@@ -91,11 +90,11 @@ def associations(
     values = np.full((len(modules), len(columns)), np.nan)
     for (module, column), row in grid.cells.items():
         values[modules.index(module), column] = row["signed"]
-    labels = [str(module + 1) for module in modules]
-    if names is not None and max(modules) >= len(names):
-        raise InputError(f"{len(names)} names are given but the table has module {max(modules)} (from 0): name all")
+    labels = [str(module) for module in modules]
+    if names is not None and max(modules) > len(names):
+        raise InputError(f"{len(names)} names are given but the table has module {max(modules)}: name all")
     if names is not None:
-        labels = [base.label_text(f"{module + 1}: {names[module]}", _LONGEST_NAME) for module in modules]
+        labels = [base.label_text(f"{module}: {names[module - 1]}", _LONGEST_NAME) for module in modules]
     width = 2.0 + 0.06 * max(map(len, labels)) + 0.52 * len(columns)
     ax = base.axes_for(ax, (width, max(1.9 + 0.27 * len(modules), 3.2)))
     colours = colormaps[base.DIVERGING].with_extremes(bad="0.88")

@@ -68,17 +68,6 @@ def fitted(model: object, key: str = "netbic") -> SparseGraphSVD:
     raise TypeError(f"model={type(model).__name__}: {expected}")
 
 
-def check_module(model: SparseGraphSVD, module: object) -> int:
-    """The number of a module, or an error with the numbers of the model's modules."""
-    if not isinstance(module, Integral) or isinstance(module, bool):
-        given = repr(module) if isinstance(module, (str, float, bool)) else type(module).__name__
-        raise TypeError(f"module={given}: expected an integer; modules are numbered from 0")
-    if not 0 <= int(module) < model.n_components_:
-        known = f"modules 0 to {model.n_components_ - 1}" if model.n_components_ else "no modules"
-        raise InputError(f"module={module} but the model has {known}")
-    return int(module)
-
-
 def check_axis(axis: str) -> str:
     """One of "columns" and "rows"."""
     if axis not in AXIS_NOUNS:
@@ -218,9 +207,9 @@ def set_title(ax: Axes, text: str, **options: Any) -> None:
 
 
 def module_title(ax: Axes, module: int, name: str, facts: str) -> None:
-    """The title of a plot of one module, numbered from 1; a name gets a line of its own."""
+    """The title of a plot of one module; a name gets a line of its own."""
     text = f"{label_text(name, 60)}\n{facts}" if name else facts
-    set_title(ax, f"Module {module + 1}: {text}", **LITERAL)
+    set_title(ax, f"Module {module}: {text}", **LITERAL)
 
 
 def despine(ax: Axes) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from netbic.arrays import Indices
 from netbic.errors import InputError
-from netbic.estimators import names_of
+from netbic.estimators import names_of, position_of
 from netbic.pl import base
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def heatmap(
         The data of the fit; not needed if `model` is an AnnData object. Matched by name if both have names. Of a sparse
         X only the part that is drawn is converted to dense.
     modules : list of int, optional
-        Modules to draw, in this order, numbered from 0; labels count from 1. Default: all.
+        Numbers of the modules to draw, from 1, in this order. Default: all.
     n_others : int
         Number of samples, and of genes, that belong to no module, for comparison.
     annotation : DataFrame, Series, or list of str, optional
@@ -84,8 +84,9 @@ def heatmap(
     from matplotlib.patches import Rectangle
 
     found = base.fitted(model, key)
-    listed = range(found.n_components_) if modules is None else [modules] if isinstance(modules, Integral) else modules
-    chosen = list(dict.fromkeys(base.check_module(found, module) for module in listed))
+    numbers = range(1, found.n_components_ + 1) if modules is None else modules
+    listed = [numbers] if isinstance(numbers, Integral) else numbers
+    chosen = list(dict.fromkeys(position_of(module, found.n_components_) for module in listed))
     if not chosen:
         raise InputError("there are no modules to draw: fit a model that finds some, or choose at least one")
     weights = [base.weights_of(found, axis)[chosen] for axis in ("rows", "columns")]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from netbic.arrays import Floats
 from netbic.errors import InputError
-from netbic.estimators import heaviest, names_of, one_blas_thread
+from netbic.estimators import heaviest, names_of, one_blas_thread, position_of
 from netbic.graph import match
 from netbic.pl import base
 
@@ -32,7 +32,7 @@ _MAX_ITER, _TOLERANCE = 200, 1e-4  # of the layout
 
 def network(
     model: base.ModelLike,
-    module: int = 0,
+    module: int = 1,
     *,
     graph: object = None,
     n_labels: int = 10,
@@ -53,7 +53,7 @@ def network(
     ----------
     model : SparseGraphSVD or AnnData
     module : int
-        Modules are numbered from 0; titles count from 1.
+        Its number, from 1.
     graph : graph-like, optional
         Default: the graph of the fit. Matched by name if both have names.
     n_labels : int
@@ -75,13 +75,14 @@ def network(
     >>> import netbic
     >>> study = netbic.simulate.cohort(150, 700, n_modules=2, random_state=0)
     >>> model = netbic.SparseGraphSVD(2, n_rows=40, n_columns=60, column_graph=study.network).fit(study.expression)
-    >>> netbic.pl.network(model, 1).get_title(loc="left")
+    >>> netbic.pl.network(model, 2).get_title(loc="left")
     'Module 2: 60 genes, ... edges'
     """
     found = base.fitted(model, key)
-    everyone = heaviest(found.components_[base.check_module(found, module)])
+    at = position_of(module, found.n_components_)
+    everyone = heaviest(found.components_[at])
     members = everyone[:_MOST_NODES]
-    weights = found.components_[module, members]
+    weights = found.components_[at, members]
     whole = found.graphs_["columns"]
     if graph is not None:
         whole = match(graph, int(found.n_features_in_), found.names_["columns"], "column")
@@ -94,7 +95,7 @@ def network(
     ax.set(xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
     shown = f"{everyone.size:,}" if members.size == everyone.size else f"{members.size} of {everyone.size:,}"
-    name = "" if names is None else names[module]
+    name = "" if names is None else names[at]
     base.module_title(ax, module, name, f"{shown} genes, {inside.n_edges:,} edges")
     base.apply_layout(ax)
     genes = names_of(found, "columns")[members]

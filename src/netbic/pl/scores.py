@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from netbic.arrays import Array, Floats
 from netbic.errors import InputError
-from netbic.estimators import check_count, heaviest, module_scores, names_of
+from netbic.estimators import check_count, heaviest, module_scores, names_of, position_of
 from netbic.pl import base
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _GROUPS = (("down", base.NEGATIVE), ("", base.GREY), ("up", base.POSITIVE))
 def scores(
     model: base.ModelLike | pd.DataFrame | str | Path,
     X: Any = None,
-    module: int = 0,
+    module: int = 1,
     *,
     n_bins: int = 40,
     annotation: Any = None,
@@ -50,7 +50,7 @@ def scores(
         The data of the fit, or other samples with the same features; not needed if `model` is an AnnData object, a
         table or a folder.
     module : int
-        Modules are numbered from 0; titles count from 1.
+        Its number, from 1.
     n_bins : int
         Number of bars.
     annotation : DataFrame, Series, or list of str, optional
@@ -101,7 +101,7 @@ def scores(
         if groups is not None:
             ax.add_artist(groups)  # a second legend replaces the first one
     base.despine(ax)
-    name = found.name if names is None else names[found.number]
+    name = found.name if names is None else names[found.number - 1]
     base.module_title(ax, found.number, name, groups_in_words(found.groups))
     base.apply_layout(ax)
     return ax
@@ -155,31 +155,32 @@ def sample_scores(source: Any, X: Any, module: int, key: str) -> SampleScores:
         from netbic.exports import Results
 
         results = Results.of(source)
-        number = base.check_module(results.model, module)
+        name = results.names[position_of(module, results.n_modules)]
         if (table := results.tables.get("samples")) is None:
             raise InputError(f"{source} has no scores of the samples (samples.tsv): fit again with this version")
-        return sample_scores(table, None, number, key)._replace(name=results.names[number])
+        return sample_scores(table, None, module, key)._replace(name=name)
     if isinstance(source, pd.DataFrame):
         if missing := [name for name in ("module", "sample", "score", "group") if name not in source]:
             raise InputError(f"the table has no column {missing[0]!r}: give that of selection.sample_groups")
         own = source[source["module"] == module]
         if own.empty:
-            raise InputError(f"module={module!r} but the table has modules {sorted(set(source['module'].tolist()))}")
+            position_of(module, 0 if source.empty else int(source["module"].max()))
+            raise InputError(f"module={module!r}: the table has no scores of this module")
         groups = own["group"].where(own["group"].isin(["up", "down"]), "").to_numpy(object)
         return SampleScores(own["sample"].to_numpy(object), own["score"].to_numpy(float), groups, int(module))
     from netbic.penalties import score_groups
 
     found = base.fitted(source, key)
-    number, data = base.check_module(found, module), base.data_of(source, X, key)
+    position, data = position_of(module, found.n_components_), base.data_of(source, X, key)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")  # they have been matched here
-        values = module_scores(found, base.model_columns(found, data))[:, number]
+        values = module_scores(found, base.model_columns(found, data))[:, position]
     samples = np.arange(values.size) if data.rows is None else data.rows.to_numpy(dtype=object)
     groups = np.array(["", "up", "down"], dtype=object)[score_groups(values).labels]  # 0, 1 and -1
-    return SampleScores(samples, values, groups, number)
+    return SampleScores(samples, values, groups, module)
 
 
-def pairs(model: PairModel, pair: int = 0, *, labels: Sequence[Any] | None = None, ax: Axes | None = None) -> Axes:
+def pairs(model: PairModel, pair: int = 1, *, labels: Sequence[Any] | None = None, ax: Axes | None = None) -> Axes:
     """Plot the scores of the samples in table 1 (X) and in table 2 (Y), a point per sample.
 
     Parameters
@@ -187,7 +188,7 @@ def pairs(model: PairModel, pair: int = 0, *, labels: Sequence[Any] | None = Non
     model : SparseGraphPLS or SparseGraphCCA
         Fitted.
     pair : int
-        Pairs are numbered from 0; titles count from 1.
+        Its number, from 1.
     labels : sequence, optional
         A label for each sample, in the order of the fit, for the colours of the points.
     ax : Axes, optional
@@ -209,9 +210,8 @@ def pairs(model: PairModel, pair: int = 0, *, labels: Sequence[Any] | None = Non
     from netbic.storage import fitted_pair_model
 
     found = fitted_pair_model(model)
-    if isinstance(pair, bool) or pair not in range(found.n_components_):
-        raise ValueError(f"pair={pair!r} does not exist: pairs are numbered from 0 (there are {found.n_components_})")
-    x, y = found.x_scores_[:, pair], found.y_scores_[:, pair]
+    at = position_of(pair, found.n_components_, "pair")
+    x, y = found.x_scores_[:, at], found.y_scores_[:, at]
     if labels is not None and len(labels) != len(x):
         raise ValueError(f"there are {len(labels)} labels but {len(x)} samples: give one for each sample of the fit")
     ax = base.axes_for(ax, (4.8, 4.2))
@@ -225,13 +225,13 @@ def pairs(model: PairModel, pair: int = 0, *, labels: Sequence[Any] | None = Non
         ax.legend(frameon=False, fontsize=base.SMALL)
     ax.set(xlabel="score in table 1", ylabel="score in table 2")
     base.despine(ax)
-    base.set_title(ax, f"Pair {pair + 1}: correlation {found.correlations_[pair]:.2f}")
+    base.set_title(ax, f"Pair {pair}: correlation {found.correlations_[at]:.2f}")
     return ax
 
 
 def loadings(
     model: base.ModelLike,
-    module: int = 0,
+    module: int = 1,
     *,
     axis: str = "columns",
     n: int = 20,
@@ -244,7 +244,7 @@ def loadings(
     ----------
     model : SparseGraphSVD or AnnData
     module : int
-        Modules are numbered from 0; titles count from 1.
+        Its number, from 1.
     axis : {"columns", "rows"}
         Features or samples.
     n : int
@@ -262,12 +262,12 @@ def loadings(
     >>> import netbic
     >>> study = netbic.simulate.cohort(150, 700, n_modules=2, random_state=0)
     >>> model = netbic.SparseGraphSVD(2, n_rows=40, n_columns=60).fit(study.expression)
-    >>> netbic.pl.loadings(model, 0, n=15).get_title(loc="left")
+    >>> netbic.pl.loadings(model, 1, n=15).get_title(loc="left")
     'Module 1: 15 of 60 genes'
     """
     found = base.fitted(model, key)
     check_count("n", n)
-    weights = base.weights_of(found, base.check_axis(axis))[base.check_module(found, module)]
+    weights = base.weights_of(found, base.check_axis(axis))[position_of(module, found.n_components_)]
     members = heaviest(weights)
     drawn = members[:n]
     values, positions = weights[drawn], np.arange(drawn.size)
@@ -281,7 +281,7 @@ def loadings(
     ax.locator_params(axis="x", nbins=6)
     base.despine(ax)
     shown = f"{drawn.size} of {members.size:,}" if drawn.size < members.size else f"{members.size:,}"
-    base.set_title(ax, f"Module {module + 1}: {shown} {base.AXIS_NOUNS[axis]}")
+    base.set_title(ax, f"Module {module}: {shown} {base.AXIS_NOUNS[axis]}")
     base.apply_layout(ax)
     base.name_ticks(ax, "y", positions, names_of(found, axis)[drawn], np.abs(values))
     return ax

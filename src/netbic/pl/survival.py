@@ -26,7 +26,7 @@ _ABOVE = 34.0  # points between the axis and the first of them: tick labels and 
 
 def survival(
     source: base.ModelLike | pd.DataFrame | str | Path,
-    module: int = 0,
+    module: int = 1,
     *,
     X: Any = None,
     table: pd.DataFrame | None = None,
@@ -50,7 +50,7 @@ def survival(
     source : folder of a fit, AnnData, SparseGraphSVD, or DataFrame
         A table is one of scores and groups, as `selection.sample_groups` returns and samples.tsv contains.
     module : int
-        Modules are numbered from 0; titles count from 1.
+        Its number, from 1.
     X : array, DataFrame or sparse matrix, optional
         The data, if `source` is a model.
     table : DataFrame, optional

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from netbic.arrays import check_choice
 from netbic.errors import InputError
-from netbic.estimators import check_count, is_number
+from netbic.estimators import check_count, is_number, position_of
 from netbic.pl import base
 
 if TYPE_CHECKING:
@@ -45,7 +45,6 @@ def enrichment(table: pd.DataFrame, *, n_terms: int = 10, ax: Axes | None = None
     ----------
     table : DataFrame
         The result of `enrichment.gene_sets`. Modules whose sides were tested separately have two columns, + and -.
-        Modules are numbered from 0 in the table, and from 1 in the plot.
     n_terms : int
         Maximum number of terms, for all modules together.
     ax : Axes, optional
@@ -68,7 +67,7 @@ def enrichment(table: pd.DataFrame, *, n_terms: int = 10, ax: Axes | None = None
         raise InputError(f"the table has no column {missing[0]!r}: give what enrichment.gene_sets returns")
     side = table["side"].map({"up": 1, "down": -1}) if "side" in table else pd.Series(0.0, index=table.index)
     marks = side.fillna(0).map({1: " +", 0: "", -1: f" {base.MINUS}"})
-    table = table.assign(side=-side.fillna(0), column=(table["module"] + 1).astype(str) + marks)
+    table = table.assign(side=-side.fillna(0), column=table["module"].astype(str) + marks)
     columns = list(dict.fromkeys(table.sort_values(["module", "side"], kind="stable")["column"]))
     terms = _chosen_terms(table, columns, n_terms)
     ax = base.axes_for(ax, (3.6 + 0.35 * len(columns) + 1.5, 1.4 + 0.25 * len(terms)))
@@ -167,14 +166,14 @@ def comparison(comparison: Comparison, *, values: str = "similarity", ax: Axes |
         raise InputError("one of the fits has no modules: there is nothing to draw")
     matched = comparison.table.dropna(subset=["module_a", "module_b"])
     partners = dict(zip(matched["module_a"].astype(int), matched["module_b"].astype(int), strict=True))
-    columns = [*partners.values(), *(j for j in range(table.shape[1]) if j not in partners.values())]
-    numbers = table.to_numpy(dtype=float)[:, columns]
+    columns = [*partners.values(), *(j for j in range(1, table.shape[1] + 1) if j not in partners.values())]
+    numbers = table[columns].to_numpy(dtype=float)
     ax = base.axes_for(ax, (2.4 + 0.38 * table.shape[1], 1.6 + 0.32 * table.shape[0]))
     ax.set_facecolor("0.85")  # where there is no number
     low, colours = (-1, base.DIVERGING) if values in ("cosine", "score_correlation") else (0, _UNSIGNED)
     shown = ax.pcolormesh(numbers, cmap=colours, vmin=low, vmax=1, edgecolors="white", lw=0.5)
     for row, column in partners.items():
-        place = columns.index(column), row
+        place = columns.index(column), row - 1
         ax.add_patch(Rectangle(place, 1, 1, fill=False, ec="black", lw=1.2, zorder=3, clip_on=False))
     if numbers.size <= _MOST_NUMBERS:
         for (row, column), number in np.ndenumerate(numbers):
@@ -182,8 +181,8 @@ def comparison(comparison: Comparison, *, values: str = "similarity", ax: Axes |
                 ink, text = "white" if abs(number) > 0.65 else "black", f"{number:.2f}".replace("-", base.MINUS)
                 ax.text(column + 0.5, row + 0.5, text, ha="center", va="center", size=base.SMALL - 1.5, color=ink)
     base.colour_bar(shown, ax, _SIMILARITIES[values])
-    ax.set_xticks(np.arange(len(columns)) + 0.5, [str(column + 1) for column in columns], fontsize=base.SMALL)
-    ax.set_yticks(np.arange(len(table)) + 0.5, [str(row + 1) for row in range(len(table))], fontsize=base.SMALL)
+    ax.set_xticks(np.arange(len(columns)) + 0.5, [str(column) for column in columns], fontsize=base.SMALL)
+    ax.set_yticks(np.arange(len(table)) + 0.5, [str(row) for row in table.index], fontsize=base.SMALL)
     first, second = (f"module of {base.label_text(label, 40)}" for label in comparison.labels)
     ax.set_xlabel(second, **base.LITERAL)
     ax.set_ylabel(first, **base.LITERAL)
@@ -192,7 +191,7 @@ def comparison(comparison: Comparison, *, values: str = "similarity", ax: Axes |
     return ax
 
 
-def stability(result: Stability, module: int = 0, *, axis: str = "columns", ax: Axes | None = None) -> Axes:
+def stability(result: Stability, module: int = 1, *, axis: str = "columns", ax: Axes | None = None) -> Axes:
     """Plot selection frequencies in decreasing order, with the threshold above which a member is stable.
 
     For any threshold on the vertical axis, the curve shows how many members would be stable. Members of the module
@@ -203,7 +202,7 @@ def stability(result: Stability, module: int = 0, *, axis: str = "columns", ax: 
     result : Stability
         The result of `selection.stability`.
     module : int
-        Modules are numbered from 0; titles count from 1.
+        Its number, from 1.
     axis : {"columns", "rows"}
         Features or samples.
     ax : Axes, optional
@@ -218,7 +217,7 @@ def stability(result: Stability, module: int = 0, *, axis: str = "columns", ax: 
     >>> study = netbic.simulate.cohort(200, 500, n_modules=2, strength=1.2, random_state=0)
     >>> model = netbic.SparseGraphSVD(2, n_rows=40, n_columns=60)
     >>> result = netbic.selection.stability(model, study.expression, n_pairs=10, random_state=0)
-    >>> netbic.pl.stability(result, 1).get_title(loc="left")
+    >>> netbic.pl.stability(result, 2).get_title(loc="left")
     'Module 2: ... stable genes (at most ... by chance)'
     """
     from netbic.selection import Stability
@@ -229,9 +228,9 @@ def stability(result: Stability, module: int = 0, *, axis: str = "columns", ax: 
     part = result.columns if axis == "columns" else result.rows
     if part is None:
         raise InputError(f"the model keeps all {noun}, so their stability was not estimated: choose the other axis")
-    module = base.check_module(result.reference, module)
-    frequency = part.frequency.to_numpy()[:, module]
-    member = np.asarray(getattr(result.reference, f"{axis}_"))[module]
+    at = position_of(module, result.reference.n_components_)
+    frequency = part.frequency.to_numpy()[:, at]
+    member = np.asarray(getattr(result.reference, f"{axis}_"))[at]
     order = np.lexsort((~member, -frequency))
     order = order[: max(np.count_nonzero(frequency), 1)]
     ax = base.axes_for(ax, (5.5, 4.0))
@@ -239,7 +238,7 @@ def stability(result: Stability, module: int = 0, *, axis: str = "columns", ax: 
     ax.step(ranks, frequency[order], where="mid", color=colour, lw=0.8, label="_path")
     for mask, face, label in ((member[order], colour, "in the module"), (~member[order], "white", "not in the module")):
         ax.scatter(ranks[mask], frequency[order][mask], s=14, c=face, edgecolors=colour, lw=0.8, label=label, zorder=3)
-    threshold = float(part.threshold[module])
+    threshold = float(part.threshold[at])
     if np.isinf(threshold):
         ax.text(
             0.5, 0.5, "no threshold achieves the requested error", transform=ax.transAxes, ha="center", size=base.SMALL
@@ -254,8 +253,8 @@ def stability(result: Stability, module: int = 0, *, axis: str = "columns", ax: 
     ax.set_ylim(0, 1.03)
     base.despine(ax)
     ax.legend(frameon=False, fontsize=base.SMALL, loc="upper right")
-    n_stable, chance = int(part.members[module].sum()), float(part.false[module])
-    base.set_title(ax, f"Module {module + 1}: {n_stable} stable {noun} (at most {chance:.2g} by chance)")
+    n_stable, chance = int(part.members[at].sum()), float(part.false[at])
+    base.set_title(ax, f"Module {module}: {n_stable} stable {noun} (at most {chance:.2g} by chance)")
     return ax
 
 

@@ -85,14 +85,14 @@ def association_grid(table: pd.DataFrame | None, n_modules: int) -> AssociationG
         return None
     rows: list[list[dict[str, Any] | None]] = [[None] * len(grid.columns) for _ in range(n_modules)]
     for (module, column), row in grid.cells.items():
-        if 0 <= module < n_modules:
+        if 1 <= module <= n_modules:
             signed, stars = float(row["signed"]), row["stars"]
             shade = int(np.clip(round(3 * abs(signed)), 1, 3)) if stars else 0
             ends = f"{row['ci_low']:.2f} to {row['ci_high']:.2f}" if np.isfinite(row["ci_low"]) else ""
             effect = f"{row['effect_name']} {row['effect']:.3g}{f' (95% interval {ends})' * bool(ends)}"
-            title = f"{row['column']}, module {module + 1}: {effect}, q = {row['q']:.1g}, n = {int(row['n']):,}"
+            title = f"{row['column']}, module {module}: {effect}, q = {row['q']:.1g}, n = {int(row['n']):,}"
             colour = 3 + (shade if signed > 0 else -shade)
-            rows[module][column] = {"text": row["text"] + stars, "colour": colour, "title": title}
+            rows[module - 1][column] = {"text": row["text"] + stars, "colour": colour, "title": title}
     return AssociationGrid(grid.columns, rows, grid.n_left_out)
 
 
@@ -115,7 +115,7 @@ class AnswerLine(NamedTuple):
     """The module that goes best with a label, a number or survival; None if there is none."""
 
     label: str
-    module: int | None  # as it is numbered in the page
+    module: int | None
     mark: str  # "doubtful" or "repeats 1"
     text: str
 
@@ -131,7 +131,7 @@ def answer_lines(table: pd.DataFrame | None, verdicts: Mapping[int, str]) -> tup
         number = int(answer.row["module"])
         word = verdicts.get(number, "")
         if answer.found:
-            lines.append(AnswerLine(label, number + 1, word if reliability(word) else "", _statement(answer.row)))
+            lines.append(AnswerLine(label, number, word if reliability(word) else "", _statement(answer.row)))
         else:
             lines.append(AnswerLine(label, None, "", f"no module (smallest q = {float(answer.row['q']):.2g})"))
     return lines, n_left_out

@@ -45,7 +45,7 @@ def library() -> str:
 def charts(model: SparseGraphSVD, table: pd.DataFrame, level: float, scores: Floats | None = None) -> list[Chart]:
     """All charts for which there are data; `table` has a row per module, `level` is that of the tests for edges.
 
-    `scores` are modules by samples; default: the weights of the samples. In charts, modules are numbered from 1.
+    `scores` are modules by samples; default: the weights of the samples.
     """
     made = [_variance(table)]
     if model.n_components_ > 1:
@@ -100,7 +100,7 @@ def _variance(table: pd.DataFrame) -> Chart:
         kinds = pd.Series(np.where(table["diagnostics"].str.len() > 0, *reversed(colours)))
     data = pd.DataFrame(
         {
-            "module": table["module"] + 1,
+            "module": table["module"],
             "variance": table["explained_variance_ratio"].round(6),
             "strength": table["singular_value"].round(4),
             "genes": table["top_genes"],
@@ -172,7 +172,7 @@ def _edges(table: pd.DataFrame, level: float) -> Chart | None:
     """Fold changes of the edges on logarithmic axes; None if there are none that can be drawn."""
     data = pd.DataFrame(
         {
-            "module": table["module"] + 1,
+            "module": table["module"],
             "random": table["fold_change"].round(3),
             "degrees": table["degree_fold_change"].round(3),
             "edges": table["n_edges"],

@@ -57,7 +57,7 @@ _EXPRESSED_BY = {
     "converge": "not converged",
     "do not identify": "size not identified",
     "worst_rank": "graph-driven",
-    "recurrent in": "same leading genes",
+    "(recurrent)": "same leading genes",
 }
 _EDGES = {"module", "n_nodes", "n_edges", "expected", "fold_change", "p_value", "q_value", "degree_q_value"}
 _SETS = {"module", "term", "name", "n_overlap", "n_term", "n_module", "fold_change", "q_value", "genes"}
@@ -96,7 +96,7 @@ class Contents:
         self.verdict_sentence = verdict_sentence([module.verdict for module in modules])
         # The search and the downloads include the samples, unless there are too many for one page.
         self.lists_samples = sum(len(module.samples.positions) for module in modules) <= _MOST_LISTED
-        self.with_default_size = [module.label for module in modules if "columns" in module.summary["default_size"]]
+        self.with_default_size = [module.number for module in modules if "columns" in module.summary["default_size"]]
         self.selects_samples = not all(module.keeps_all_samples for module in modules)
         # A row per module: the summary, tests for edges, diagnostics, and the kind of its verdict if it is known.
         rows = list[Row]()
@@ -104,7 +104,7 @@ class Contents:
             judged = {} if module.verdict is None else {"verdict": module.verdict.kind}
             badges = ", ".join(one.badge for one in module.details)
             rows.append({**(module.edges or {}), **module.summary, "diagnostics": badges, **judged})
-        self.table = pd.DataFrame(rows) if rows else summary_table(model).assign(diagnostics="")
+        self.table = pd.DataFrame(rows) if rows else summary_table(model, feature_name="gene").assign(diagnostics="")
         self._gather_warnings()
 
     def _gather_warnings(self) -> None:
@@ -113,7 +113,7 @@ class Contents:
         for kind, text in EXPLANATIONS.items():
             for module in self.modules:
                 if kind in module.kinds:
-                    found.setdefault((kind, text or module.kinds[kind]), []).append(module.label)
+                    found.setdefault((kind, text or module.kinds[kind]), []).append(module.number)
         self.explanations = [(kind, which, text) for (kind, text), which in found.items()]
         kinds = {kind for module in self.modules for kind in module.kinds}
         expressed = [word for word, kind in _EXPRESSED_BY.items() if kind in kinds]
@@ -153,7 +153,7 @@ def gather(folder: Path, model: SparseGraphSVD | None = None, record: dict[str, 
     kinds = {"edges": tables.edges, "gene_sets": tables.sets}
     levels = {name: float(options[name]["level"]) if name in options else DEFAULT_LEVEL for name in kinds}
     tested = {name: options[name] for name, table in kinds.items() if name in options and table is not None}
-    words = {number: verdict.word for number, verdict in enumerate(tables.verdicts) if verdict is not None}
+    words = {number: verdict.word for number, verdict in enumerate(tables.verdicts, start=1) if verdict is not None}
     given, known = record.get("inputs"), tables.sample_table
     inputs: dict[str, Any] = given if isinstance(given, dict) else {}
     shown_above = () if known is None else ("variables", "adjust", "survival", "types")
@@ -184,13 +184,15 @@ def _modules(model: SparseGraphSVD, tables: _Tables, level: float) -> Iterator[M
     recurrent = recurrent_features(list(model.components_) if wide else [])
     chosen = model.choices_.loc[~model.choices_["fallback"].astype(bool), "module"]
     bounded = model.smoothness_scale == "module" and smoothness_of(model.column_smoothness, "module") < 1
-    summary = summary_table(model).assign(chosen=lambda table: bounded | table["module"].isin(chosen))
+    summary = summary_table(model, feature_name="gene")
+    summary["chosen"] = bounded | summary["module"].isin(chosen)
     selected, names = selected_samples(model).tolist(), module_names(model, tables.sets)
     colours = {} if tables.sample_table is None else variable_colours(tables.sample_table.variables)
     unidentified = model.choices_[model.choices_["diagnostic"] != ""]
-    for number, row in enumerate(summary.to_dict("records")):
-        genes, weights = Members.of(model.components_[number], gene_names), model.left_vectors_[:, number]
-        leading = leading_features(model.components_[number])
+    for at, row in enumerate(summary.to_dict("records")):
+        number = int(row["module"])
+        genes, weights = Members.of(model.components_[at], gene_names), model.left_vectors_[:, at]
+        leading = leading_features(model.components_[at])
         terms, edges = (
             [] if table is None else table[table["module"] == number].to_dict("records") for table in tables[:2]
         )
@@ -199,21 +201,21 @@ def _modules(model: SparseGraphSVD, tables: _Tables, level: float) -> Iterator[M
         parts = own[~own["fallback"].astype(bool)], own[own["fallback"].astype(bool)]
         size_diagnostics, default_size = (dict(zip(part["axis"], part["diagnostic"], strict=True)) for part in parts)
         terms.sort(key=lambda term: float(term["q_value"]))
-        heatmap, scores, known = tables.heatmaps[number], tables.scores[number], tables.sample_table
+        heatmap, scores, known = tables.heatmaps[at], tables.scores[at], tables.sample_table
         strongest = [] if known is None else known.strongest(number)
         marks = [] if heatmap is None else strips([one for one, *_ in strongest], heatmap.samples, colours)
         groups = scores
-        if scores is not None and selected[number]:  # by the signs of weights: other groups are found in noise as well
+        if scores is not None and selected[at]:  # by the signs of weights: other groups are found in noise as well
             signs = np.where(weights > 0, "up", np.where(weights < 0, "down", "")).astype(object)
             groups = replace(scores, groups=signs)
         yield ModulePage(
             number=number,
-            name=names[number],
+            name=names[at],
             summary={**row, "size_diagnostics": size_diagnostics, "default_size": default_size},
             genes=genes,
             samples=Members.of(weights, sample_names),
             n_samples=len(sample_names),
-            selected=selected[number],
+            selected=selected[at],
             recurrent=[str(name) for name in gene_names[leading[np.isin(leading, recurrent)]]],
             network=None if graph is None else subnetwork(graph, *genes),
             heatmap=heatmap,
@@ -222,8 +224,8 @@ def _modules(model: SparseGraphSVD, tables: _Tables, level: float) -> Iterator[M
             level=level,
             terms=terms[:_TOP_TERMS],
             n_terms=len(terms),
-            verdict=tables.verdicts[number],
-            replication=tables.replication[number],
+            verdict=tables.verdicts[at],
+            replication=tables.replication[at],
             scores=groups,
             findings=findings(tables.associations, number),
             plots=[] if scores is None or known is None else list(_plots(scores, known, number)),
@@ -265,7 +267,7 @@ class _Tables(NamedTuple):
         if found is not None:
             scores = [SampleScores(*pair) for pair in zip(*(each.to_numpy().T for each in found), strict=True)]
         associations = read_associations(folder, {"module"})
-        if associations is not None and not associations["module"].between(0, n - 1).all():
+        if associations is not None and not associations["module"].between(1, n).all():
             associations = None
         enrich = "run netbic enrich again"
         sets = _of_these_modules(read_known(folder / "gene_sets.tsv", _SETS, enrich), model, "n_module")
@@ -312,7 +314,7 @@ def _of_these_modules(table: pd.DataFrame | None, model: SparseGraphSVD, size: s
         return table
     weights = model.components_
     counts = {"up": weights > 0, "down": weights < 0, "both": model.columns_}
-    sizes = {(k, side): n for side, masks in counts.items() for k, n in enumerate(masks.sum(axis=1).tolist())}
+    sizes = {(k, side): n for side, masks in counts.items() for k, n in enumerate(masks.sum(axis=1).tolist(), start=1)}
     sides = table["side"] if "side" in table else ["both"] * len(table)
     expected = [sizes.get(key) for key in zip(table["module"], sides, strict=True)]
     return table if expected == table[size].tolist() else None

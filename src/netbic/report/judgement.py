@@ -42,7 +42,7 @@ class Verdict(NamedTuple):
 
     word: str
     reason: str
-    closest: int
+    closest: int | None  # the earlier module that is most similar
     correlation: float
     gene_overlap: float
 
@@ -55,12 +55,12 @@ class Verdict(NamedTuple):
 
 def verdict_list(table: pd.DataFrame | None, n_modules: int) -> list[Verdict | None]:
     """The verdicts in verdicts.tsv, by module; None if there is no table, or if it is about other modules."""
-    if table is None or table["module"].tolist() != list(range(n_modules)):
+    if table is None or table["module"].tolist() != list(range(1, n_modules + 1)):
         return [None] * n_modules
-    return [
-        Verdict(str(row["verdict"]), str(row["reason"]), int(row["closest"]), row["correlation"], row["gene_overlap"])
-        for row in table.to_dict("records")
-    ]
+    closest = [None if pd.isna(other) else int(other) for other in table["closest"]]
+    numbers = zip(closest, table["correlation"], table["gene_overlap"], strict=True)
+    words = zip(table["verdict"].astype(str), table["reason"].astype(str), numbers, strict=True)
+    return [Verdict(word, reason, *own) for word, reason, own in words]
 
 
 def verdict_sentence(verdicts: list[Verdict | None]) -> str:
@@ -86,7 +86,7 @@ class Replicated(NamedTuple):
 
 def replication_list(table: pd.DataFrame | None, record: Mapping[str, Any], n_modules: int) -> list[Replicated | None]:
     """The verdicts in replication.tsv, by module; None if there is no table, or if it is about other modules."""
-    if table is None or table["module"].tolist() != list(range(n_modules)):
+    if table is None or table["module"].tolist() != list(range(1, n_modules + 1)):
         return [None] * n_modules
     study, n_shared = str(record.get("study") or "another study"), int(record.get("n_shared", 0))
     texts = {"replicated": "replicated in", "partly": "partly replicated in", "not replicated": "not replicated in"}
@@ -126,8 +126,8 @@ def diagnostics(module: ModulePage) -> list[Diagnostic]:
         found.append(Diagnostic("hub-driven", f"Half or more of the edges involve three genes. {_NO_EVIDENCE}"))
     elif explained and not also:
         found.append(Diagnostic("hub-driven", text))
-    if own.get("repeats", -1) >= 0 and (module.verdict is None or module.verdict.kind != "repeats"):
-        other = int(own["repeats"]) + 1
+    other = own.get("repeats")
+    if not pd.isna(other) and (module.verdict is None or module.verdict.kind != "repeats"):
         text = f"The scores of its samples have a correlation of {own['correlation']:.2f} with those of module {other}"
         text = f"{text}; both contain {own['gene_overlap']:.0%} of all their genes."
         found.append(Diagnostic("repeats", text, f"repeats module {other}"))

@@ -50,7 +50,7 @@ class Members(NamedTuple):
 
 @dataclass(kw_only=True)
 class ModulePage:
-    """One module, as the page shows it; `number` counts from 0 as in the tables, `label` from 1 as in the page."""
+    """One module, as the page shows it; `number` counts from 1."""
 
     number: int
     name: str  # a gene set or its leading genes
@@ -74,7 +74,6 @@ class ModulePage:
     plots: Sequence[Figure]  # of scores and survival, the smallest q-value first
 
     def __post_init__(self) -> None:
-        self.label = self.number + 1
         self.n_up = int((self.genes.weights > 0).sum())
         shown = self.name.endswith(", ".join(self.genes.names[:_IN_NAMES]))
         self.leading_genes = [] if shown else self.genes.names[:_LEADING]

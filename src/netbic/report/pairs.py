@@ -56,17 +56,16 @@ def gather_pairs(folder: Path, model: PairModel | None = None, record: Row | Non
     inputs: Row = given if isinstance(given, dict) else {}
     files = [inputs.get(f"table{number}") for number in (1, 2)]
     tables = [PurePath(str(file)).name if file else f"table {k}" for k, file in enumerate(files, start=1)]
-    failed = ", ".join(str(pair + 1) for pair in np.flatnonzero(~model.converged_))
+    failed = ", ".join(map(str, table.loc[~model.converged_, "pair"]))
     labels, features = _labels(folder, names), [feature_names(model, number) for number in (1, 2)]
     pairs = list[dict[str, Any]]()
-    for number, row in enumerate(table.to_dict("records")):
-        texts, colouring = ([], None) if labels is None else _associations(labels, number)
+    for at, row in enumerate(table.to_dict("records")):
+        texts, colouring = ([], None) if labels is None else _associations(labels, row["pair"])
         pair = {
-            "label": number + 1,
             "row": row,
-            "first": Members.of(model.x_weights_[:, number], features[0]),
-            "second": Members.of(model.y_weights_[:, number], features[1]),
-            "scatter": scatter(model.x_scores_[:, number], model.y_scores_[:, number], names, colouring),
+            "first": Members.of(model.x_weights_[:, at], features[0]),
+            "second": Members.of(model.y_weights_[:, at], features[1]),
+            "scatter": scatter(model.x_scores_[:, at], model.y_scores_[:, at], names, colouring),
             "tests": ", ".join(f"{title} {as_label(float(row[name]), 2)}" for name, title in tested.items()),
             "labels": texts,
         }

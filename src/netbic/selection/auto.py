@@ -53,6 +53,7 @@ def choose_settings(
     progress: Progress | None = None,
     random_state: RandomState = None,
     n_jobs: Jobs = None,
+    feature_name: str = "feature",
 ) -> Chosen:
     """Choose sizes, number of modules and smoothness for a model.
 
@@ -86,6 +87,8 @@ def choose_settings(
     n_jobs : int or "dask", optional
         Threads (default: all cores, unless X is small), or the workers of the current Dask client; the result does not
         depend on it.
+    feature_name : str
+        The word for features in the reasons.
 
     Examples
     --------
@@ -114,7 +117,7 @@ def choose_settings(
         warnings.simplefilter("ignore")  # they are about trial fits; the final fit gives its own
         dense = to_dense(X)
         model.prepared(X, given)  # bad data are refused before anything is fitted
-        return _Chooser(model, X, dense, given, most, n_permutations, n_rewired, options).choose()
+        return _Chooser(model, X, dense, given, most, n_permutations, n_rewired, options, feature_name).choose()
 
 
 class _Step(NamedTuple):
@@ -136,6 +139,7 @@ class _Chooser:
     n_permutations: int
     n_rewired: int
     options: dict[str, Any]  # of n_modules and graph_value
+    feature_name: str
 
     def choose(self) -> Chosen:
         """Sizes as the data identify them (or as the model states them), number of modules and graph."""
@@ -145,7 +149,9 @@ class _Chooser:
         else:
             settings = usual_settings(self.dense.shape, self.model)
             if reason := why_not_adaptive(self.dense.shape, self.model):
-                steps = self._with_fixed_sizes(_Step(settings, _not_identified(reason, settings["n_columns"])))
+                steps = self._with_fixed_sizes(
+                    _Step(settings, _not_identified(reason, settings["n_columns"], self.feature_name))
+                )
             else:
                 steps, identified = self._with_adaptive_sizes(settings)
         if self.model.row_graph is not None:
@@ -171,7 +177,10 @@ class _Chooser:
         choices = choices.iloc[: number.settings["n_components"]]
         model.set_params(**number.settings)
         own = choices[choices["diagnostic"] == ""]
-        steps = [_Step(settings, _sizes_in_words(choices, penalty.fallback, "scale" in settings)), number]
+        steps = [
+            _Step(settings, _sizes_in_words(choices, penalty.fallback, "scale" in settings, self.feature_name)),
+            number,
+        ]
         identified = stands_out and 2 * len(own) > len(choices)
         if self.model.column_graph is None:
             return steps, identified
@@ -181,7 +190,7 @@ class _Chooser:
         fixed = {"column_penalty": penalty.when_unreliable()}  # for which the graph is judged
         graph = self._graph(model.set_params(**fixed))
         if graph.settings.get("diffusion"):  # then `why_not_adaptive` has a reason
-            size = f"Smoothed data do not identify sizes: all modules contain {penalty.fallback} features."
+            size = f"Smoothed data do not identify sizes: all modules contain {penalty.fallback} {self.feature_name}s."
             return [*steps, _Step(graph.settings | fixed, f"{graph.reason} {size}")], False
         return [*steps, graph], identified
 
@@ -225,7 +234,7 @@ class _Chooser:
             return _Step(unused, f"Graph: not used (smoothness 0). {values[0].verdict}")
         how = f" to smooth the data (diffusion {settings['diffusion']:g})" if settings else ""
         reason = f"Graph: used{how}. {value.verdict}"
-        if hubs := " and ".join(f"module {k + 1}" for k in value.degree.loc[value.degree["tracks"], "module"]):
+        if hubs := " and ".join(f"module {k}" for k in value.degree.loc[value.degree["tracks"], "module"]):
             reason += f" In {hubs}, membership is correlated with the number of neighbours: interpret with care."
         return _Step(settings, reason)
 
@@ -247,28 +256,28 @@ def _without_weak(diagnostics: list[str], number: _Step) -> _Step:
     return _Step({"n_components": kept}, f"{number.reason} {dropped} left out, being no stronger than noise.")
 
 
-def _sizes_in_words(choices: pd.DataFrame, fallback: int, scaled: bool) -> str:
+def _sizes_in_words(choices: pd.DataFrame, fallback: int, scaled: bool, feature_name: str) -> str:
     """Where the sizes in `choices_` come from; `fallback` is that of modules whose size the data do not identify."""
     identified = choices[choices["diagnostic"] == ""]
     found = [key for key in DIAGNOSTICS if key in set(choices["diagnostic"])]
-    problems = "; ".join(DIAGNOSTICS[key].format(axis="feature") for key in found)
+    problems = "; ".join(DIAGNOSTICS[key].format(axis=feature_name) for key in found)
     if identified.empty:
-        return _not_identified(problems or DIAGNOSTICS["weak"], fallback)
+        return _not_identified(problems or DIAGNOSTICS["weak"], fallback, feature_name)
     low, high = identified["size"].min(), identified["size"].max()
-    features = str(low) if low == high else f"{low} to {high}"
-    after = " after scaling the features, whose noise differs" if scaled else ""
+    features = f"{low if low == high else f'{low} to {high}'} {feature_name}s"
+    after = f" after scaling the {feature_name}s, whose noise differs" if scaled else ""
     if len(identified) == len(choices):
-        return f"Sizes: the data identify them{after} ({features} features per module; all samples are kept)."
+        return f"Sizes: the data identify them{after} ({features} per module; all samples are kept)."
     return (
-        f"Sizes: identified in {len(identified)} of {len(choices)} modules{after} ({features} features); "
-        f"{fallback} features in the others ({problems})."
+        f"Sizes: identified in {len(identified)} of {len(choices)} modules{after} ({features}); "
+        f"{fallback} {feature_name}s in the others ({problems})."
     )
 
 
-def _not_identified(problem: str, n_columns: int) -> str:
+def _not_identified(problem: str, n_columns: int, feature_name: str) -> str:
     return (
-        f"Sizes: the data do not identify them ({problem}); {n_columns} features per module are used. Choose another "
-        "size to see smaller or larger modules."
+        f"Sizes: the data do not identify them ({problem}); {n_columns} {feature_name}s per module are used. Choose "
+        "another size to see smaller or larger modules."
     )
 
 

@@ -115,7 +115,7 @@ def graph_value(
 
     It helps only if it beats graphs in which every node keeps its number of neighbours (a t-test of the graph against
     the spread of its rewired copies) and also no graph at all (a paired t-test over folds). Each comparison alone is
-    misleading: hubs make any graph look useful, and a graph that points to the wrong genes still beats its rewired
+    misleading: hubs make any graph look useful, and a graph that points to the wrong features still beats its rewired
     copies.
 
     Parameters
@@ -206,7 +206,7 @@ def _degree_correlation(model: SparseGraphSVD, X: Matrix, design: Floats | None)
 
     degrees = model.column_graph.degrees
     rows = []
-    for module, mask in enumerate(fitted_to(clone(model), X, design).columns_):
+    for module, mask in enumerate(fitted_to(clone(model), X, design).columns_, start=1):
         constant = mask.all() or not mask.any() or np.ptp(degrees) == 0
         correlation = 0.0 if constant else float(spearmanr(mask, degrees).statistic)
         rows.append((module, correlation, correlation > _HUB_DRIVEN))

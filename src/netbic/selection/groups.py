@@ -52,13 +52,13 @@ class SampleGroups:
         with one_blas_thread():
             groups = [score_groups(column) for column in scores.T]
         tables = []
-        for module, (own, found) in enumerate(zip(scores.T, groups, strict=True)):
+        for module, (own, found) in enumerate(zip(scores.T, groups, strict=True), start=1):
             labels = [GROUP_NAMES[label] for label in found.labels.tolist()]
             tables.append(pd.DataFrame({"module": module, "sample": samples, "score": own, "group": labels}))
         selected = selected_samples(model) & (len(samples) == len(model.left_vectors_))
         summaries = [
             _summary(module, len(samples), chosen, found)
-            for module, (chosen, found) in enumerate(zip(selected.tolist(), groups, strict=True))
+            for module, (chosen, found) in enumerate(zip(selected.tolist(), groups, strict=True), start=1)
         ]
         table = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=_COLUMNS)
         columns = list(_summary(0, 0, False, score_groups(np.empty(0))))
@@ -93,8 +93,8 @@ def sample_groups(model: Any, X: Any, *, names: Sequence[Any] | None = None, cov
     Returns
     -------
     DataFrame
-        Columns `module`, `sample`, `score` and `group` ("up", "down" or ""), with all samples in the order of X for
-        every module. A score is NaN if too many of the module's entries are missing.
+        Columns `module` (from 1), `sample`, `score` and `group` ("up", "down" or ""), with all samples in the order
+        of X for every module. A score is NaN if too many of the module's entries are missing.
 
     Notes
     -----
@@ -164,7 +164,7 @@ def selected_samples(model: SparseGraphSVD) -> Bools:
         return np.zeros(len(model.rows_), dtype=bool)  # a sample that was left out has the score zero
     choices = model.choices_
     by_groups = choices.loc[(choices["axis"] == "rows") & choices["free_locations"].astype(bool), "module"]
-    return ~(model.rows_.all(axis=1) | np.isin(np.arange(len(model.rows_)), by_groups))
+    return ~(model.rows_.all(axis=1) | np.isin(np.arange(1, len(model.rows_) + 1), by_groups))
 
 
 def _summary(module: int, n_samples: int, selected: bool, found: ScoreGroups) -> dict[str, Any]:

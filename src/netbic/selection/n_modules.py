@@ -167,7 +167,7 @@ def n_modules(
                 by_chance, p_value = fits.permutation_test(_strength, data, d, (seed,), n_permutations, enough)
             fits.left = _AS_FITS * (most - module - 1)
             fits.count(_AS_FITS)
-            rows.append((module, d, float(by_chance.mean()), p_value))
+            rows.append((module + 1, d, float(by_chance.mean()), p_value))
             if p_value > level:
                 break
             _deflate(residual, u, v, evening)

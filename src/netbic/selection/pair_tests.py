@@ -76,7 +76,7 @@ class PairTests:
             error = f" (standard error {row['standard_error']:.2f})" if np.isfinite(row["standard_error"]) else ""
             judged = "stronger" if row["p_value"] <= _LEVEL else "no stronger"
             sentences.append(
-                f"Pair {row['pair'] + 1} is {judged} than expected by chance "
+                f"Pair {row['pair']} is {judged} than expected by chance "
                 f"(p = {row['p_value']:.2g}); the correlation of its scores is {row['correlation']:.2f} in the samples "
                 f"of the fit and {row['held_out_correlation']:.2f}{error} in others."
             )
@@ -183,7 +183,7 @@ def pair_tests(
             numbers.append(by_chance.size)
     table = pd.DataFrame(
         {
-            "pair": np.arange(fitted.n_components_),
+            "pair": np.arange(1, fitted.n_components_ + 1),
             "d": fitted.singular_values_,
             "correlation": fitted.correlations_,
             "held_out_correlation": held_out.mean(axis=0),

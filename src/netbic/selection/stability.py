@@ -62,8 +62,9 @@ class AxisStability:
     Attributes
     ----------
     frequency : DataFrame
-        A row per feature (or sample), a column per module: how often it is a member if the module is found, as a share
-        of the halves of the pairs in which both halves find the module (0 if there is no such pair).
+        A row per feature (or sample), a column per module (`module_1`, or `pair_1`): how often it is a member if the
+        module is found, as a share of the halves of the pairs in which both halves find the module (0 if there is no
+        such pair).
     found : ndarray
         Share of halves in which the module was found again. Below the threshold, no member is stable.
     overlap : ndarray
@@ -143,7 +144,7 @@ class Stability:
         of stable members, `false_`, the bound on the number of those expected by chance, and `overlap_`, the mean
         Jaccard index with the matched modules.
         """
-        table = pd.DataFrame({self._unit: np.arange(self.reference.n_components_)})
+        table = pd.DataFrame({self._unit: np.arange(1, self.reference.n_components_ + 1)})
         table["found"] = np.mean([part.found for part in self.parts.values()], axis=0)
         for axis, part in self.parts.items():
             table[f"n_{axis}"] = _support(self.reference, axis).sum(axis=1)
@@ -434,9 +435,10 @@ def _assess(halves: _Halves, seeds: list[Any], fits: Fits) -> list[AxisStability
     parts = []
     for (counts, selected, found, overlap, pairs), names in zip(total, halves.names, strict=True):
         index = pd.Index(np.arange(counts.shape[1]) if names is None else names)
+        columns = [f"{'module' if halves.axis else 'pair'}_{number}" for number in range(1, len(counts) + 1)]
         parts.append(
             AxisStability(
-                frequency=pd.DataFrame(counts.T / (2 * np.maximum(pairs, 1)), index=index),
+                frequency=pd.DataFrame(counts.T / (2 * np.maximum(pairs, 1)), index, columns),
                 found=found / (2 * len(seeds)),
                 overlap=overlap / np.maximum(found, 1),
                 selected=selected / (2 * len(seeds)),

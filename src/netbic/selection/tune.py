@@ -127,6 +127,7 @@ def tune(
     progress: Progress | None = None,
     random_state: RandomState = None,
     n_jobs: Jobs = None,
+    feature_name: str = "feature",
 ) -> Tuning:
     """Choose sizes, smoothness or any other parameter by how well modules explain data that were not fitted.
 
@@ -168,6 +169,8 @@ def tune(
     n_jobs : int or "dask", optional
         Processes over points (default: all cores, unless X is small), or the workers of the current Dask client; the
         result does not depend on it. Each holds a fold in memory.
+    feature_name : str
+        The word for features in the verdict.
 
     Examples
     --------
@@ -219,7 +222,7 @@ def tune(
     index = choose_point(results, search.models, rule)
     best = clone(model).set_params(**points[index])
     fitted = best.fit(X, Y) if two else fitted_to(best, X, covariates_of(model, X, covariates))
-    text, unidentified = describe_choice(results, index, search.sizes)
+    text, unidentified = describe_choice(results, index, search.sizes, feature_name)
     return Tuning(points[index], index, float(results["mean_test_score"][index]), fitted, results, text, unidentified)
 
 
@@ -384,7 +387,7 @@ class _BlockSearch(_Search):
         self.X = validated(clone(model).set_params(row_graph=None, column_graph=None), X, reset=True)
         self.design, shape = design, self.X.shape
         self.data = {"X": self.X} | ({} if design is None else {"covariates": design})
-        self.sizes = {f"n_{units}": (size, units) for size, units in zip(shape, ("rows", "columns"), strict=True)}
+        self.sizes = {"n_rows": (shape[0], "samples"), "n_columns": (shape[1], "")}
         self.points = _points_of(model, grid, shape)
         self.models = self._make_models(model, shape, axis_names(X), seed, lambda made: made.check(shape))
         rows, columns = (folds(shape[0], n_folds, [seed, 0]), folds(shape[1], n_folds, [seed, 1], "features"))
@@ -545,10 +548,13 @@ def standard_error_of_difference(results: Results) -> float:
     return float(np.median(differences.std(axis=1, ddof=1))) / float(np.sqrt(scores.shape[1]))
 
 
-def describe_choice(results: Results, index: int, sizes: Mapping[str, tuple[int, str]]) -> tuple[str, tuple[str, ...]]:
+def describe_choice(
+    results: Results, index: int, sizes: Mapping[str, tuple[int, str]], feature_name: str = "feature"
+) -> tuple[str, tuple[str, ...]]:
     """What was chosen, the best point if that is another, and the names of sizes that the data do not identify.
 
-    `sizes` are those of the axes and what they consist of, by the name of the parameter that selects part of each.
+    `sizes` are those of the axes and what they consist of ("" for features, which `feature_name` says), by the name of
+    the parameter that selects part of each.
     """
     points, means = results["params"], results["mean_test_score"]
     best, of_pairs = int(means.argmax()), "n_x" in sizes
@@ -563,12 +569,13 @@ def describe_choice(results: Results, index: int, sizes: Mapping[str, tuple[int,
     summary += " The score is " + (
         "the correlation of the scores of both tables in held-out samples, averaged over the pairs."
         if of_pairs
-        else "the share of the variance of held-out samples that is explained, plus that of held-out features."
+        else f"the share of the variance of held-out samples that is explained, plus that of held-out {feature_name}s."
     )
     if of_pairs and means[best] <= 0:
         summary += " No setting finds pairs that are correlated in held-out samples."
     unidentified = []
     for name, (size, units) in sizes.items():
+        units = units or f"{feature_name}s"
         # Is the chosen value at an edge of the grid, or does the score increase up to it?
         values = [size if point.get(name) is None else point[name] for point in points]
         tried = sorted(set(values)) if f"param_{name}" in results else []

@@ -1,8 +1,8 @@
 """One verdict per module: whether it is found again in samples that were not used, or repeats an earlier one.
 
 The coherence of a vector v of weights in a centred matrix B is |Bv|^2 / sum_g v_g^2 |B_g|^2: the variance of the
-weighted sum of genes, relative to what it would be if the genes were independent. The most extreme sample is left out:
-the genes of one outlier move together by chance, and both halves of the samples may have one.
+weighted sum of features, relative to what it would be if they were independent. The most extreme sample is left out:
+the features of one outlier move together by chance, and both halves of the samples may have one.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from netbic.estimators import (
     has_missing,
     heaviest,
     is_number,
+    name_features,
     training_design,
 )
 from netbic.operators import Scaler, as_operator, learn_from_observed, winsorised
@@ -51,15 +52,15 @@ TOO_FEW = "too few samples to tell"
 FEWEST_SAMPLES: Final = 20  # fewer leave fewer than ten in each half
 _MIN_PAIRS = 3
 _MORE_PAIRS = 2  # pairs after which it is checked again whether more are needed
-_SCORE, _RATIO, _SHARE = 0.6, 2.0, 0.5  # smallest score, ratio and share of genes of a module that is not in doubt
+_SCORE, _RATIO, _SHARE = 0.6, 2.0, 0.5  # smallest score, ratio and share of features of a module that is not in doubt
 _OTHERWISE = 1 / 3  # share of the pairs with another verdict from which on a module is close to a limit
-_MOST_GENES = 500  # of a module that are judged, the heaviest ones: their columns are dense
-_RANDOM_SETS = 5  # of genes per module and half
+_MOST_FEATURES = 500  # of a module that are judged, the heaviest ones: their columns are dense
+_RANDOM_SETS = 5  # of features per module and half
 _FURTHER = 2  # modules that are searched for in a half beyond the number of the whole fit, at least
 _SAMPLES_PER_SCORE = 3  # of a half, for every earlier score that is regressed out
 _COLUMNS = [
-    "module", "verdict", "score", "ratio", "ratio_alone", "genes_found_again", "by_data_alone", "worst_rank",
-    "repeats", "closest", "correlation", "gene_overlap", "sample_overlap", "reason",
+    "module", "verdict", "score", "ratio", "ratio_alone", "features_found_again", "by_data_alone", "worst_rank",
+    "repeats", "closest", "correlation", "feature_overlap", "sample_overlap", "reason",
 ]  # fmt: skip
 
 
@@ -72,20 +73,20 @@ class Verdicts:
     table : DataFrame
         A row per module. Numbers that depend on halves are medians over the pairs.
 
-        - `module`: its number, from 0.
-        - `verdict`: "strong", "moderate", "repeats k" (k counts from 1), "doubtful" or "too few samples to tell".
+        - `module`: its number, from 1.
+        - `verdict`: "strong", "moderate", "repeats k" (another module), "doubtful" or "too few samples to tell".
         - `score`: absolute correlation, in samples not used, of its scores with those of the module found again.
-        - `ratio`: how many times as much as random genes the genes found again move together in samples not used,
+        - `ratio`: how many times as much as random features those found again move together in samples not used,
           beyond the earlier modules (whose scores are regressed out); `ratio_alone`: earlier modules included.
-        - `genes_found_again`: share of its genes.
-        - `by_data_alone`: share of its genes that would be chosen without the graph; `worst_rank`: the worst rank of
-          its 20 leading genes by the data alone (both as in `diagnostics_`).
-        - `repeats`: the earlier module that it repeats; -1 if none.
-        - `closest`: that module or, if there is none, the earlier one whose scores are most correlated (-1 for the
-          first module); `correlation` of the scores of both in all samples; `gene_overlap` and `sample_overlap`:
+        - `features_found_again`: share of its features.
+        - `by_data_alone`: share of its features that would be chosen without the graph; `worst_rank`: the worst rank of
+          its 20 leading features by the data alone (both as in `diagnostics_`).
+        - `repeats`: the earlier module that it repeats; missing if none.
+        - `closest`: that module or, if there is none, the earlier one whose scores are most correlated (none for
+          the first module); `correlation` of the scores of both in all samples; `feature_overlap` and `sample_overlap`:
           Jaccard indices of their members (`sample_overlap` is NaN if both keep all samples).
-        - `reason`: the verdict as a sentence, in which modules are counted from 1; a second sentence if at least a
-          third of the pairs of halves, each judged alone, agree on another verdict.
+        - `reason`: the verdict as a sentence; a second sentence if at least a third of the pairs of halves, each judged
+          alone, agree on another verdict.
     n_pairs : int
         Number of pairs of halves.
     """
@@ -112,7 +113,7 @@ class Verdicts:
         return f"Of {total}, {', '.join(parts)} (judged in {self.n_pairs} pairs of halves of the samples)."
 
     def __repr__(self) -> str:
-        lines = [f"  {number}  {reason}" for number, reason in enumerate(self.table["reason"], start=1)]
+        lines = [f"  {module}  {reason}" for module, reason in self.table[["module", "reason"]].to_numpy()]
         return "\n".join([self.verdict, *lines])
 
 
@@ -127,20 +128,21 @@ def verdicts(
     progress: Progress | None = None,
     random_state: RandomState = None,
     n_jobs: Jobs = None,
+    feature_name: str = "feature",
 ) -> Verdicts:
     """Judge every module of a fitted model in samples that were not used to find it.
 
     The samples are split at random into two halves, several times. The model is fitted to one half with its own
     settings (sizes in proportion, a graph of the samples restricted to it, a third more modules), and its modules are
     matched one to one to those of the whole fit by the correlation of their scores in the *other* half. There, the
-    genes of a module found again should move together more than as many random genes (others than its own), whose
+    features of a module found again should move together more than as many random features (others than its own), whose
     weights are fitted to the first half as well.
 
-    A module is *doubtful* if its scores are not found again (correlation below 0.6), or if its genes move together less
-    than twice as much as random genes. Otherwise it *repeats* an earlier one if the scores of both are correlated (0.7
-    or more) in all samples; it is *strong* if half of its genes or more are found again and half or more would be
-    chosen without the graph (all of its 20 leading genes being among the first 200 by the data alone), *moderate* if
-    one of these holds, and doubtful if neither does.
+    A module is *doubtful* if its scores are not found again (correlation below 0.6), or if its features move together
+    less than twice as much as random features. Otherwise it *repeats* an earlier one if the scores of both are
+    correlated (0.7 or more) in all samples; it is *strong* if half of its features or more are found again and half or
+    more would be chosen without the graph (all of its 20 leading features being among the first 200 by the data alone),
+    *moderate* if one of these holds, and doubtful if neither does.
 
     Samples (or `groups` of them) are assumed to be independent: replicates and time series have to be given as groups.
     A module that is found again is a pattern of the data, whatever its cause: batches of samples form modules as well,
@@ -171,6 +173,8 @@ def verdicts(
     n_jobs : int or "dask", optional
         Threads over pairs (default: all cores, unless X is small), or the workers of the current Dask client; the
         result does not depend on it.
+    feature_name : str
+        The word for features in reasons and columns: with "gene", `genes_found_again` and `gene_overlap`.
 
     Examples
     --------
@@ -181,7 +185,7 @@ def verdicts(
     >>> found.table["verdict"].tolist()
     ['strong', 'strong', 'doubtful']
     >>> print(found.table["reason"][0])
-    Strong: in samples not used to find it, its genes move together ... random genes; ... % of them are found again.
+    Strong: in samples not used to find it, its features move together ... % of them are found again.
     """
     check_count("n_pairs", n_pairs)
     if n_pairs < _MIN_PAIRS:
@@ -216,7 +220,7 @@ def verdicts(
     units = "samples" if groups is None else "groups of samples"
     given = f"{n_units} {units}" + (f" and {n_covariates} degrees of freedom of covariates" if n_covariates else "")
     too_few = f"Too few samples to tell: {given}, at least {FEWEST_SAMPLES + 2 * n_covariates} are needed."
-    return Verdicts(_table(measures, relations, alone, too_few), len(measures))
+    return Verdicts(_table(measures, relations, alone, too_few, feature_name), len(measures))
 
 
 def _numbered(groups: ArrayLike | None, n_samples: int) -> Indices:
@@ -233,10 +237,10 @@ def _numbered(groups: ArrayLike | None, n_samples: int) -> Indices:
 
 def _is_decided(found: list[HalfMeasures], relations: _Relations, n_pairs: int) -> bool:
     """Whether the medians of all pairs will be on the same side of every limit as now, for every module."""
-    score, ratio, ratio_alone, genes = np.array(found).swapaxes(0, 1)
+    score, ratio, ratio_alone, features = np.array(found).swapaxes(0, 1)
     redundant = np.array([relations.redundant_with(k).size > 0 for k in range(score.shape[1])])
     ratio = np.where(redundant, ratio_alone, ratio)
-    above = np.array([score >= _SCORE, ratio >= _RATIO, genes >= _SHARE]).sum(axis=1)
+    above = np.array([score >= _SCORE, ratio >= _RATIO, features >= _SHARE]).sum(axis=1)
     high, low = 2 * above > n_pairs, 2 * (len(found) - above) > n_pairs
     doubtful, found_again = low[0] | low[1], high[0] & high[1]
     return bool((doubtful | (found_again & (high[2] | low[2]))).all())
@@ -249,9 +253,9 @@ class HalfMeasures(NamedTuple):
     """The modules of a model, judged in one half of the samples by a fit to the other half; an entry per module."""
 
     score: Floats  # |correlation| of the module's scores with those of the module matched to it in the other half
-    ratio: Floats  # coherence of the matched module relative to random genes, after regressing earlier scores out
+    ratio: Floats  # coherence of the matched module relative to random features, after regressing earlier scores out
     ratio_alone: Floats  # the same without regressing anything out
-    genes: Floats  # share of the module's genes in the matched one
+    features: Floats  # share of the module's features in the matched one
 
 
 @dataclass(frozen=True)
@@ -279,9 +283,9 @@ class Halves:
             model.set_params(diffusion=fitted.diffusion_)  # as chosen once, for all halves
         penalty = model.column_penalty
         if penalty is not None and penalty.chooses_size and fitted.n_components_:
-            # Other sizes in halves would look like other genes. The size is that of the largest module of the whole
-            # fit; of a smaller one as many genes are compared.
-            size = max(judged_genes(vector).size for vector in fitted.components_)
+            # Other sizes in halves would look like other features. The size is that of the largest module of the whole
+            # fit; of a smaller one as many features are compared.
+            size = max(judged_features(vector).size for vector in fitted.components_)
             model.set_params(column_penalty=L0(max(1, size), nonnegative=penalty.nonnegative))
         covariates = training_design(fitted, X)
         return cls(seeded(model, seed), values, fitted.components_, groups, covariates, studies)
@@ -302,22 +306,22 @@ class Halves:
             if at < 0:
                 rows.append((0.0, 0.0, 0.0))
                 continue
-            own, genes = judged_genes(self.components[k]), judged_genes(found[at])
+            own, features = judged_features(self.components[k]), judged_features(found[at])
             if fixed:
-                own = own[: genes.size]
-                genes = genes[: own.size]
-            again = np.intersect1d(own, genes).size / max(own.size, genes.size)
-            # Random genes are others than its own, of which a module of many genes would leave few out.
-            others = np.setdiff1d(np.arange(found.shape[1]), genes)
-            size = min(genes.size, others.size)
+                own = own[: features.size]
+                features = features[: own.size]
+            again = np.intersect1d(own, features).size / max(own.size, features.size)
+            # Random features are others than its own, of which a module of many features would leave few out.
+            others = np.setdiff1d(np.arange(found.shape[1]), features)
+            size = min(features.size, others.size)
             sets = [generator.choice(others, size, replace=False) for _ in range(_RANDOM_SETS)] if size else []
             # The scores of earlier modules are regressed out; the most correlated ones if samples are few.
             earlier = partner[:k][partner[:k] >= 0]
             alike = np.abs(correlation(scores[1][earlier], scores[1][[at]])).ravel()
             earlier = earlier[np.argsort(-alike, kind="stable")[: scores[1].shape[1] // _SAMPLES_PER_SCORE]]
-            alone = _ratio(found[at], genes, sets, halves, (scores[0][:0], scores[1][:0]))
+            alone = _ratio(found[at], features, sets, halves, (scores[0][:0], scores[1][:0]))
             given = scores[0][earlier], scores[1][earlier]
-            ratio = _ratio(found[at], genes, sets, halves, given) if earlier.size else alone
+            ratio = _ratio(found[at], features, sets, halves, given) if earlier.size else alone
             rows.append((ratio, alone, again))
         return HalfMeasures(score, *np.array(rows).T)
 
@@ -337,22 +341,22 @@ class Halves:
 
 
 def _ratio(
-    weights: Floats, genes: Indices, sets: list[Indices], halves: tuple[Half, Half], given: tuple[Floats, Floats]
+    weights: Floats, features: Indices, sets: list[Indices], halves: tuple[Half, Half], given: tuple[Floats, Floats]
 ) -> float:
-    """Coherence of a module in the second half, relative to `sets` of random genes, whose weights the first half gives.
+    """Coherence of a module in the second half, relative to random `sets` whose weights the first half gives.
 
     Scores in both halves (`given`) are regressed out.
     """
     fitted, other = halves
     random = [coherence(other.columns(at, given[1]), leading_right_vector(fitted.columns(at, given[0]))) for at in sets]
     expected = float(np.mean(random)) if random else 0.0
-    return coherence(other.columns(genes, given[1]), weights[genes]) / expected if expected > 0 else 0.0
+    return coherence(other.columns(features, given[1]), weights[features]) / expected if expected > 0 else 0.0
 
 
 class Half:
     """Some samples, centred and scaled by themselves, of which few columns are dense at a time.
 
-    They are not smoothed, even if the model smooths them: diffusion alone makes neighbouring genes move together.
+    They are not smoothed, even if the model smooths them: diffusion alone makes neighbouring features move together.
     """
 
     def __init__(self, part: Matrix, model: SparseGraphSVD, covariates: Floats | None = None) -> None:
@@ -360,7 +364,7 @@ class Half:
         basis = None if covariates is None else basis_of(covariates)
         if not is_sparse(part):
             part, basis = _complete(part, model.clip, basis)
-        # Genes move together only around their means: columns are centred whatever the model does.
+        # Features move together only around their means: columns are centred whatever the model does.
         center = "both" if model.center in ("rows", "both") else "columns"
         self._scaler = Scaler.learn(as_operator(part, low_memory=True), center, model.scale, basis)
         self._basis = np.empty((part.shape[0], 0)) if basis is None else basis
@@ -402,14 +406,14 @@ def _complete(part: Array, clip: float | None, basis: Floats | None) -> tuple[Ar
     return np.where(np.isnan(part), np.nanmean(part, axis=0), part) if has_missing(part) else part, None
 
 
-def judged_genes(vector: Array) -> Indices:
-    """The genes by which a module is judged: its members or, if they are more than half of all, the heaviest ones."""
+def judged_features(vector: Array) -> Indices:
+    """The features by which a module is judged: its members or, if these are more than half of all, the heaviest."""
     members, most = heaviest(vector), max(1, vector.size // 2)
     if members.size > most:
         squares = vector.astype(np.float64) ** 2
         effective = round(squares.sum() ** 2 / (squares**2).sum())  # their number if all weights were equal
         members = members[: min(effective, most)]
-    return members[:_MOST_GENES]
+    return members[:_MOST_FEATURES]
 
 
 # Measures in words
@@ -420,7 +424,7 @@ class _Relation(NamedTuple):
 
     closest: int
     correlation: float
-    gene_overlap: float
+    feature_overlap: float
     sample_overlap: float
 
 
@@ -448,10 +452,10 @@ class _Relations:
         if k == 0:
             return _Relation(-1, np.nan, np.nan, np.nan)
         other = other if other >= 0 else int(np.abs(self.correlations[k, :k]).argmax())
-        genes, samples = (float(jaccard(side[[k]], side[[other]])[0]) for side in (self.columns, self.rows))
+        features, samples = (float(jaccard(side[[k]], side[[other]])[0]) for side in (self.columns, self.rows))
         if self.rows[[k, other]].all():  # the overlap of all samples says nothing
             samples = np.nan
-        return _Relation(other, float(self.correlations[k, other]), genes, samples)
+        return _Relation(other, float(self.correlations[k, other]), features, samples)
 
 
 class _Evidence(NamedTuple):
@@ -460,28 +464,29 @@ class _Evidence(NamedTuple):
     score: float
     ratio: float
     ratio_alone: float
-    genes_found_again: float
+    features_found_again: float
     by_data_alone: float
     worst_rank: float
 
     @property
     def is_graph_driven(self) -> bool:
-        """Whether the graph rather than the data chose the genes."""
+        """Whether the graph rather than the data chose the features."""
         return self.by_data_alone < _SHARE or self.worst_rank > LOW_RANK
 
-    @property
-    def by_graph(self) -> str:
+    def by_graph(self, feature_name: str) -> str:
         """The part of the graph in words."""
         if self.by_data_alone < _SHARE:
             return f"only {self.by_data_alone:.0%} of them would be chosen without the graph"
-        return f"the graph puts a gene on top whose rank by the data alone is {self.worst_rank:,.0f}"
+        return f"the graph puts a {feature_name} on top whose rank by the data alone is {self.worst_rank:,.0f}"
 
     def ratio_to_judge(self, redundant: bool) -> float:
         """The ratio by which a module is judged: nothing would be left of a redundant one beyond the earlier ones."""
         return self.ratio_alone if redundant else self.ratio
 
 
-def _table(measures: list[HalfMeasures], relations: _Relations, alone: Floats, too_few: str) -> pd.DataFrame:
+def _table(
+    measures: list[HalfMeasures], relations: _Relations, alone: Floats, too_few: str, feature_name: str
+) -> pd.DataFrame:
     """`Verdicts.table`; `too_few` is the reason if there are no measures."""
     n_modules = len(alone)
     medians = np.median(measures, axis=0) if measures else np.full((len(HalfMeasures._fields), n_modules), np.nan)
@@ -493,10 +498,15 @@ def _table(measures: list[HalfMeasures], relations: _Relations, alone: Floats, t
         relation = relations.to(k, repeats)
         single = [_Evidence(*(float(values[k]) for values in pair), *numbers[-2:]) for pair in measures]
         others = [_judged(pair, relations.redundant_with(k), known)[0] for pair in single]
-        reason = _reason(verdict, evidence, relation) + _close(verdict, others) if measures else too_few
+        reason = too_few
+        if measures:
+            reason = _reason(verdict, evidence, relation, feature_name) + _close(verdict, others)
         known.append(verdict)
-        rows.append((k, verdict, *evidence, repeats, *relation, reason))
-    return pd.DataFrame(rows, columns=_COLUMNS)
+        rows.append((k + 1, verdict, *evidence, repeats + 1, relation.closest + 1, *relation[1:], reason))
+    table = pd.DataFrame(rows, columns=_COLUMNS)
+    for name in ("repeats", "closest"):  # 0: none
+        table[name] = table[name].where(table[name] > 0).astype("Int64")
+    return name_features(table, feature_name)
 
 
 def _judged(evidence: _Evidence, redundant: Indices, known: list[str]) -> tuple[str, int]:
@@ -509,34 +519,34 @@ def _judged(evidence: _Evidence, redundant: Indices, known: list[str]) -> tuple[
     repeated = sorted((j for j in redundant if known[j] != "doubtful"), key=lambda j: known[j].startswith("repeats"))
     if repeated:
         return f"repeats {repeated[0] + 1}", int(repeated[0])
-    n_small = (evidence.genes_found_again < _SHARE) + evidence.is_graph_driven
+    n_small = (evidence.features_found_again < _SHARE) + evidence.is_graph_driven
     return ("strong", "moderate", "doubtful")[n_small], -1
 
 
-def _reason(verdict: str, evidence: _Evidence, relation: _Relation) -> str:
+def _reason(verdict: str, evidence: _Evidence, relation: _Relation, feature_name: str) -> str:
     """The verdict as a sentence."""
+    features, by_graph = f"{feature_name}s", evidence.by_graph(feature_name)
     ratio = evidence.ratio_to_judge(abs(relation.correlation) >= REPEATED)
     if verdict.startswith("repeats"):
-        return _repetition(relation)
+        return _repetition(relation, features)
     if verdict == "doubtful" and evidence.score < _SCORE:
         limits = f"correlation of scores {evidence.score:.2f}, at least {_SCORE:g} is needed"
         return f"Doubtful: a search in only half of the samples does not find it again ({limits})."
     if verdict == "doubtful" and ratio < _RATIO:
         beyond = "once the signals of earlier modules are removed, " if evidence.ratio_alone >= _RATIO else ""
         ratio = math.floor(10 * ratio) / 10  # 1.98 is written as 1.9: "2.0 times" would seem to be enough
-        limits = f"{_times(ratio)} as much as random genes ({_RATIO:g} times are needed)"
-        return f"Doubtful: {beyond}its genes move together only {limits} in samples not used to find it."
+        limits = f"{_times(ratio)} as much as random {features} ({_RATIO:g} times are needed)"
+        return f"Doubtful: {beyond}its {features} move together only {limits} in samples not used to find it."
     if verdict == "doubtful":
-        again = f"only {evidence.genes_found_again:.0%} of its genes are found again"
-        return f"Doubtful: {again}, and {evidence.by_graph}.".replace("%", " %")
+        again = f"only {evidence.features_found_again:.0%} of its {features} are found again"
+        return f"Doubtful: {again}, and {by_graph}.".replace("%", " %")
     beyond = "" if evidence.ratio_alone >= _RATIO else ", once the signals of earlier modules are removed"
-    together = (
-        f"in samples not used to find it, its genes move together {_times(ratio)} as much as random genes{beyond}"
-    )
-    share = evidence.genes_found_again
+    compared = f"{_times(ratio)} as much as random {features}{beyond}"
+    together = f"in samples not used to find it, its {features} move together {compared}"
+    share = evidence.features_found_again
     if verdict == "strong":
         return f"Strong: {together}; {share:.0%} of them are found again.".replace("%", " %")
-    weak = f"only {share:.0%} of them are found again" if share < _SHARE else evidence.by_graph
+    weak = f"only {share:.0%} of them are found again" if share < _SHARE else by_graph
     return f"Moderate: {together}, but {weak}.".replace("%", " %")
 
 
@@ -554,12 +564,12 @@ def _close(verdict: str, of_pairs: list[str]) -> str:
     return f" Close to the limit: {others[0][1]} of {len(of_pairs)} pairs of halves say {others[0][0]}."
 
 
-def _repetition(relation: _Relation) -> str:
+def _repetition(relation: _Relation, features: str) -> str:
     """The repeated module, the correlation of the scores, and how many members are the same.
 
     Examples
     --------
-    >>> print(_repetition(_Relation(0, -0.95, 0.1, 0.5)))
+    >>> print(_repetition(_Relation(0, -0.95, 0.1, 0.5), "genes"))
     Repeats module 1: it is high in samples in which module 1 is low (correlation of scores -0.95); 10 % of their genes
     and 50 % of their samples are in both.
     """
@@ -568,7 +578,7 @@ def _repetition(relation: _Relation) -> str:
     opposite = f"it is high in samples in which {other} is low"
     same = f"{alike if relation.correlation > 0 else opposite} (correlation of scores {relation.correlation:.2f})"
     samples = "" if np.isnan(relation.sample_overlap) else f" and {relation.sample_overlap:.0%} of their samples"
-    shared = f"{relation.gene_overlap:.0%} of their genes{samples}".replace("%", " %")
+    shared = f"{relation.feature_overlap:.0%} of their {features}{samples}".replace("%", " %")
     return f"Repeats {other}: {same}; {shared} are in both."
 
 

@@ -253,7 +253,7 @@ class Side:
     def trusting(self, vector: Vector) -> Side:
         """The side on which the signs of edges count by how well they agree with those of a vector.
 
-        An edge inside a module supports its genes even if its sign does not, so signs count much only if nearly all
+        An edge inside a module supports its features even if its sign does not, so signs count much only if nearly all
         agree: by the third power (with the second, wrong signs of a fifth of the edges cost more than signs gain).
         """
         if self.term is None or not self.is_split:

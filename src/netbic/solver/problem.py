@@ -16,7 +16,7 @@ sigma lambda_max(M) <= share |c|: no set of entries gets more than 1 / (1 - shar
 By F, |c| = d + sigma w'Mw.
 
 Where many scores are nearly equal, a small bonus changes the order much. So sigma is also reduced until the 20 largest
-entries are among the 60 largest by |z| alone: no gene leads a module that the data rank far behind.
+entries are among the 60 largest by |z| alone: no feature leads a module that the data rank far behind.
 
 If edges have signs, these count by how well they agree with the signs of the module without the graph
 (`Side.trusting`): edges with random signs are used as if they had none.

@@ -405,37 +405,32 @@ class AxisWords(NamedTuple):
 
 
 class Words(NamedTuple):
-    """What messages call a module and its axes, and where they say that details are."""
+    """What messages call a module and its axes."""
 
     module: str
-    details: str
     rows: AxisWords
     columns: AxisWords
 
     def listed(self, numbers: list[int]) -> str:
-        """Some modules by their numbers."""
+        """Some modules (their positions) by their numbers, which count from 1."""
         if len(numbers) == 1:
-            return f"{self.module} {numbers[0]}"
-        shown = ", ".join(map(str, numbers[:5]))
+            return f"{self.module} {numbers[0] + 1}"
+        shown = ", ".join(str(number + 1) for number in numbers[:5])
         return (
             f"{self.module}s {shown}" if len(numbers) <= 5 else f"{self.module}s {shown}, ... ({len(numbers)} in all)"
         )
 
 
-_MATRIX: Final = Words(
-    "module",
-    "; see choices_",
-    AxisWords("row", "row", "rows", "n_rows"),
-    AxisWords("column", "column", "columns", "n_columns"),
-)
+def matrix_words(feature_name: str) -> Words:
+    """The words for the modules of one table."""
+    features = AxisWords("column", feature_name, f"{feature_name}s", "n_columns")
+    return Words("module", AxisWords("row", "sample", "samples", "n_rows"), features)
 
 
-PAIR_WORDS: Final = Words(
-    "pair",
-    "",
-    AxisWords("x", "feature", "features of X", "n_x"),
-    AxisWords("y", "feature", "features of Y", "n_y"),
-)
+def pair_words(table_names: tuple[str, str]) -> Words:
+    """The words for the pairs of two tables."""
+    sides = zip(("x", "y"), table_names, strict=True)
+    return Words("pair", *(AxisWords(side, "feature", f"features of {table}", f"n_{side}") for side, table in sides))
 
 
 def diagnostics(
@@ -445,7 +440,7 @@ def diagnostics(
     rows: Axis,
     columns: Axis,
     settings: Settings,
-    words: Words = _MATRIX,
+    words: Words,
 ) -> Iterator[tuple[str, type[Warning]]]:
     """Yield everything to warn about, as (message, category).
 
@@ -456,8 +451,8 @@ def diagnostics(
     if not_converged := [k for k, module in enumerate(modules) if module.outcome != "converged"]:
         first = not_converged[0]
         how = _ENDS[modules[first].outcome].format(max_iter=settings.max_iter)
-        which = "it" if len(not_converged) == 1 else f"{words.module} {first}"
-        remedy = "use solver='auto'" if settings.solver == "aisp" else "increase max_iter or tol"
+        which = "it" if len(not_converged) == 1 else words.listed([first])
+        remedy = "use solver='auto'" if settings.solver == "aisp" else "increase max_iter or tol of the estimator"
         for called, asked in ((words.columns, columns), (words.rows, rows)):
             if not asked.penalty.has_objective:
                 remedy = (
@@ -495,7 +490,7 @@ def _not_identified(words: Words, called: AxisWords, asked: Axis, vectors: list[
         remedy = "use `scale=True`" if scaling else f"set the size ({called.size}) or a fallback"
         yield (
             f"the data do not identify how many {called.entries} {words.listed(list(found))} should contain "
-            f"({'; '.join(reasons)}{words.details}): {remedy} instead"
+            f"({'; '.join(reasons)}): {remedy} instead"
         )
 
 
@@ -508,17 +503,17 @@ def _led_by_the_graph(words: Words, modules: list[Module], rows: Axis, columns: 
     if dominated and not (rows.is_bounded and columns.is_bounded):
         yield (
             f"the graph makes up more than {LARGE_GRAPH_SHARE:.0%} of the scores of {words.listed(dominated)} "
-            "(graph_share_): lower the smoothness unless this is intended"
+            "(graph_share): lower the smoothness unless this is intended"
         )
     relative = rows.scale != "absolute" and columns.scale != "absolute"
     if heavy := [k for k in stated if relative and modules[k].graph_weight >= 1 and k not in dominated]:
         yield (
-            f"the graph weighs as much as the data, or more, in {words.listed(heavy)} (graph_weight in diagnostics_: "
-            f"up to {max(modules[k].graph_weight for k in heavy):.1f}): lower the smoothness unless this is intended"
+            f"the graph weighs as much as the data, or more, in {words.listed(heavy)} (graph_weight up to "
+            f"{max(modules[k].graph_weight for k in heavy):.1f}): lower the smoothness unless this is intended"
         )
     if led := [k for k, module in enumerate(modules) if module.worst_rank > LOW_RANK]:
         yield (
-            f"the graph puts a column on top of {words.listed(led)} whose rank by the data alone is "
-            f"{max(modules[k].worst_rank for k in led):,} (worst_rank in diagnostics_): lower the smoothness, or use "
+            f"the graph puts a {words.columns.entry} on top of {words.listed(led)} whose rank by the data alone is "
+            f"{max(modules[k].worst_rank for k in led):,} (worst_rank): lower the smoothness, or use "
             "smoothness_scale='module' and graph_term='modularity'"
         )

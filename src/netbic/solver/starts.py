@@ -29,7 +29,7 @@ _EXACT_WORK = 2e8  # multiplications up to which the Gram matrix is made and sol
 _LAPACK_SIZE = 300
 _GRAM_SIZE = 4096  # short sides up to this have a Gram matrix; beyond, products with X replace it
 # Relative residual of a start; fixed, since another value gives other modules on real data. Inaccurate starts lose weak
-# modules: in `simulate.cohort` (strength 0.7) the genes' mean F1 is 0.77 at 1e-4 and 1e-3, 0.72 at 1e-2
+# modules: in `simulate.cohort` (strength 0.7) the features' mean F1 is 0.77 at 1e-4 and 1e-3, 0.72 at 1e-2
 # and 0.60 at 5e-2.
 _TOLERANCE = 1e-3
 _GRAM_SUBSPACE, _PASS_SUBSPACE = (20, 8), (64, 24)  # size of the subspace at most, and after a restart

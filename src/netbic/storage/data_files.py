@@ -113,5 +113,5 @@ def _truth(study: Cohort) -> pd.DataFrame:
     ):
         for module, mask in enumerate(masks):
             weights = study.weights[module, mask] if axis == "gene" else np.ones(int(mask.sum()))
-            parts.append(pd.DataFrame({"module": module, "axis": axis, "name": names[mask], "weight": weights}))
+            parts.append(pd.DataFrame({"module": module + 1, "axis": axis, "name": names[mask], "weight": weights}))
     return pd.concat(parts).sort_values(["module", "axis"], kind="stable", ignore_index=True)

@@ -314,7 +314,7 @@ def state_of(given: object) -> ModelState:
 
 def _add_module_state(model: SparseGraphSVD, arrays: Arrays, further: Record) -> None:
     """What only models of one table have: choices of members, diagnostics, covariates, studies, groups."""
-    arrays["diagnostics"] = model.diagnostics_[list(DIAGNOSTIC_NUMBERS)].to_numpy(dtype=np.float64)
+    arrays["diagnostics"] = model.diagnostics_[list(DIAGNOSTIC_NUMBERS)].to_numpy(dtype=np.float64, na_value=np.nan)
     if model.diffusion_:
         arrays["diffusion"] = np.array(model.diffusion_)
     for axis, posteriors in model.posteriors_.items():
@@ -387,7 +387,7 @@ def _set_module_state(model: SparseGraphSVD, arrays: Arrays, further: Record) ->
     model.rows_, model.columns_ = model.left_vectors_.T != 0, model.components_ != 0
     model.diffusion_ = float(arrays.get("diffusion", 0.0))
     model.scaler_ = Scaler(arrays["offsets"], arrays.get("factors"), model.center in ("rows", "both"))
-    model.diagnostics_ = diagnostics_from(arrays["diagnostics"], model.n_components_)
+    model.diagnostics_ = diagnostics_from(arrays["diagnostics"])
     choices: dict[str, list[Choice | None]] = {axis: [None] * model.n_components_ for axis in ("rows", "columns")}
     for axis in choices:
         if f"{axis}_posteriors" in arrays:

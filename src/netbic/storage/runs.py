@@ -251,8 +251,8 @@ def write_results(
     folder: Path, model: SparseGraphSVD, alignment: Record, summary_columns: pd.DataFrame | None = None
 ) -> None:
     """Write the tables and the model of a fit to a scratch folder; `summary_columns` as for `summary_table`."""
-    files.write_table(folder / "modules.tsv", modules_table(model))
-    files.write_table(folder / "summary.tsv", summary_table(model, summary_columns))
+    files.write_table(folder / "modules.tsv", modules_table(model, "gene"))
+    files.write_table(folder / "summary.tsv", summary_table(model, summary_columns, feature_name="gene"))
     files.write_json(folder / "alignment.json", alignment)
     if model.studies_ is not None:
         files.write_table(folder / "studies.tsv", model.studies_)

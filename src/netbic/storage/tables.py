@@ -10,7 +10,15 @@ import pandas as pd
 
 from netbic.arrays import Array
 from netbic.errors import unusable
-from netbic.estimators import DIAGNOSTIC_NUMBERS, SparseGraphSVD, fitted_model, heaviest, names_of, shared_by
+from netbic.estimators import (
+    DIAGNOSTIC_NUMBERS,
+    SparseGraphSVD,
+    fitted_model,
+    heaviest,
+    name_features,
+    names_of,
+    shared_by,
+)
 from netbic.files import read_table
 from netbic.graph import Graph
 from netbic.storage.models import PairModel, fitted_pair_model
@@ -18,17 +26,17 @@ from netbic.storage.models import PairModel, fitted_pair_model
 _TABLES = {1: "x", 2: "y"}  # as two tables are called in files, and in the attributes of a model
 
 
-def modules_table(model: SparseGraphSVD) -> pd.DataFrame:
+def modules_table(model: SparseGraphSVD, feature_name: str = "feature") -> pd.DataFrame:
     """Members of every module by name, largest absolute weight first.
 
-    Columns are `module`, `axis` (gene or sample), `name`, `weight` and `side`: "up" if the weight is positive, "down"
-    if it is negative. In samples with positive weights, genes of the side "up" are above their means and genes of the
-    side "down" below; the largest weight of a gene is positive.
+    Columns are `module` (from 1), `axis` ("sample", or `feature_name`), `name`, `weight` and `side`: "up" if the weight
+    is positive, "down" if it is negative. In samples with positive weights, features of the side "up" are above their
+    means and those of the side "down" below; the largest weight of a feature is positive.
     """
     model = fitted_model(model)
-    vectors = {"gene": (model.components_, "columns"), "sample": (model.left_vectors_.T, "rows")}
+    vectors = {feature_name: (model.components_, "columns"), "sample": (model.left_vectors_.T, "rows")}
     parts = [
-        _members({"module": module, "axis": axis}, rows[module], names_of(model, side))
+        _members({"module": module + 1, "axis": axis}, rows[module], names_of(model, side))
         for module in range(model.n_components_)
         for axis, (rows, side) in vectors.items()
     ]
@@ -58,38 +66,37 @@ def sides_of(weights: Array) -> Array:
     return np.where(weights > 0, "up", np.where(weights < 0, "down", "")).astype(object)
 
 
-def summary_table(model: SparseGraphSVD, further: pd.DataFrame | None = None) -> pd.DataFrame:
-    """A row per module: singular value, sizes, variance explained, edges inside, diagnostics, top genes, sides, label.
+def summary_table(
+    model: SparseGraphSVD, further: pd.DataFrame | None = None, *, feature_name: str = "feature"
+) -> pd.DataFrame:
+    """A row per module: singular value, sizes, variance explained, edges inside, diagnostics, top features, sides.
 
-    `genes_up` and `genes_down` are the numbers of genes with positive and with negative weights. `label` counts from 1
-    ("module 1"), like everything that people read; `module` and other columns with numbers of modules count from 0. If
-    the model was fitted to several studies, `studies` says where each module lives: "shared by 2 of 4 studies (a, b)".
-    `further` columns, a row per module, replace those of the same name.
+    Modules are numbered from 1. `features_up` and `features_down` are the numbers of features with positive and with
+    negative weights; `feature_name` stands for the word in these columns (`genes_up`). If the model was fitted to
+    several studies, `studies` says where each module lives: "shared by 2 of 4 studies (a, b)". `further` columns, a row
+    per module, replace those of the same name.
     """
     model = fitted_model(model)
     studies = {} if model.studies_ is None else {"studies": shared_by(model.studies_)}
     table = pd.DataFrame(
         {
-            "module": np.arange(model.n_components_),
+            "module": np.arange(1, model.n_components_ + 1),
             "singular_value": model.singular_values_,
-            "n_genes": model.columns_.sum(axis=1),
+            "n_features": model.columns_.sum(axis=1),
             "n_samples": model.rows_.sum(axis=1),
             "explained_variance_ratio": model.explained_variance_ratio_,
             "n_edges": _edges_inside(model.graphs_["columns"], model.columns_),
             "graph_share": model.graph_share_,
             "rounds": [len(trace) for trace in model.objectives_],
             "converged": model.converged_,
-            **{name: model.diagnostics_[name].to_numpy() for name in DIAGNOSTIC_NUMBERS},
+            **{name: model.diagnostics_[name].array for name in DIAGNOSTIC_NUMBERS},
             **studies,
-            "top_genes": _top_names(model.components_, names_of(model, "columns")),
-            **({} if further is None else {str(name): column.to_numpy() for name, column in further.items()}),
+            "top_features": _top_names(model.components_, names_of(model, "columns")),
+            **({} if further is None else {str(name): column.array for name, column in further.items()}),
         }
     )
-    return table.assign(
-        genes_up=(model.components_ > 0).sum(axis=1),
-        genes_down=(model.components_ < 0).sum(axis=1),
-        label=[f"module {module + 1}" for module in range(model.n_components_)],
-    )
+    table["features_up"], table["features_down"] = ((sign * model.components_ > 0).sum(axis=1) for sign in (1, -1))
+    return name_features(table, feature_name)
 
 
 def _edges_inside(graph: Graph | None, members: Iterable[Array]) -> list[int]:
@@ -113,14 +120,14 @@ def sample_names(model: PairModel) -> Array:
 
 
 def pairs_table(model: PairModel, tests: pd.DataFrame | None = None) -> pd.DataFrame:
-    """A row per pair: sizes in both tables, covariance, correlation, edges inside, convergence, top features, label.
+    """A row per pair: sizes in both tables, covariance, correlation, edges inside, convergence, top features.
 
     `d` is u'X'Yv in the deflated tables, `correlation` that of the scores of both tables in the samples of the fit,
-    which is too large. `pair` counts from 0, `label` ("pair 1") from 1. `tests` are further columns about the pairs,
-    with a column `pair`; those of the same name are replaced.
+    which is too large. `pair` counts from 1. `tests` are further columns about the pairs, with a column `pair`; those
+    of the same name are replaced.
     """
     model = fitted_pair_model(model)
-    number = np.arange(model.n_components_)
+    number = np.arange(1, model.n_components_ + 1)
     table = pd.DataFrame(
         {
             "pair": number,
@@ -141,19 +148,18 @@ def pairs_table(model: PairModel, tests: pd.DataFrame | None = None) -> pd.DataF
     return table.assign(
         top_features_1=_top_names(model.x_weights_.T, feature_names(model, 1)),
         top_features_2=_top_names(model.y_weights_.T, feature_names(model, 2)),
-        label=[f"pair {pair + 1}" for pair in number],
     )
 
 
 def weights_table(model: PairModel) -> pd.DataFrame:
     """Features of every pair by name, largest absolute weight first.
 
-    Columns are `pair` (from 0), `table` (1 or 2), `name`, `weight` and `side`: "up" if the weight is positive, "down"
+    Columns are `pair` (from 1), `table` (1 or 2), `name`, `weight` and `side`: "up" if the weight is positive, "down"
     if it is negative. Features of the same side, in either table, are high in the same samples.
     """
     model = fitted_pair_model(model)
     parts = [
-        _members({"pair": pair, "table": table}, weights[:, pair], feature_names(model, table))
+        _members({"pair": pair + 1, "table": table}, weights[:, pair], feature_names(model, table))
         for pair in range(model.n_components_)
         for table, weights in ((1, model.x_weights_), (2, model.y_weights_))
     ]
@@ -161,12 +167,12 @@ def weights_table(model: PairModel) -> pd.DataFrame:
 
 
 def pair_scores_table(model: PairModel) -> pd.DataFrame:
-    """Scores of the samples of the fit in both tables: columns `pair` (from 0), `sample`, `score_1` and `score_2`."""
+    """Scores of the samples of the fit in both tables: columns `pair` (from 1), `sample`, `score_1` and `score_2`."""
     model = fitted_pair_model(model)
     names = sample_names(model)
     return pd.DataFrame(
         {
-            "pair": np.repeat(np.arange(model.n_components_), len(names)),
+            "pair": np.repeat(np.arange(1, model.n_components_ + 1), len(names)),
             "sample": np.tile(names, model.n_components_),
             "score_1": model.x_scores_.T.ravel(),
             "score_2": model.y_scores_.T.ravel(),

@@ -14,7 +14,7 @@ import pandas as pd
 
 from netbic.arrays import Matrix, check_choice, kind_of, stored_values
 from netbic.association import Removed, associate_scores, listed_names
-from netbic.errors import InputError, reworded
+from netbic.errors import InputError
 from netbic.estimators import SparseGraphSVD, covariate_names, fitted_model, is_model, module_scores, own_covariates
 from netbic.io import check_keywords, scores_by_name
 from netbic.methods import usual_settings
@@ -158,9 +158,9 @@ def modules(
     if preset is not None:
         _set_preset(model, preset, X, parameters)
     warn_before_fit(X, adata.obs_names, genes, scaled=bool(model.scale))
-    with reworded({"columns": "genes", "diagnostics_": f'uns["{key_added}"]["diagnostics"]'}):
-        given = {"covariates": _covariates_in(adata, covariates), "studies": _studies_in(adata, study_key)}
-        deque(model.iter_fit(X, names=(adata.obs_names, pd.Index(genes)), **given), maxlen=0)
+    given = {"covariates": _covariates_in(adata, covariates), "studies": _studies_in(adata, study_key)}
+    names = adata.obs_names, pd.Index(genes)
+    deque(model.iter_fit(X, names=names, feature_name="gene", **given), maxlen=0)
     store(adata, model, key_added, kept, layer)
     adata.obsm[f"X_{key_added}"] = own_scores(model, X)
     adata.uns[key_added] |= {} if alignment is None else {"alignment": json.dumps(alignment.to_dict())}
@@ -338,7 +338,7 @@ def verdicts(adata: AnnData, *, key: str = "netbic", copy: bool = False, **optio
     X = matrix_of_model(adata, key)
     if kind_of(X) == "dask":
         raise InputError("verdicts need the data in memory: use adata.to_memory() if they fit")
-    adata.uns[key]["verdicts"] = storable(judge(model, X, **options).table)
+    adata.uns[key]["verdicts"] = storable(judge(model, X, **{"feature_name": "gene"} | options).table)
     return adata if copy else None
 
 
@@ -410,7 +410,8 @@ def associate(
     names = pd.Index(adata.obs_names)
     if names.has_duplicates:
         raise InputError(f"{names[names.duplicated()][0]!r} occurs more than once in obs_names: make names unique")
-    scores = pd.DataFrame(np.asarray(adata.obsm[f"{key}_scores"]), index=names)
+    values = np.asarray(adata.obsm[f"{key}_scores"])
+    scores = pd.DataFrame(values, index=names, columns=range(1, values.shape[1] + 1))
     # columns of obs that hold the modules themselves: those that `modules` wrote, and groups that were joined
     own = [found.get(_OBS_COLUMNS, []) for found in adata.uns.values() if isinstance(found, Mapping)]
     own += [getattr(adata.obsm.get(f"{other}_groups"), "columns", []) for other in adata.uns]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping, Sequence
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from netbic import __version__
 from netbic.arrays import Array, Matrix, check_choice, kind_of
-from netbic.errors import InputError, import_optional, reworded, shown
+from netbic.errors import InputError, import_optional, shown
 from netbic.estimators import SparseGraphCCA, SparseGraphPLS
 from netbic.graph import Graph
 from netbic.io import check_keywords, fit_by_name
@@ -128,9 +129,11 @@ def pairs(
     for each in (first, second):
         warn_before_fit(each.matrix, each.adata.obs_names, each.features, scaled=True, modality=each.name)
     rows = [each.adata.obs_names.get_indexer(cells) for each in (first, second)]
-    with reworded({"features of X": f"features of {first.name}", "features of Y": f"features of {second.name}"}):
+    with warnings.catch_warnings(record=True) as given:
         tables = first.matrix[rows[0]], second.matrix[rows[1]]
-        fit_by_name(model, *tables, cells, first.features, second.features)
+        fit_by_name(model, *tables, cells, first.features, second.features, (first.name, second.name))
+    for warning in given:  # again, for the caller
+        warnings.warn(warning.message, warning.category, stacklevel=2)
     _store(mdata, model, (first, second), key_added, len(cells))
     return mdata if copy else None
 

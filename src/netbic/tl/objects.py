@@ -19,9 +19,9 @@ from netbic import __version__
 from netbic.arrays import Matrix, checked, kind_of
 from netbic.errors import InputError, import_optional, shown
 from netbic.estimators import (
-    DIAGNOSTIC_NUMBERS,
     SparseGraphSVD,
     fitted_model,
+    name_features,
     names_of,
     own_covariates,
 )
@@ -195,7 +195,7 @@ def store(adata: AnnData, model: SparseGraphSVD, key: str, kept: NDArray[np.intp
         adata.obsp[key] = state.graphs["row_graph"].weights
     about = {"class": state.kind, "settings": json.dumps(state.settings), "layer": layer or "X", "n_genes": len(kept)}
     about |= {name: json.dumps(state.further[name]) for name in ("covariates", "studies") if name in state.further}
-    tables = {"diagnostics": storable(model.diagnostics_)}
+    tables = {"diagnostics": storable(name_features(model.diagnostics_, "gene"))}
     if "groups" in state.further:
         tables["kept_groups"] = storable(model.groups_)
     if model.studies_ is not None:
@@ -225,7 +225,7 @@ def from_anndata(adata: AnnData, key: str = "netbic") -> SparseGraphSVD:
         )
     settings = json.loads(str(found["settings"]))
     arrays = {name: np.asarray(found[name]) for name in SHAPES if name in found and name not in _PER_CELL}
-    arrays["diagnostics"] = found["diagnostics"][list(DIAGNOSTIC_NUMBERS)].to_numpy(dtype=np.float64)
+    arrays["diagnostics"] = found["diagnostics"].iloc[:, 1:].to_numpy(dtype=np.float64, na_value=np.nan)
     arrays["offsets"] = np.ascontiguousarray(preparation[used, 0])
     if settings["scale"] and "studies" not in found:
         arrays["factors"] = np.ascontiguousarray(preparation[used, 1])

@@ -67,7 +67,7 @@
   const reveal = () => {
     const wanted = /^#module-(\d+)$/.exec(location.hash);
     if (!wanted) return;
-    const module = modules[Number(wanted[1]) - 1];  // modules are numbered from 1 in the page, from 0 in tables
+    const module = modules[Number(wanted[1]) - 1];
     if (!module) return;
     module.open = true;
     module.scrollIntoView();
@@ -94,7 +94,8 @@
     if (!holders[kind].has(at)) holders[kind].set(at, []);
     holders[kind].get(at).push([number, text]);
   };
-  data.modules.forEach((module, number) => {
+  data.modules.forEach((module, position) => {
+    const number = position + 1;
     for (const [at, weight] of module.genes) hold("genes", at, number, signed(weight));
     if (!module.scores) for (const [at, weight] of module.samples) hold("samples", at, number, signed(weight));
     module.scores?.forEach((score, at) => {
@@ -114,9 +115,9 @@
   const hit = (kind, at) => {
     all("circle.hit").forEach((circle) => circle.classList.remove("hit"));
     if (kind !== "genes") return;
-    data.modules.forEach((module, number) => {
+    data.modules.forEach((module, position) => {
       const place = module.genes.findIndex(([gene]) => gene === at);
-      modules[number].querySelector(`circle[data-at="${place}"]`)?.classList.add("hit");
+      modules[position].querySelector(`circle[data-at="${place}"]`)?.classList.add("hit");
     });
   };
   const answer = (entry) => {
@@ -126,8 +127,8 @@
     item.append(name);
     if (entry.kind === "samples") item.append(element("span", "sample", "note"));
     for (const [number, text] of entry.places) {
-      const link = element("a", `module ${number + 1} (${text})`);
-      link.href = `#module-${number + 1}`;
+      const link = element("a", `module ${number} (${text})`);
+      link.href = `#module-${number}`;
       link.addEventListener("click", () => hit(entry.kind, entry.at));
       item.append(link);
     }
@@ -218,14 +219,14 @@
     });
     drawing.addEventListener("blur", leave);
   };
-  modules.forEach((details, number) => {
+  modules.forEach((details, position) => {
     details.addEventListener("toggle", () => {
-      const module = data.modules[number];
+      const module = data.modules[position];
       const image = details.querySelector(".heatmap .values");
       const drawing = details.querySelector(".network svg");
       if (image && module.heatmap) heatmapTips(image, module);
       if (drawing) networkTips(drawing, module);
-      all("[data-save]", details).forEach((figure) => offer(figure, number));
+      all("[data-save]", details).forEach((figure) => offer(figure, position + 1));
     }, { once: true });
   });
 
@@ -253,15 +254,15 @@
     saveAs(name, new Blob([text], { type: "text/tab-separated-values" }));
   };
   const membersOf = (number) => ["genes", "samples"].flatMap((kind) =>
-    data.modules[number][kind].map(([at, weight]) => [number, kind === "genes" ? "gene" : "sample", data[kind][at], weight]));
+    data.modules[number - 1][kind].map(([at, weight]) => [number, kind === "genes" ? "gene" : "sample", data[kind][at], weight]));
   const columns = ["module", "axis", "name", "weight"];
   const downloads = {
     modules: () => save("modules-table.tsv", [
       all("thead th", table).map((header) => header.dataset.name),
       ...[...table.tBodies[0].rows].map((row) => [...row.cells].map(inTable)),
     ]),
-    members: () => save("members.tsv", [columns, ...data.modules.flatMap((_, number) => membersOf(number))]),
-    module: (button) => save(`module-${Number(button.dataset.module) + 1}.tsv`, [columns, ...membersOf(Number(button.dataset.module))]),
+    members: () => save("members.tsv", [columns, ...data.modules.flatMap((_, position) => membersOf(position + 1))]),
+    module: (button) => save(`module-${button.dataset.module}.tsv`, [columns, ...membersOf(Number(button.dataset.module))]),
   };
   all("[data-download]").forEach((button) =>
     button.addEventListener("click", () => downloads[button.dataset.download](button)));
@@ -296,7 +297,7 @@
   };
   all("[data-copy]").forEach((button) => button.addEventListener("click", async () => {
     const { copy, side, module } = button.dataset;
-    const names = namesOf(copy, side, data.modules[Number(module)]);
+    const names = namesOf(copy, side, data.modules[Number(module) - 1]);
     const lines = names.map((name) => (formula.test(name) ? `'${name}` : name).replace(/[\r\n\u2028\u2029]+/g, " "));
     const done = await copyText(`${lines.join("\n")}\n`);
     button.focus();
@@ -430,7 +431,7 @@
     const { save: kind, name } = figure.dataset;
     if (kind === "chart") return `chart-${name}`;
     const variable = figure.closest(".plots details")?.querySelector("bdi").textContent;
-    return `module-${number + 1}-${kind}${variable ? `-${inFileName(variable)}` : ""}`;
+    return `module-${number}-${kind}${variable ? `-${inFileName(variable)}` : ""}`;
   };
   const offer = (figure, number) => {
     if (!figure.querySelector("svg, img")) return;  // there is nothing to draw
