@@ -30,9 +30,7 @@ class Whitening:
 
     def __call__(self, rows: Floats) -> Floats:
         """W times a vector, or the columns of an array."""
-        inside = self.vectors.T @ rows
-        mapped: Floats = self.vectors @ (inside.T * self.gains).T
-        return mapped
+        return np.asarray(self.vectors @ ((self.vectors.T @ rows).T * self.gains).T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,24 +192,12 @@ class Cross(Corrected):
 
 @dataclass(frozen=True, eq=False)
 class SmallTable:
-    """Some columns of a table, as they are stored: products with them are corrected, not the columns.
+    """Some columns of a table, as they are stored: products with them are corrected, not the columns."""
 
-    Attributes
-    ----------
-    table : Table
-        Its whitening and projection are applied to products.
-    lines : array of shape (k, n)
-        Columns of the data, a row each.
-    factors : array of shape (k,), optional
-        The factors of the columns.
-    left, right : arrays of shape (r, n) and (r, k)
-        The layers that are subtracted, centring among them.
-    """
-
-    table: Table
-    lines: Array
+    table: Table  # its whitening and projection are applied to products
+    lines: Array  # (k, n): columns of the data, a row each
     factors: Floats | None
-    left: Floats
+    left: Floats  # (r, n) and (r, k): the layers that are subtracted, centring among them
     right: Floats
 
     def matvec(self, support: Indices, values: Floats) -> Floats:
@@ -230,20 +216,11 @@ class SmallTable:
 
 
 class SmallCross:
-    """The operator A'B - L'R for some columns A and B of two tables.
-
-    Parameters
-    ----------
-    x, y : SmallTable
-        A and B.
-    left, right : arrays of shape (r, p) and (r, q)
-        The layers L and R of the correction, one row each.
-    """
+    """The operator A'B - L'R for some columns A and B of two tables, and layers L and R of shape (r, p) and (r, q)."""
 
     def __init__(self, x: SmallTable, y: SmallTable, left: Floats, right: Floats) -> None:
         self.shape = (len(x.lines), len(y.lines))
-        self._x, self._y = x, y
-        self._left, self._right = left, right
+        self._x, self._y, self._left, self._right = x, y, left, right
 
     def matvec(self, support: Indices, values: Floats) -> Floats:
         """The product with a vector that is zero outside `support`."""

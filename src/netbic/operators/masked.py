@@ -25,26 +25,23 @@ _UNDETERMINED = 1e-10  # smallest eigenvalue, relative to the largest one, of a 
 
 def learn_from_observed(X: Array, center: str | None, scale: bool, design: Floats | None = None) -> Scaler:
     """`Scaler.learn` from the observed entries of X; covariates are regressed on those of each column."""
-    _check_observed(X)
-    if design is not None:
-        means, effects = _regressed(X, design)
+    for axis, name in ((0, "column"), (1, "row")):
+        empty = np.flatnonzero(np.isnan(X).all(axis=axis))
+        if empty.size:
+            raise ValueError(f"{name} {empty[0]} of X has no observed entry ({empty.size} in all): drop it")
+    if design is None:
+        means, effects, rest = np.asarray(np.nanmean(X, axis=0, dtype=np.float64)), None, X
+    else:
+        means, effects = _regress(X, design)
         rest = X - design @ effects
-        deviations = np.asarray(np.nanstd(rest, axis=0, dtype=np.float64)) if scale else None
-        grand = float(np.nanmean(rest, dtype=np.float64))
-        made = Scaler.from_moments(means, grand, deviations, center, float(np.finfo(X.dtype).eps))
-        return replace(made, effects=effects)
-    means = np.asarray(np.nanmean(X, axis=0, dtype=np.float64))
-    deviations = np.asarray(np.nanstd(X, axis=0, dtype=np.float64)) if scale else None
-    grand = float(np.nanmean(X, dtype=np.float64))
-    return Scaler.from_moments(means, grand, deviations, center, float(np.finfo(X.dtype).eps))
+    deviations = np.asarray(np.nanstd(rest, axis=0, dtype=np.float64)) if scale else None
+    grand = float(np.nanmean(rest, dtype=np.float64))
+    made = Scaler.from_moments(means, grand, deviations, center, float(np.finfo(X.dtype).eps))
+    return replace(made, effects=effects)
 
 
-def _regressed(X: Array, design: Floats) -> tuple[Floats, Floats]:
-    """Intercepts (p,) and coefficients (c, p) of every column on the design, from its observed entries.
-
-    Of coefficients that these do not determine (as of a batch in which the column was never observed), the smallest
-    ones are taken.
-    """
+def _regress(X: Array, design: Floats) -> tuple[Floats, Floats]:
+    """Intercepts (p,) and coefficients (c, p) of every column on the design, from its observed entries."""
     n, c = design.shape
     if c > _MOST_COVARIATES:
         raise ValueError(
@@ -56,15 +53,9 @@ def _regressed(X: Array, design: Floats) -> tuple[Floats, Floats]:
     images = columns.T @ np.where(seen, X, 0.0).astype(np.float64)
     pairs = (columns[:, :, None] * columns[:, None, :]).reshape(n, -1)
     grams = (pairs.T @ seen).T.reshape(-1, c + 1, c + 1)
+    # Of coefficients that are not determined (a batch in which the column was never observed), the smallest ones.
     found = np.linalg.pinv(grams, rcond=_UNDETERMINED, hermitian=True) @ images.T[:, :, None]
     return np.ascontiguousarray(found[:, 0, 0]), np.ascontiguousarray(found[:, 1:, 0].T)
-
-
-def _check_observed(X: Array) -> None:
-    for axis, name in ((0, "column"), (1, "row")):
-        empty = np.flatnonzero(np.isnan(X).all(axis=axis))
-        if empty.size:
-            raise ValueError(f"{name} {empty[0]} of X has no observed entry ({empty.size} in all): drop it")
 
 
 class Masked(Corrected):
@@ -131,11 +122,9 @@ class Masked(Corrected):
 
     @property
     def n_entries(self) -> int:
-        """Number of entries that contribute to the squared norm.
-
-        Imputed entries have no residual: the noise level is that of a smaller matrix.
-        """
+        """Number of entries that contribute to the squared norm."""
         entries = self.shape[0] * self.shape[1]
+        # Imputed entries have no residual: the noise level is that of a smaller matrix.
         return max(round(self._n_observed**2 / entries), 1) if self.imputes else entries
 
     def with_prediction(self, left: Floats, right: Floats) -> Self:
@@ -173,11 +162,14 @@ class MissingEntries:
         """Zeros in the given entries (sorted by rows)."""
         numbered = sp.csr_array((np.arange(rows.size, dtype=np.float64), (rows, columns)), shape=shape)
         turned = numbered.tocsc()
-        order = turned.data.astype(np.intp)
-        zero = np.zeros(rows.size)
-        by_row = sp.csr_array((zero, numbered.indices, numbered.indptr), shape=shape)
-        by_column = sp.csc_array((zero, turned.indices, turned.indptr), shape=shape)
-        return cls(by_row, by_column, order)
+        return cls(numbered, turned, turned.data.astype(np.intp)).with_values(np.zeros(rows.size))
+
+    def with_values(self, values: Floats) -> MissingEntries:
+        """The same pattern with these values, by rows."""
+        rows, columns = self._by_row, self._by_column
+        by_row = sp.csr_array((values, rows.indices, rows.indptr), shape=rows.shape)
+        by_column = sp.csc_array((values[self._order], columns.indices, columns.indptr), shape=rows.shape)
+        return MissingEntries(by_row, by_column, self._order)
 
     def of_product(self, left: Floats, right: Floats) -> Floats:
         """The missing entries of `left right'`."""
@@ -193,11 +185,7 @@ class MissingEntries:
 
     def plus(self, values: Floats) -> MissingEntries:
         """Add to the values."""
-        data = self._by_row.data + values
-        by_row = sp.csr_array((data, self._by_row.indices, self._by_row.indptr), shape=self._by_row.shape)
-        pattern = self._by_column
-        by_column = sp.csc_array((data[self._order], pattern.indices, pattern.indptr), shape=pattern.shape)
-        return MissingEntries(by_row, by_column, self._order)
+        return self.with_values(self._by_row.data + values)
 
     def matvec(self, support: Indices, values: Floats) -> Floats:
         """Product with a supported vector on the right."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from math import ceil, log, sqrt
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -115,8 +116,8 @@ def smoothed(operator: Corrected, smoother: Smoother, low_memory: bool = False) 
     base, factors, left, right = operator.parts()
     implicit = SmoothedOperator(base, factors, smoother)
     right = smoother.columns(right)
-    reduction = RowReduction(_squared_norm, _plus, None, left, right)
-    return Corrected(implicit, implicit.reduce_rows(reduction), left=left, right=right)
+    squared_norm = implicit.reduce_rows(RowReduction(_squared_norm, add, None, left, right))
+    return Corrected(implicit, squared_norm, left=left, right=right)
 
 
 def scaled_rows(operator: Corrected) -> Array | None:
@@ -131,10 +132,6 @@ def scaled_rows(operator: Corrected) -> Array | None:
 
 def _squared_norm(rows: Floats, first: int) -> float:
     return float(np.einsum("ij,ij->", rows, rows))
-
-
-def _plus(one: float, other: float) -> float:
-    return one + other
 
 
 class SmoothedOperator(DataOperator):
@@ -197,27 +194,20 @@ class SmoothedOperator(DataOperator):
     def gram(self, on_rows: bool, factors: Floats, left: Floats, right: Floats, dtype: DTypeLike) -> Array:
         """Y Y' or Y'Y for Y = X F S diag(factors) - left right'."""
         inner = self._smoother.undo_columns(right / factors[:, None])  # Y = (X F - left inner') S diag(factors)
-        if on_rows:
-            return np.asfortranarray(self._gram_of_rows(factors, left, inner), dtype=dtype)
-        upper = np.triu(self._base.gram(False, self._factors, left, inner, np.float64))
-        whole = upper + np.triu(upper, 1).T
-        total = self._smoother.rows(self._smoother.columns(whole)) * factors * factors[:, None]
-        return np.asfortranarray(total, dtype=dtype)
-
-    def _gram_of_rows(self, factors: Floats, left: Floats, inner: Floats) -> Floats:
-        """Z S diag(factors)^2 S Z' for Z = X F - left inner', a few rows of Z at a time."""
+        if not on_rows:
+            upper = np.triu(self._base.gram(False, self._factors, left, inner, np.float64))
+            whole = upper + np.triu(upper, 1).T
+            total = self._smoother.rows(self._smoother.columns(whole)) * factors * factors[:, None]
+            return np.asfortranarray(total, dtype=dtype)
         n, p = self.shape
         total = np.empty((n, n))
-        for part in slabs(n, p):
+        for part in slabs(n, p):  # Z S diag(factors)^2 S Z' for Z = X F - left inner', a few rows of Z at a time
             rows = self._base.submatrix(np.arange(n)[part], self._every) * self._factors - left[part] @ inner.T
             rows = self._smoother.rows(self._smoother.rows(rows) * factors**2)
             products = self._base.products([(self._every, row * self._factors) for row in rows])
             total[part] = products - (rows @ inner) @ left.T
-        return total
+        return np.asfortranarray(total, dtype=dtype)
 
 
-def _of_smoothed(
-    function: Callable[[Floats, int], Any], smoother: Smoother, factors: Floats, rows: Floats, first: int
-) -> Any:
-    """A function of smoothed rows."""
+def _of_smoothed(function: Callable[..., Any], smoother: Smoother, factors: Floats, rows: Floats, first: int) -> Any:
     return function(smoother.rows(rows) * factors, first)

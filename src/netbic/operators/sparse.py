@@ -30,7 +30,13 @@ class SparseOperator(DataOperator):
 
     def __init__(self, X: Matrix) -> None:
         super().__init__(X.shape, X.dtype)
-        self._rows = _narrowed(X)
+        small = X.nnz < np.iinfo(np.int32).max and max(X.shape) < np.iinfo(np.int32).max
+        kind = np.int32 if small else X.indptr.dtype
+        parts = (X.data, X.indices.astype(kind, copy=False), X.indptr.astype(kind, copy=False))
+        self._rows = sp.csr_array(parts, shape=X.shape)
+        if not self._rows.has_canonical_format:
+            self._rows = self._rows.copy()
+            self._rows.sum_duplicates()
         self._columns = self._rows.tocsc()
 
     def submatrix(self, rows: Indices, columns: Indices) -> Array:
@@ -112,7 +118,9 @@ class SparseOperator(DataOperator):
         """Y Y' or Y'Y for Y = X diag(factors) - left right': (XF)(XF)' - (XFR)L' - L(XFR)' + L(R'R)L'."""
         scaled = self._rows if (factors == 1).all() else self._rows.multiply(factors).tocsr()
         lines, other, inner, outer = (scaled, scaled.T, left, right) if on_rows else (scaled.T, scaled, right, left)
-        total = _dense_product(lines.tocsr(), other)
+        own, total = lines.tocsr(), np.empty((lines.shape[0], other.shape[1]))
+        for start in range(0, len(total), _GRAM_BLOCK):  # few lines at a time are sparse and dense at once
+            total[start : start + _GRAM_BLOCK] = (own[start : start + _GRAM_BLOCK] @ other).toarray()
         crossed = (lines @ outer) @ inner.T
         total += inner @ (outer.T @ outer) @ inner.T - crossed - crossed.T
         return np.asfortranarray(total, dtype=dtype)
@@ -122,23 +130,3 @@ class SparseOperator(DataOperator):
 @as_operator.register(sp.spmatrix)
 def _sparse(X: Matrix, low_memory: bool = False) -> DataOperator:
     return SparseOperator(X)
-
-
-def _narrowed(X: Matrix) -> sp.csr_array:
-    """CSR in canonical form with 32-bit indices where these are enough; copies only what changes."""
-    small = X.nnz < np.iinfo(np.int32).max and max(X.shape) < np.iinfo(np.int32).max
-    kind = np.int32 if small else X.indptr.dtype
-    parts = (X.data, X.indices.astype(kind, copy=False), X.indptr.astype(kind, copy=False))
-    narrow = sp.csr_array(parts, shape=X.shape)
-    if not narrow.has_canonical_format:
-        narrow = narrow.copy()
-        narrow.sum_duplicates()
-    return narrow
-
-
-def _dense_product(lines: sp.csr_array, other: Matrix) -> Floats:
-    """A sparse product as a dense array, a few lines at a time."""
-    total = np.empty((lines.shape[0], other.shape[1]))
-    for start in range(0, lines.shape[0], _GRAM_BLOCK):
-        total[start : start + _GRAM_BLOCK] = (lines[start : start + _GRAM_BLOCK] @ other).toarray()
-    return total
