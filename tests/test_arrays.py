@@ -1,5 +1,7 @@
 """Sparse matrices with invalid index arrays, complex numbers and masked arrays in every function that takes data."""
 
+from itertools import product
+
 import anndata
 import dask.array as da
 import igraph
@@ -76,36 +78,30 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("case", FAULTS)
-def test_a_broken_sparse_matrix_is_refused(case):
-    matrix, message = FAULTS[case]
-    for use in (
-        model().fit,
-        model().fit(X).transform,
-        model().fit(X).score,
-        lambda matrix: netbic.io.scores_by_name(model().fit(X), matrix, range(8)),
-        lambda matrix: netbic.pl.heatmap(model().fit(X), matrix),
-        lambda matrix: netbic.enrichment.coexpression([[0, 1]], matrix),
-    ):
-        with pytest.raises(ValueError, match=message):
-            use(matrix)
+def test_a_broken_sparse_matrix_is_refused():
+    fitted = model().fit(X)
+    for matrix, message in FAULTS.values():
+        for use in (
+            model().fit,
+            fitted.transform,
+            fitted.score,
+            lambda matrix: netbic.io.scores_by_name(fitted, matrix, range(8)),
+            lambda matrix: netbic.pl.heatmap(fitted, matrix),
+            lambda matrix: netbic.enrichment.coexpression([[0, 1]], matrix),
+        ):
+            with pytest.raises(ValueError, match=message):
+                use(matrix)
+        with pytest.raises(ValueError, match=message.replace("X", "the graph")):
+            netbic.Graph(matrix)
 
 
-@pytest.mark.parametrize("case", FAULTS)
-def test_a_broken_graph_is_refused(case):
-    matrix, message = FAULTS[case]
-    with pytest.raises(ValueError, match=message.replace("X", "the graph")):
-        netbic.Graph(matrix)
-
-
-@pytest.mark.parametrize("name", ["csr", "csc", "coo", "bsr", "dia", "lil", "dok"])
-@pytest.mark.parametrize("flavour", ["array", "matrix"])
-def test_intact_matrices_are_accepted(name, flavour):
-    matrix = getattr(sp, f"{name}_{flavour}")(X)
-    assert sparse_problem(matrix) is None
-    assert checked(matrix) is matrix
-    empty = getattr(sp, f"{name}_{flavour}")((0, 5) if name != "dok" else (1, 5))
-    assert sparse_problem(empty) is None
+def test_intact_matrices_are_accepted():
+    for name, flavour in product(("csr", "csc", "coo", "bsr", "dia", "lil", "dok"), ("array", "matrix")):
+        matrix = getattr(sp, f"{name}_{flavour}")(X)
+        assert sparse_problem(matrix) is None
+        assert checked(matrix) is matrix
+        empty = getattr(sp, f"{name}_{flavour}")((0, 5) if name != "dok" else (1, 5))
+        assert sparse_problem(empty) is None
 
 
 def test_entries_after_the_last_pointer_are_ignored():
@@ -118,14 +114,14 @@ def test_entries_after_the_last_pointer_are_ignored():
     )
 
 
-@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint32, ">i4", ">i8", np.int16])
-def test_indices_of_any_integer_type(dtype):
+def test_indices_of_any_integer_type():
     matrix = sp.csr_array(X)
-    parts = matrix.data, matrix.indices.astype(dtype), matrix.indptr.astype(dtype)
-    assert compressed_problem(*parts, X.shape, "X") is None
-    parts[1][3] = 8
-    assert compressed_problem(*parts, X.shape, "X") == "the index array of X holds 8 but X has 8 columns"
-    assert "not integers" in (compressed_problem(parts[0], parts[1] * 1.0, parts[2], X.shape, "X") or "")
+    for dtype in (np.int32, np.int64, np.uint32, ">i4", ">i8", np.int16):
+        parts = matrix.data, matrix.indices.astype(dtype), matrix.indptr.astype(dtype)
+        assert compressed_problem(*parts, X.shape, "X") is None
+        parts[1][3] = 8
+        assert compressed_problem(*parts, X.shape, "X") == "the index array of X holds 8 but X has 8 columns"
+        assert "not integers" in (compressed_problem(parts[0], parts[1] * 1.0, parts[2], X.shape, "X") or "")
 
 
 def test_a_broken_block_of_a_dask_array_is_named():
@@ -151,27 +147,21 @@ COMPLEX = {
 }
 
 
-@pytest.mark.parametrize("kind", COMPLEX)
-def test_complex_data_are_refused(kind):
+def test_complex_data_are_refused():
     fitted = model().fit(X)
-    for use in (model().fit, fitted.transform, fitted.score):
-        with pytest.raises(ValueError, match="complex128"):
-            use(COMPLEX[kind])
-    if kind != "dask":
-        for use in (
-            lambda data: netbic.enrichment.coexpression([[0, 1]], data),
-            lambda data: netbic.selection.n_modules(model(), data),
-        ):
+    for kind, data in COMPLEX.items():
+        for use in (model().fit, fitted.transform, fitted.score):
             with pytest.raises(ValueError, match="complex128"):
-                use(COMPLEX[kind])
-
-
-@pytest.mark.parametrize("data", [(X + 1j).astype(object), pd.DataFrame(X + 1j).astype(object)], ids=["array", "frame"])
-def test_complex_numbers_as_objects_are_refused(data):
-    fitted = model().fit(X)
-    for use in (model().fit, fitted.transform, fitted.score):
-        with pytest.raises(ValueError, match="holds complex numbers, real numbers are needed"):
-            use(data)
+                use(data)
+        if kind != "dask":
+            with pytest.raises(ValueError, match="complex128"):
+                netbic.enrichment.coexpression([[0, 1]], data)
+            with pytest.raises(ValueError, match="complex128"):
+                netbic.selection.n_modules(model(), data)
+    for data in ((X + 1j).astype(object), pd.DataFrame(X + 1j).astype(object)):
+        for use in (model().fit, fitted.transform, fitted.score):
+            with pytest.raises(ValueError, match="holds complex numbers, real numbers are needed"):
+                use(data)
 
 
 def _complex_networkx():
@@ -258,38 +248,25 @@ def test_a_mask_is_never_ignored():
             fitted.get_submatrix(0, data)
 
 
-def test_heatmaps_of_masked_arrays(tmp_path):
-    fitted = model(missing="ignore").fit(INCOMPLETE)
-    for name, data in (("masked", MASKED), ("incomplete", INCOMPLETE)):
-        (tmp_path / name).mkdir()
-        netbic.report.write_heatmaps(tmp_path / name, fitted, data)
-    one, other = (netbic.report.pictures.read_heatmaps(tmp_path / name) for name in ("masked", "incomplete"))
-    assert all((a.values == b.values).all() and a.limit == b.limit for a, b in zip(one, other, strict=True))
-
-
 def test_an_unmasked_masked_array_is_an_array():
     plain = np.ma.masked_array(X)
     np.testing.assert_array_equal(model().fit(plain).components_, model().fit(X).components_)
     assert netbic.Graph(np.ma.masked_array(PATH)).n_edges == 7
-
-
-def test_masked_weights_are_refused():
     with pytest.raises(ValueError, match="graph weights are a masked array and 14 of its entries are masked"):
         netbic.Graph(np.ma.masked_greater(PATH, 0))
 
 
-@pytest.mark.parametrize("kind", [np.float64, np.float32])
-def test_the_array_of_a_table_of_floats(kind):
-    table = pd.DataFrame(np.arange(6).reshape(2, 3).astype(kind), columns=list("abc"))
-    found = without_names(table)
-    assert isinstance(found, np.ndarray)
-    assert found.dtype == kind
-    np.testing.assert_array_equal(found, table.to_numpy())
-
-
-def test_other_tables_stay_as_they_are():
-    integers = pd.DataFrame({"a": [1, 2]})
-    nullable = pd.DataFrame({"a": [1.0, None]}).convert_dtypes()
-    both = pd.DataFrame({"a": [1.0], "b": np.array([1.0], dtype=np.float32)})
-    for table in (integers, nullable, both, pd.DataFrame(), integers.to_numpy()):
+def test_the_array_of_a_table_of_floats():
+    for kind in (np.float64, np.float32):
+        table = pd.DataFrame(np.arange(6).reshape(2, 3).astype(kind), columns=list("abc"))
+        assert without_names(table).dtype == kind
+        np.testing.assert_array_equal(without_names(table), table.to_numpy())
+    integers, both = pd.DataFrame({"a": [1, 2]}), pd.DataFrame({"a": [1.0], "b": np.array([1.0], dtype=np.float32)})
+    for table in (
+        integers,
+        pd.DataFrame({"a": [1.0, None]}).convert_dtypes(),
+        both,
+        pd.DataFrame(),
+        integers.to_numpy(),
+    ):
         assert without_names(table) is table

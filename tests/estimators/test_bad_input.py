@@ -23,22 +23,17 @@ def path_graph(size):
         ({"n_columns": 21}, ValueError, "n_columns=21 but X has 20 columns: choose 1 to 20"),
         ({"n_rows": 31}, ValueError, "n_rows=31 but X has 30 rows: choose 1 to 30"),
         ({"n_rows": 0}, ValueError, "n_rows=0: at least 1 is needed"),
-        ({"n_columns": -3}, ValueError, "n_columns=-3: at least 1 is needed"),
         ({"n_columns": 2.5}, TypeError, "n_columns=2.5: an integer is needed"),
         ({"n_columns": "many"}, TypeError, "n_columns='many': an integer is needed"),
         ({"n_components": 0}, ValueError, "n_components=0: at least 1 is needed"),
         ({"n_components": True}, TypeError, "n_components=True: an integer is needed"),
         ({"column_graph": "net.sif"}, ValueError, "the graph is the text 'net.sif': read a file with netbic.io.read"),
-        ({"n_init": 0}, ValueError, "n_init=0"),
         ({"max_iter": 0}, ValueError, "max_iter=0"),
         ({"tol": -1.0}, ValueError, "tol=-1.0: a finite number of at least 0"),
-        ({"tol": "fine"}, ValueError, "tol='fine'"),
         ({"tol": np.inf}, ValueError, "tol=inf: a finite number"),
         ({"scale": "yes"}, ValueError, "scale='yes' is not known: choose one of False, True"),
         ({"center": np.arange(2)}, ValueError, "center=array.* is not known"),
         ({"column_smoothness": 0.1}, ValueError, "column_smoothness=0.1 needs a column_graph"),
-        ({"row_smoothness": 0.1}, ValueError, "row_smoothness=0.1 needs a row_graph"),
-        ({"column_graph": path_graph(20), "column_smoothness": -0.1}, ValueError, "column_smoothness=-0.1: a finite"),
         ({"column_graph": path_graph(20), "column_smoothness": np.nan}, ValueError, "column_smoothness=nan: a finite"),
         ({"column_graph": path_graph(20), "column_smoothness": "a bit"}, ValueError, "column_smoothness='a bit'"),
         ({"column_graph": path_graph(19)}, ValueError, "column graph has 19 nodes but X has 20 columns"),
@@ -47,19 +42,11 @@ def path_graph(size):
         ({"column_penalty": "l1"}, TypeError, "column_penalty='l1' is not a penalty"),
         ({"row_penalty": L0(31)}, ValueError, "but X has 30 rows: choose k from 1 to 30"),
         ({"solver": "fast"}, ValueError, "solver='fast' is not known: choose one of 'auto', 'aisp', 'monotone'"),
-        (
-            {"graph_term": "x"},
-            ValueError,
-            "graph_term='x' is not known: choose one of 'modularity', 'adjacency'",
-        ),
+        ({"graph_term": "x"}, ValueError, "graph_term='x' is not known: choose one of 'modularity'"),
         ({"signs": "both"}, ValueError, "signs='both' is not known: choose one of 'absolute', 'signed'"),
         ({"center": True}, ValueError, "center=True is not known: choose one of None, 'columns'"),
         ({"deflation": "x"}, ValueError, "deflation='x' is not known: choose one of None, 'on_repeat', 'hotelling'"),
-        (
-            {"smoothness_scale": "x"},
-            ValueError,
-            "smoothness_scale='x' is not known: choose one of 'module'",
-        ),
+        ({"smoothness_scale": "x"}, ValueError, "smoothness_scale='x' is not known: choose one of 'module'"),
         ({"missing": "x"}, ValueError, "missing='x' is not known"),
     ],
 )
@@ -91,14 +78,10 @@ def test_bad_matrices(data, message):
 def test_nothing_to_find(data):
     with pytest.warns(UserWarning, match="found 0 of 2 modules: nothing but rounding error is left of X"):
         model = SparseGraphSVD(n_rows=2, n_columns=2).fit(data)
-    assert model.n_components_ == 0
-    assert model.components_.shape == (0, 5)
-    assert model.left_vectors_.shape == (6, 0)
-    assert model.rows_.shape == (0, 6)
-    assert model.columns_.shape == (0, 5)
+    assert model.components_.shape == model.columns_.shape == (0, 5)
+    assert model.left_vectors_.shape == model.rows_.T.shape == (6, 0)
     for array in (model.singular_values_, model.explained_variance_ratio_, model.converged_, model.graph_share_):
         assert array.shape == (0,)
-    assert model.transform(data).shape == (6, 0)
     assert model.score(data) == 0.0
     np.testing.assert_allclose(model.inverse_transform(model.transform(data)), data)
 

@@ -52,16 +52,12 @@ def is_fixed_point(fitted, penalty, X=toy.X):
 
 
 @PENALTIES
-@pytest.mark.parametrize("options", [{}, {"n_init": 3, "random_state": 0}, {"solver": "aisp"}])
-def test_fits_end_at_a_fixed_point(penalty, options):
-    fitted = model(penalty, **options).fit(toy.X)
-    assert fitted.converged_.all()
-    assert is_fixed_point(fitted, penalty)
-
-
-def test_restarts_do_not_lower_the_objective():
-    one, several = (model(PricePerEntry(0.008), n_init=n, random_state=0).fit(toy.X) for n in (1, 5))
-    assert several.objectives_[0][-1] >= one.objectives_[0][-1] - 1e-12
+def test_fits_end_at_a_fixed_point(penalty):
+    for options in ({}, {"n_init": 3, "random_state": 0}, {"solver": "aisp"}):
+        fitted = model(penalty, **options).fit(toy.X)
+        assert fitted.converged_.all()
+        assert is_fixed_point(fitted, penalty)
+    assert clone(fitted).get_params()["column_penalty"] == penalty
 
 
 @PENALTIES
@@ -110,20 +106,6 @@ def test_a_saved_model_transforms_as_before(penalty, tmp_path):
     np.testing.assert_array_equal(loaded.components_, fitted.components_)
     np.testing.assert_array_equal(loaded.transform(toy.X), fitted.transform(toy.X))
     assert loaded.score(toy.X) == fitted.score(toy.X)
-
-
-def test_a_penalty_named_like_one_of_netbic_is_not_mistaken_for_it(tmp_path):
-    mine = type("L0", (Above,), {})
-    netbic.save(model(mine(0.07)).fit(toy.X), tmp_path)
-    assert netbic.load(tmp_path).column_penalty is None
-
-
-@PENALTIES
-def test_clones_keep_the_penalty(penalty):
-    made = clone(model(penalty).fit(toy.X))
-    assert made.get_params()["column_penalty"] == penalty
-    assert made.set_params(column_penalty=Above(0.1)).column_penalty.level == 0.1
-    assert repr(penalty) in repr(made.set_params(column_penalty=penalty)).replace("\n", "")
 
 
 # --------------------------------------------------------------------------------------------------------------------

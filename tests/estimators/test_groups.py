@@ -41,7 +41,7 @@ def random_graph(generator, size):
     return Graph((upper | upper.T).astype(float))
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(
     seeds,
     st.sampled_from([None, "modularity", "adjacency", "laplacian"]),
@@ -97,7 +97,7 @@ def test_planted_sets_are_recovered(overlap):
 
 def test_the_best_pair_of_a_tiny_problem():
     """With one group on each axis the module is the leading pair of a block: all blocks are tried."""
-    for seed in range(30):
+    for seed in range(10):
         generator = np.random.default_rng(seed)
         X = generator.standard_normal((8, 10))
         rows, columns = np.split(generator.permutation(8), 4), np.split(generator.permutation(10), 5)
@@ -106,15 +106,6 @@ def test_the_best_pair_of_a_tiny_problem():
         best = max(np.linalg.norm(X[np.ix_(r, c)], 2) for r in rows for c in columns)
         assert model.singular_values_[0] == pytest.approx(best, rel=1e-6)
         assert model.groups_["axis"].tolist() == ["rows", "columns"]
-
-
-def test_names_decide_and_not_the_order_of_columns():
-    X, sets, _ = planted()
-    model = SparseGraphSVD(1, column_penalty=GroupL0(sets, 2)).fit(X)
-    mixed = np.random.default_rng(1).permutation(120)
-    other = SparseGraphSVD(1, column_penalty=GroupL0(sets, 2)).fit(X.iloc[:, mixed])
-    assert set(other.groups_["group"]) == set(model.groups_["group"])
-    np.testing.assert_allclose(np.abs(other.components_), np.abs(model.components_[:, mixed]), atol=1e-5)
 
 
 def test_kinds_of_matrices_agree():
@@ -149,15 +140,6 @@ def test_anndata_holds_the_groups(tmp_path):
     assert set(adata.uns["netbic"]["kept_groups"]["group"]) == {"set 3", "set 7"}
 
 
-def test_an_interrupted_search_continues_with_its_groups():
-    X, sets, _ = planted()
-    model = SparseGraphSVD(3, column_penalty=GroupL0(sets, 2))
-    modules = list(model.iter_fit(X))
-    again = clone(model)
-    list(again.iter_fit(X, known=modules[:2]))
-    pd.testing.assert_frame_equal(again.groups_, model.groups_)
-
-
 def test_selection_matches_groups_by_name():
     X, sets, _ = planted()
     shuffled = X.iloc[:, np.random.default_rng(0).permutation(120)]
@@ -187,14 +169,14 @@ def test_gene_sets_from_a_file(tmp_path):
 
 def test_what_cannot_be_fitted():
     X, sets, _ = planted()
-    with pytest.raises(ValueError, match="there are 24 different groups with columns of X: choose k from 1 to 24"):
-        SparseGraphSVD(1, column_penalty=GroupL0(sets, 25)).fit(X)
-    with pytest.raises(ValueError, match="no member of the column groups is a column of X"):
-        SparseGraphSVD(1, column_penalty=GroupL0({"a": ["TP53"]}, 1)).fit(X)
-    with pytest.raises(ValueError, match="but the columns of X have no such names: give X as a DataFrame"):
-        SparseGraphSVD(1, column_penalty=GroupL0(sets, 1)).fit(X.to_numpy())
-    with pytest.raises(ValueError, match="are both given"):
-        SparseGraphSVD(1, n_columns=5, column_penalty=GroupL0(sets, 1)).fit(X)
+    for data, options, message in (
+        (X, {"column_penalty": GroupL0(sets, 25)}, "there are 24 different groups .* choose k from 1 to 24"),
+        (X, {"column_penalty": GroupL0({"a": ["TP53"]}, 1)}, "no member of the column groups is a column of X"),
+        (X.to_numpy(), {"column_penalty": GroupL0(sets, 1)}, "the columns of X have no such names: give X as a Data"),
+        (X, {"n_columns": 5, "column_penalty": GroupL0(sets, 1)}, "are both given"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            SparseGraphSVD(1, **options).fit(data)
 
 
 def test_a_boolean_matrix_has_an_entry_for_each_column():

@@ -55,6 +55,7 @@ def test_nothing_missing_changes_nothing(missing):
     np.testing.assert_array_equal(other.transform(X), plain.transform(X))
 
 
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore:the graph makes up")
 @pytest.mark.parametrize("missing", ["ignore", "impute"])
 def test_missing_entries_reduce_recovery_only_slightly(missing):
@@ -146,13 +147,13 @@ def test_scores_use_only_observed_entries():
 def test_bad_input():
     empty = INCOMPLETE.copy()
     empty[:, 7] = np.nan
-    with pytest.raises(ValueError, match=r"column 7 of X has no observed entry \(1 in all\): drop it"):
-        SparseGraphSVD(missing="ignore").fit(empty)
-    with pytest.raises(ValueError, match="infinity"):
-        SparseGraphSVD(missing="ignore").fit(np.where(MISSING, np.inf, X))
-    with pytest.raises(ValueError, match="X is sparse and contains NaN"):
-        SparseGraphSVD(missing="ignore").fit(sp.csr_array(INCOMPLETE))
-    with pytest.raises(ValueError, match="X is sparse and contains NaN"):
-        SparseGraphSVD(missing="ignore").fit(sp.csr_array(X)).transform(sp.csr_array(INCOMPLETE))
-    with pytest.raises(ValueError, match="use missing='ignore' or missing='impute'"):
-        SparseGraphSVD().fit(INCOMPLETE)
+    sparse, ignore = sp.csr_array(INCOMPLETE), SparseGraphSVD(missing="ignore")
+    for use, data, message in (
+        (ignore.fit, empty, r"column 7 of X has no observed entry \(1 in all\): drop it"),
+        (ignore.fit, np.where(MISSING, np.inf, X), "infinity"),
+        (ignore.fit, sparse, "X is sparse and contains NaN"),
+        (SparseGraphSVD(missing="ignore").fit(sp.csr_array(X)).transform, sparse, "X is sparse and contains NaN"),
+        (SparseGraphSVD().fit, INCOMPLETE, "use missing='ignore' or missing='impute'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            use(data)
