@@ -11,7 +11,7 @@ import copy
 import hashlib
 import uuid
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -92,7 +92,13 @@ class RowBlocks:
         self._of_rows: list[Array] | None = None  # a further argument of `_change`, by block
         delayed = X.to_delayed(optimize_graph=True).ravel()
         blocks = [block for block, height in zip(delayed, heights, strict=True) if height]
-        holder = _cluster_that_holds(X)
+        try:
+            from distributed import futures_of
+
+            futures = futures_of(X)
+        except ImportError:
+            futures = []
+        holder = ClusterExecutor(futures[0].client) if futures else None  # some of X is in its memory already
         self.executor: BlockExecutor = holder or current_executor()
         if holder is not None:
             self._sources, self._held = holder.hold(blocks), True
@@ -238,12 +244,19 @@ class Summary:
 def summarised(block: Matrix, first_row: int) -> Summary:
     """The summary of one block."""
     n, p = block.shape
-    fault = _not_finite(block)
-    if fault is not None:
-        row, column, value = fault
-        nothing = np.zeros(p)
-        return Summary(n, 0, 0, 0.0, nothing, nothing, np.zeros(n), (int(first_row) + row, column, value))
-    data, stored = as_operator(block, low_memory=True), stored_values(block)
+    stored = stored_values(block)
+    with np.errstate(over="ignore", invalid="ignore"):
+        finite = np.isfinite(stored.sum(dtype=np.float64))
+    if not finite:
+        if is_sparse(block):
+            places = np.flatnonzero(~np.isfinite(stored))
+            rows, columns = np.searchsorted(block.indptr, places, side="right") - 1, block.indices[places]
+        else:
+            rows, columns = np.nonzero(~np.isfinite(block))
+        if len(rows):  # otherwise only the sum is not finite
+            fault = (int(first_row) + int(rows[0]), int(columns[0]), float(block[rows[0], columns[0]]))
+            return Summary(n, 0, 0, 0.0, np.zeros(p), np.zeros(p), np.zeros(n), fault)
+    data = as_operator(block, low_memory=True)
     largest = max(float(stored.max(initial=0)), -float(stored.min(initial=0)))
     with np.errstate(over="ignore", invalid="ignore"):
         means = data.column_sums() / n
@@ -252,25 +265,11 @@ def summarised(block: Matrix, first_row: int) -> Summary:
     return Summary(n, nbytes, is_sparse(block) * n, largest, means, squares, data.row_sums(), None)
 
 
-def _not_finite(block: Matrix) -> tuple[int, int, float] | None:
-    """Row, column and value of the first entry that is not finite."""
-    stored = stored_values(block)
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(stored.sum(dtype=np.float64)):
-            return None
-    if is_sparse(block):
-        places = np.flatnonzero(~np.isfinite(stored))
-        rows, columns = np.searchsorted(block.indptr, places, side="right") - 1, block.indices[places]
-    else:
-        rows, columns = np.nonzero(~np.isfinite(block))
-    return (int(rows[0]), int(columns[0]), float(block[rows[0], columns[0]])) if len(rows) else None
-
-
 class BlockTask:
-    """How to load one block: the part of a Dask graph that computes it."""
+    """How to load one block: the part of a Dask graph that computes it and its key, or both pickled."""
 
-    def __init__(self, graph: Mapping[Any, Any], key: Any) -> None:
-        self._graph, self._key = graph, key
+    def __init__(self, content: tuple[Mapping[Any, Any], Any] | bytes) -> None:
+        self._content = content
 
     @classmethod
     def of(cls, blocks: Sequence[Any], executor: BlockExecutor) -> list[BlockTask]:
@@ -287,38 +286,29 @@ class BlockTask:
                 {key for task in set(needs) - everywhere for key in needs[task]} & everywhere for _, needs in parts
             ]
             whole |= _values(whole, sorted(set.intersection(*taken), key=str), executor, len(blocks))
-        return [cls(cull(whole, [block.key])[0], block.key) for block in blocks]
+        return [cls((cull(whole, [block.key])[0], block.key)) for block in blocks]
 
     def load(self) -> Any:
-        """The block."""
+        """The block; a task is unpickled only now, so that errors of unpickling name the block."""
         from dask.local import get_sync
 
-        return get_sync(self._graph, self._key)
+        if isinstance(self._content, bytes):
+            from distributed.protocol.pickle import loads
 
-    def pickled(self, name: str) -> PickledBlockTask:
+            return get_sync(*loads(self._content))
+        return get_sync(*self._content)
+
+    def pickled(self, name: str) -> BlockTask:
         """The task as bytes."""
         from distributed.protocol.pickle import dumps
 
         try:
-            return PickledBlockTask(dumps((self._graph, self._key)))
+            return BlockTask(dumps(self._content))
         except Exception as problem:  # any object in the graph may refuse in its own way
             raise BlockError(
                 f"{name} cannot be sent to a worker ({' '.join(str(problem).split())}): make it from data and "
                 "functions that can be pickled, e.g. from files"
             ) from None
-
-
-class PickledBlockTask(BlockTask):
-    """A task that is unpickled when the block is loaded, so that errors of unpickling name the block."""
-
-    def __init__(self, content: bytes) -> None:
-        self._content = content
-
-    def load(self) -> Any:
-        """The block."""
-        from distributed.protocol.pickle import loads
-
-        return BlockTask(*loads(self._content)).load()
 
 
 def _values(graph: Mapping[Any, Any], keys: list[Any], executor: BlockExecutor, n_blocks: int) -> dict[Any, Any]:
@@ -339,12 +329,7 @@ def _values(graph: Mapping[Any, Any], keys: list[Any], executor: BlockExecutor, 
 
 
 def _applied(
-    name: str,
-    source: Any,
-    expected: tuple[int, int, DTypeLike],
-    function: Function,
-    change: Change | None,
-    *own: Any,
+    name: str, source: Any, expected: tuple[int, int, DTypeLike], function: Function, change: Change | None, *own: Any
 ) -> Any:
     """Load a block and apply a function to it."""
     with named(name), np.errstate(over="ignore", invalid="ignore"):  # results are checked for such entries
@@ -379,16 +364,6 @@ def as_matrix(block: Matrix, height: int, width: int, dtype: DTypeLike) -> Matri
         raise ValueError(f"it is a masked array, and {masked:,} entries of it are missing: fill or drop them first")
     block = checked(block, "it")
     return sp.csr_array(block, dtype=dtype) if is_sparse(block) else aligned(np.asarray(block, dtype=dtype))
-
-
-def _cluster_that_holds(X: DaskArray) -> ClusterExecutor | None:
-    """The cluster that has some of X in its memory already, if there is one."""
-    try:
-        from distributed import futures_of
-    except ImportError:
-        return None
-    futures = futures_of(X)
-    return ClusterExecutor(futures[0].client) if futures else None
 
 
 def _of_whole_rows(X: DaskArray) -> DaskArray:
@@ -465,11 +440,11 @@ class ColumnStatistics:
 def column_statistics(matrix: DaskArray) -> ColumnStatistics:
     """Statistics of a Dask array, from one pass; no block is kept in memory."""
     blocks = RowBlocks(matrix, hold=False)
-    result: ColumnStatistics = blocks.map_reduce(_of_block, ColumnStatistics.plus, blocks.bounds[:-1].tolist())
+    result: ColumnStatistics = blocks.map_reduce(_statistics_of, ColumnStatistics.plus, blocks.bounds[:-1].tolist())
     return result
 
 
-def _of_block(block: Matrix, first_row: int) -> ColumnStatistics:
+def _statistics_of(block: Matrix, first_row: int) -> ColumnStatistics:
     if isinstance(block, np.ndarray):
         with np.errstate(invalid="ignore"):
             lowest, highest = np.fmin.reduce(block, axis=0), np.fmax.reduce(block, axis=0)
@@ -480,20 +455,19 @@ def _of_block(block: Matrix, first_row: int) -> ColumnStatistics:
 
 def _digest(block: Matrix, first_row: int) -> int:
     """The sum of the digests of all rows, each with its index: it does not depend on the sizes of blocks."""
+    lines: Iterable[tuple[Array, ...]]
+    if isinstance(block, np.ndarray):
+        lines = ((line,) for line in np.ascontiguousarray(block))
+    else:
+        indices = block.indices.astype(np.int64, copy=False)
+        lines = ((block.data[a:b], indices[a:b]) for a, b in pairwise(block.indptr.tolist()))
     total = 0
-    for at, parts in enumerate(_rows(block), start=int(first_row)):
+    for at, parts in enumerate(lines, start=int(first_row)):
         row = hashlib.blake2b(at.to_bytes(8, "little"), digest_size=_DIGEST_BITS // 8)
         for part in parts:
             row.update(part.data)
         total += int.from_bytes(row.digest(), "little")
     return total % (1 << _DIGEST_BITS)
-
-
-def _rows(block: Matrix) -> Iterator[tuple[Array, ...]]:
-    if isinstance(block, np.ndarray):
-        return ((row,) for row in np.ascontiguousarray(block))
-    bounds, indices = block.indptr.tolist(), block.indices.astype(np.int64, copy=False)
-    return ((block.data[a:b], indices[a:b]) for a, b in pairwise(bounds))
 
 
 # ----------------------------------------------------------------------------------------------------------------

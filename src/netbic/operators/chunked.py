@@ -61,9 +61,9 @@ class ChunkedOperator(DataOperator):
         """X v: from packed columns if the support is small, otherwise in one pass."""
         values = np.ascontiguousarray(values, dtype=self.dtype)
         if not is_few(support.size, self.shape[1]):
-            return self._from_all(times, scatter(support, values, self.shape[1]))
+            return self.blocks.map_concatenate(times, scatter(support, values, self.shape[1]))
         if not self._packs(support.size, self.shape[1]):
-            return self._from_all(times_columns, (support, values))
+            return self.blocks.map_concatenate(times_columns, (support, values))
         self.prefetch(support)
         weights = self._for_all((_positions(support, self._columns), values))
         parts = self._executor.map(times_packed, self._column_packs, weights)
@@ -150,7 +150,7 @@ class ChunkedOperator(DataOperator):
         right = np.zeros((self.shape[1], len(vectors)), dtype=self.dtype)
         for number, (support, values) in enumerate(vectors):
             right[support, number] = values
-        return np.ascontiguousarray(self._from_all(times, right).T)
+        return np.ascontiguousarray(self.blocks.map_concatenate(times, right).T)
 
     def left_products(self, vectors: Floats) -> Floats:
         """X'u for the columns u of an array, in one pass; one row per vector."""
@@ -193,9 +193,6 @@ class ChunkedOperator(DataOperator):
         """A value that every block needs; it is sent once."""
         return [self._executor.broadcast(value)] * self.blocks.n_blocks
 
-    def _from_all(self, function: Callable[..., Any], value: Any) -> Floats:
-        return np.concatenate(self._executor.gather(self.blocks.map(function, self._for_all(value))))
-
     # ------------------------------------------------------------------------------------------------------------
     # Summaries
     # ------------------------------------------------------------------------------------------------------------
@@ -221,8 +218,17 @@ class ChunkedOperator(DataOperator):
 
         Y'Y takes one pass. Y Y' needs every pair of rows: (g + 1) / 2 passes for g groups of blocks, and one more.
         """
-        if not on_rows and self.blocks.is_sparse:
-            return self._sparse_gram(factors, left, right, dtype)
+        if not on_rows and self.blocks.is_sparse:  # blocks compute only sparse products
+            parts = self.blocks.split(left), [dtype] * self.blocks.n_blocks
+            raw, images = self.blocks.map_reduce(raw_gram, add_both, *parts)
+            gram = raw.astype(np.float64)
+            if (factors != 1).any():
+                gram *= factors
+                gram *= factors[:, None]
+            if right.size:  # F X'X F - (F X'L) R' - R (F X'L)' + R (L'L) R'
+                crossing = (factors[:, None] * images) @ right.T
+                gram += right @ (left.T @ left) @ right.T - crossing - crossing.T
+            return np.asfortranarray(gram, dtype=dtype)
         lefts, correction = self.blocks.split(left), self._for_all((factors, right, dtype))
         if not on_rows:
             return np.asfortranarray(self.blocks.map_reduce(gram_of, add, lefts, correction))
@@ -231,27 +237,14 @@ class ChunkedOperator(DataOperator):
         size = max(1, min(-(-count // _GROUPS), int(self._limit // max(largest, 1))))  # as memory allows
         for group in (list(range(at, min(at + size, count))) for at in range(0, count, size)):
             later = list(range(group[0], self.blocks.n_blocks))
-            parts = self.blocks.map(corrected_rows, [lefts[b] for b in group], correction[: len(group)], which=group)
-            (mine,) = self._executor.map(stacked, [parts])
+            own = self.blocks.map(corrected_rows, [lefts[b] for b in group], correction[: len(group)], which=group)
+            (mine,) = self._executor.map(stacked, [own])
             pieces = self.blocks.map(
                 crossed, [lefts[c] for c in later], correction[: len(later)], [mine] * len(later), which=later
             )
             rows = slice(bounds[group[0]], bounds[group[-1] + 1])
             total[rows, bounds[group[0]] :] = np.hstack(self._executor.gather(pieces))
         return total
-
-    def _sparse_gram(self, factors: Floats, left: Floats, right: Floats, dtype: DTypeLike) -> Array:
-        """F X'X F - (F X'L) R' - R (F X'L)' + R (L'L) R': blocks compute only sparse products."""
-        parts = self.blocks.split(left), [dtype] * self.blocks.n_blocks
-        raw, images = self.blocks.map_reduce(raw_gram, add_both, *parts)
-        total = raw.astype(np.float64)
-        if (factors != 1).any():
-            total *= factors
-            total *= factors[:, None]
-        if right.size:
-            crossing = (factors[:, None] * images) @ right.T
-            total += right @ (left.T @ left) @ right.T - crossing - crossing.T
-        return np.asfortranarray(total, dtype=dtype)
 
     def reduce_rows(self, reduction: RowReduction) -> Any:
         """The result of a reduction over all rows."""

@@ -33,7 +33,7 @@ class SparseOperator(DataOperator):
         small = X.nnz < np.iinfo(np.int32).max and max(X.shape) < np.iinfo(np.int32).max
         kind = np.int32 if small else X.indptr.dtype
         parts = (X.data, X.indices.astype(kind, copy=False), X.indptr.astype(kind, copy=False))
-        self._rows = sp.csr_array(parts, shape=X.shape)
+        self._rows = sp.csr_array(parts, shape=X.shape)  # copies only what changes
         if not self._rows.has_canonical_format:
             self._rows = self._rows.copy()
             self._rows.sum_duplicates()
@@ -119,7 +119,7 @@ class SparseOperator(DataOperator):
         scaled = self._rows if (factors == 1).all() else self._rows.multiply(factors).tocsr()
         lines, other, inner, outer = (scaled, scaled.T, left, right) if on_rows else (scaled.T, scaled, right, left)
         own, total = lines.tocsr(), np.empty((lines.shape[0], other.shape[1]))
-        for start in range(0, len(total), _GRAM_BLOCK):  # few lines at a time are sparse and dense at once
+        for start in range(0, len(total), _GRAM_BLOCK):
             total[start : start + _GRAM_BLOCK] = (own[start : start + _GRAM_BLOCK] @ other).toarray()
         crossed = (lines @ outer) @ inner.T
         total += inner @ (outer.T @ outer) @ inner.T - crossed - crossed.T
