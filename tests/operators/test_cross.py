@@ -5,7 +5,6 @@ import pytest
 import scipy.sparse as sp
 
 from netbic.operators import Cross, CrossOperator, Scaler, Table, Whitening, as_operator
-from netbic.solver import Vector, working_sets
 
 N, P, Q = 17, 30, 23
 
@@ -79,5 +78,3 @@ def test_working_sets_count_what_products_with_tables_read():
     cross = Cross(x, y, 1.0)
     assert cross.entries_read(3, 2) == N * (P + Q)
     assert cross.entries_of_part(3, 2) == (N * 5, N * 5)
-    u, v = Vector.of(np.eye(P)[0]), Vector.of(np.eye(Q)[0])
-    assert working_sets._is_worth_it(cross, u, v)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import netbic
-from netbic.operators import ChunkedOperator, RowBlocks, blocks, executors
+from netbic.operators import ChunkedOperator, RowBlocks, blocks, chunked, executors
 from support.block_problems import COUNTS, DENSE, GRAPH, assert_same, model, sparse_blocks
 
 PARAMETERS = {
@@ -121,7 +121,7 @@ def test_blocks_in_memory_and_streamed_blocks_give_identical_results(monkeypatch
 def test_little_memory_does_not_change_the_results(monkeypatch):
     X = da.from_array(DENSE, chunks=(70, -1))
     packed = model().fit(X)
-    monkeypatch.setattr(executors, "_CACHE_SHARE", 0.0)
+    monkeypatch.setattr(chunked, "_CACHE_SHARE", 0.0)
     unpacked = model().fit(X)
     assert_same(packed, unpacked, tolerance=0)
     assert unpacked.passes_ > packed.passes_

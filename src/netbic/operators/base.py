@@ -222,14 +222,11 @@ def as_operator(X: Matrix, low_memory: bool = False) -> DataOperator:
     >>> as_operator(np.eye(3)).row_sums()
     array([1., 1., 1.])
     """
+    if isinstance(X, DataOperator):
+        return X
     raise TypeError(
         f"X is a {type(X).__name__}: give an array, a sparse matrix, a Dask array or a netbic.operators.DataOperator"
     )
-
-
-@as_operator.register
-def _operator(X: DataOperator, low_memory: bool = False) -> DataOperator:
-    return X
 
 
 class RowReduction(NamedTuple):

@@ -21,6 +21,7 @@ from netbic.operators.base import DataOperator, RowReduction, aligned, as_operat
 from netbic.operators.blocks import RowBlocks
 from netbic.operators.executors import Handle
 
+_CACHE_SHARE = 0.1  # share of the memory that packed rows, and packed columns, may use
 _GROUPS = 16  # of blocks, for the products of every pair of rows
 _PREFETCHED = 5  # times as many lines are packed as are needed
 _PACKED_SHARE = 0.25  # lines are packed up to this share of all lines
@@ -43,7 +44,7 @@ class ChunkedOperator(DataOperator):
         self.blocks = blocks
         super().__init__(blocks.shape, blocks.dtype)
         self._executor = blocks.executor
-        self._limit = blocks.executor.cache_limit
+        self._limit = _CACHE_SHARE * blocks.executor.memory  # bytes of packed rows, and of packed columns
         self._columns = np.empty(0, dtype=np.intp)
         self._column_packs: list[Handle] = []
         self._row_packs: dict[int, tuple[Indices, Handle]] = {}

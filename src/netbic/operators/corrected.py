@@ -224,8 +224,8 @@ class Corrected:
         self, function: Callable[[Floats, int], Result], combine: Callable[[Result, Result], Result]
     ) -> Result:
         left, right = self._dense_layers()
-        left = np.vstack([left, self._sparse_left.full()])
-        right = np.vstack([right, self._sparse_right.full()])
+        left = np.vstack([left, self._sparse_left.among(np.arange(self.shape[0]))])
+        right = np.vstack([right, self._sparse_right.among(np.arange(self.shape[1]))])
         result: Result = self._base.reduce_rows(RowReduction(function, combine, self._factors, left.T, right.T))
         return result
 
@@ -281,10 +281,6 @@ class SparseLayers:
     values: Floats = field(default_factory=lambda: np.empty(0))
     bounds: Indices = field(default_factory=lambda: np.zeros(1, dtype=np.intp))
 
-    @cached_property
-    def _lengths(self) -> Indices:
-        return np.diff(self.bounds)
-
     @property
     def count(self) -> int:
         """Number of layers."""
@@ -299,12 +295,6 @@ class SparseLayers:
             np.concatenate([self.bounds, self.bounds[-1:] + support.size]),
         )
 
-    def full(self) -> Floats:
-        """The layers as a dense array, one row per layer."""
-        layers = np.zeros((self.count, self.size))
-        layers[np.repeat(np.arange(self.count), self._lengths), self.indices] = self.values
-        return layers
-
     def among(self, entries: Indices) -> Floats:
         """Some (increasing) entries of all layers, one row per layer."""
         positions = np.full(self.size, -1, dtype=np.intp)
@@ -312,7 +302,8 @@ class SparseLayers:
         at = positions[self.indices]
         inside = at >= 0
         layers = np.zeros((self.count, entries.size))
-        layers[np.repeat(np.arange(self.count), self._lengths)[inside], at[inside]] = self.values[inside]
+        numbers = np.repeat(np.arange(self.count), np.diff(self.bounds))  # of the layers that the values are in
+        layers[numbers[inside], at[inside]] = self.values[inside]
         return layers
 
     @cached_property
@@ -352,16 +343,9 @@ def _first_largest(one: tuple[float, int, int], other: tuple[float, int, int]) -
 
 
 class SmallOperator:
-    """The operator B - L'R for a small dense B, in memory of its own that stays in the cache.
+    """The operator B - L'R for a small dense B of shape (n, p), and layers L and R of shape (r, n) and (r, p).
 
     The lines of a support are copied together once, as long as the support does not change.
-
-    Parameters
-    ----------
-    block : array of shape (n, p)
-        B, in the precision of the data.
-    left, right : arrays of shape (r, n) and (r, p)
-        The layers L and R of the correction, one row each.
     """
 
     def __init__(self, block: Array, left: Floats, right: Floats) -> None:
@@ -430,7 +414,10 @@ class Scaler:
         n, p = data.shape
         wanted = center in ("columns", "both", "grand") or scale
         means = data.column_sums() / n if wanted else np.zeros(p)
-        effects = None if design is None else _least_squares(data, design)
+        effects = None
+        if design is not None:  # least squares; the columns of the design have mean zero and are linearly independent
+            basis, triangle = np.linalg.qr(design)
+            effects = np.ascontiguousarray(solve_triangular(triangle, data.left_products(basis)))
         deviations = None
         if scale:
             squares = data.column_squares(np.zeros(n), means)
@@ -440,7 +427,7 @@ class Scaler:
                 squares = np.where(explained, 0.0, left)
             deviations = np.sqrt(squares / (n - ddof))
         made = cls.from_moments(means, float(means.mean()), deviations, center, data.epsilon)
-        return made if effects is None else replace(made, effects=effects)
+        return replace(made, effects=effects)
 
     @classmethod
     def from_moments(
@@ -462,27 +449,19 @@ class Scaler:
         n, p = data.shape
         factors = np.ones(p) if self.factors is None else self.factors
         row_means = data.row_sums() / p - self.offsets.mean() if self.rows else np.zeros(n)
-        if self.effects is not None and design is not None:
-            return self._without_covariates(data, factors, row_means, design, fitted)
-        squared_norm = data.squared_norm(row_means, self.offsets, self.factors)
         offsets = self.offsets * factors if self.offsets.any() else None
-        pairs = (row_means[:, None], factors[:, None]) if row_means.any() else (None, None)
-        return Corrected(data, squared_norm, self.factors, offsets, *pairs)
-
-    def _without_covariates(
-        self, data: DataOperator, factors: Floats, row_means: Floats, design: Floats, fitted: bool
-    ) -> Corrected:
-        """The effects of covariates are one more low-rank correction."""
-        effects = np.zeros((0, data.shape[1])) if self.effects is None else self.effects
+        if self.effects is None or design is None:
+            squared_norm = data.squared_norm(row_means, self.offsets, self.factors)
+            pairs = (row_means[:, None], factors[:, None]) if row_means.any() else (None, None)
+            return Corrected(data, squared_norm, self.factors, offsets, *pairs)
+        # The effects of covariates are one more low-rank correction.
+        left, right = design, (self.effects * factors).T
         if self.rows:
-            row_means = row_means - design @ effects.mean(axis=1)
+            row_means = row_means - design @ self.effects.mean(axis=1)
+            left, right = np.column_stack([row_means, left]), np.column_stack([factors, right])
         squares = data.column_squares(row_means, self.offsets)
-        left = _remaining(data, squares, (row_means, self.offsets), design, effects, fitted)
-        offsets = self.offsets * factors if self.offsets.any() else None
-        own = [row_means[:, None]] if self.rows else []
-        others = [factors[:, None]] if self.rows else []
-        pairs = np.hstack([*own, design]), np.hstack([*others, (effects * factors).T])
-        return Corrected(data, float(left @ factors**2), self.factors, offsets, *pairs)
+        squares = _remaining(data, squares, (row_means, self.offsets), design, self.effects, fitted)
+        return Corrected(data, float(squares @ factors**2), self.factors, offsets, left, right)
 
     def apply(self, X: Array, design: Floats | None = None) -> Array:
         """Centre and scale new rows, by the offsets and factors of the training columns and their own row means.
@@ -536,12 +515,6 @@ class Scaler:
         if self.effects is None or design is None:
             return restored
         return np.asarray(restored + (design @ self.effects).astype(scaled.dtype))
-
-
-def _least_squares(data: DataOperator, design: Floats) -> Floats:
-    """Coefficients of the columns of X on a design whose columns have mean zero and are linearly independent."""
-    basis, triangle = np.linalg.qr(design)
-    return np.ascontiguousarray(solve_triangular(triangle, data.left_products(basis)))
 
 
 def _remaining(

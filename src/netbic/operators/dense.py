@@ -79,25 +79,18 @@ class DenseOperator(DataOperator):
         return np.asarray(self._rows.sum(axis=1, dtype=np.float64))
 
     def column_sums(self) -> Floats:
-        """Sum of each column, in double precision."""
+        """Sum of each column: partial sums in the precision of X, added in double precision."""
         if self._column_sums is None:
-            self._column_sums = self._quick_sums()
+            sums = np.zeros(self.shape[1])
+            for start in range(0, self.shape[0], _SUMMED_ROWS):
+                block = self._rows[start : start + _SUMMED_ROWS]
+                sums += np.ones(len(block), dtype=block.dtype) @ block
+            # Single precision is not enough if the means make up most of X: every entry is then converted first.
+            enough = self._rows.dtype == np.float64 or (
+                np.isfinite(sums).all() and sums @ sums <= 0.5 * self.shape[0] * self._raw_square
+            )
+            self._column_sums = sums if enough else np.asarray(self._rows.sum(axis=0, dtype=np.float64))
         return self._column_sums
-
-    def _quick_sums(self) -> Floats:
-        """Partial sums in the precision of X, added in double precision.
-
-        Single precision is not enough if the means make up most of X: every entry is then converted first.
-        """
-        sums = np.zeros(self.shape[1])
-        for start in range(0, self.shape[0], _SUMMED_ROWS):
-            block = self._rows[start : start + _SUMMED_ROWS]
-            sums += np.ones(len(block), dtype=block.dtype) @ block
-        if self._rows.dtype == np.float64:
-            return sums
-        if np.isfinite(sums).all() and sums @ sums <= 0.5 * self.shape[0] * self._raw_square:
-            return sums
-        return np.asarray(self._rows.sum(axis=0, dtype=np.float64))
 
     @cached_property
     def _raw_square(self) -> float:
@@ -215,23 +208,19 @@ class PackedLines:
         slots = self._slot_of[support]
         new = support[slots < 0]
         if support.size != self._line_in.size or 2 * new.size > support.size:
-            self._refill(support)
-        elif new.size:
-            self._exchange(support, slots, new)
-
-    def _refill(self, support: Indices) -> None:
-        if support.size != len(self._packed):
-            self._packed = np.empty((support.size, self.lines.shape[1]), dtype=self.lines.dtype)
-        self._slot_of[self._line_in] = -1
-        self._line_in = support.copy()
-        self._slot_of[support] = np.arange(support.size)
-        if self.lines.flags.c_contiguous:
-            np.take(self.lines, support, axis=0, out=self._packed, mode="clip")
-        else:
-            self._packed[:] = self.lines[support]  # np.take would copy all of a strided array first
-
-    def _exchange(self, support: Indices, slots: Indices, new: Indices) -> None:
-        """Put new lines into the slots of those that are not in `support`."""
+            if support.size != len(self._packed):
+                self._packed = np.empty((support.size, self.lines.shape[1]), dtype=self.lines.dtype)
+            self._slot_of[self._line_in] = -1
+            self._line_in = support.copy()
+            self._slot_of[support] = np.arange(support.size)
+            if self.lines.flags.c_contiguous:
+                np.take(self.lines, support, axis=0, out=self._packed, mode="clip")
+            else:
+                self._packed[:] = self.lines[support]  # np.take would copy all of a strided array first
+            return
+        if not new.size:
+            return
+        # New lines are put into the slots of those that are not in `support`.
         free = np.ones(support.size, dtype=bool)
         free[slots[slots >= 0]] = False
         vacated = np.flatnonzero(free)

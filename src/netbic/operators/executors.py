@@ -28,7 +28,6 @@ _RETRIES = 2  # of a failed task, for temporary errors of disks and networks
 _POLLING: float = 2.0  # seconds between checks of a cluster while waiting for results
 NO_WORKER_TIMEOUT: float = 300.0  # seconds that a cluster may be without workers
 _COMPARED: Final = ("netbic", "numpy", "scipy", "dask", "distributed")
-_CACHE_SHARE = 0.1  # share of the memory that cached rows, and cached columns, may use
 
 _log = logging.getLogger(__name__)
 
@@ -78,11 +77,6 @@ class BlockExecutor(ABC):
     @abstractmethod
     def memory(self) -> float:
         """Bytes that all workers may use together."""
-
-    @property
-    def cache_limit(self) -> float:
-        """Bytes that cached rows, and cached columns, may use."""
-        return _CACHE_SHARE * self.memory
 
 
 class ThreadExecutor(BlockExecutor):
