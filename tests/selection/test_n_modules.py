@@ -155,9 +155,3 @@ def test_q_values_are_benjamini_and_hochbergs():
     expected = np.empty_like(p)
     expected[order] = np.minimum.accumulate(p[order] * p.size / ranks)
     np.testing.assert_allclose(table["q_value"], np.minimum(expected, 1))
-
-
-def test_a_cluster_needs_a_client():
-    pytest.importorskip("distributed")
-    with pytest.raises(ValueError, match=r"n_jobs='dask' but there is no Dask client: create one, e\.g\. distributed"):
-        n_modules(netbic.SparseGraphSVD(1, n_rows=2), np.eye(8), n_jobs="dask")

@@ -230,9 +230,7 @@ def test_tune_chooses_the_planted_sizes_by_name():
     model = SparseGraphCCA(1)
     grid = {"n_x": [2, 8, 30], "n_y": [1, 5, 20]}
     one = tune(model, X, grid, Y=Y, random_state=0)
-    two = tune(model, X, grid, Y=Y, random_state=0, n_jobs=2)
     assert one.best_params_ == {"n_x": 8, "n_y": 5}
-    pd.testing.assert_frame_equal(one.table, two.table)
     assert one.best_estimator_.x_support_.sum() == 8
     assert {"mean_pairs", "mean_x_share", "mean_y_share", "param_n_x"} <= set(one.cv_results_)
     assert "the correlation of the scores of both tables in held-out samples" in one.verdict

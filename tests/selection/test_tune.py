@@ -121,7 +121,7 @@ def test_the_result_does_not_depend_on_n_jobs_and_has_the_form_of_scikit_learn(c
         {"n_columns": [20, 40], "column_smoothness": [0.0, 0.1]},
         {"column_penalty": [L1Ball(4.0)], "scale": [True]},
     ]
-    one, many = (tune(model, cohort.expression, grid, random_state=0, n_jobs=jobs) for jobs in (1, 64))
+    one, many = (tune(model, cohort.expression, grid, n_folds=3, random_state=0, n_jobs=jobs) for jobs in (1, 2))
     first, second = pd.DataFrame(one.cv_results_), pd.DataFrame(many.cv_results_)
     pd.testing.assert_frame_equal(first, second)
     pd.testing.assert_frame_equal(one.table, many.table)
@@ -283,7 +283,7 @@ def fits_in(folder):
     return len(list(folder.glob("*-*")))
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.nightly)])
 def test_an_interrupted_tuning_is_resumed(tmp_path, n_jobs):
     kept = tmp_path / "tuning"
     whole = tune(plain, toy.X, SIZES, random_state=0)

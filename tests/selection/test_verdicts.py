@@ -240,16 +240,6 @@ def test_graphs_on_both_axes_and_sizes_chosen_by_the_data():
     assert (verdicts(adaptive, small, random_state=0, n_pairs=3).table["verdict"] == "strong").all()
 
 
-def test_the_time_budget_limits_the_pairs():
-    calls = []
-    result = verdicts(model, X, n_pairs=8, time_budget=1e-9, random_state=0, progress=lambda *done: calls.append(done))
-    assert result.n_pairs == 3
-    assert "3 pairs of halves" in result.verdict
-    assert calls == [(1, 8), (2, 8), (3, 8)]
-    whole = verdicts(model, X, n_pairs=4, early_stopping=False, time_budget=1e9, random_state=0)
-    assert whole.n_pairs == 4
-
-
 @pytest.mark.nightly
 def test_early_stopping_gives_the_same_verdicts():
     """Whatever the strength of a module: near a limit, more pairs are made."""
@@ -269,7 +259,6 @@ def test_early_stopping_gives_the_same_verdicts():
 def test_options_are_checked():
     for options, message in (
         ({"n_pairs": 2}, "n_pairs=2: at least 3"),
-        ({"time_budget": 0}, "time_budget=0: a number of seconds above 0"),
         ({"groups": np.zeros(3)}, r"groups has shape \(3,\)"),
         ({"groups": [None] * 80}, "groups has missing labels"),
     ):

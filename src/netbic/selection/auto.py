@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from netbic.arrays import Array, Matrix, RandomState, checked, is_sparse, to_dense
-from netbic.estimators import Design, SparseGraphSVD, check_count, covariates_of, has_missing, unwrapped
+from netbic.estimators import SparseGraphSVD, check_count, covariates_of, has_missing, unwrapped
 from netbic.methods import usual_settings, why_not_adaptive
 from netbic.penalties import DIAGNOSTICS
 from netbic.selection.fits import Fits, Jobs, Progress, local_jobs
@@ -115,145 +115,102 @@ def choose_settings(
     options = {"covariates": given, "progress": progress, "random_state": seed, "n_jobs": n_jobs}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they are about trial fits; the final fit gives its own
-        dense = to_dense(X)
         model.prepared(X, given)  # bad data are refused before anything is fitted
-        return _Chooser(model, X, dense, given, most, n_permutations, n_rewired, options, feature_name).choose()
+        return _choose(model, X, {"most": most, "n_permutations": n_permutations}, n_rewired, options, feature_name)
 
 
-class _Step(NamedTuple):
-    """Parameters, and the reason for them."""
-
-    settings: Parameters
-    reason: str
-
-
-@dataclass(frozen=True)
-class _Chooser:
-    """A model, data (`dense` is X as an array), and the options of `choose_settings`."""
-
-    model: SparseGraphSVD
-    X: Matrix
-    dense: Array
-    covariates: Design | None
-    most: int
-    n_permutations: int
-    n_rewired: int
-    options: dict[str, Any]  # of n_modules and graph_value
-    feature_name: str
-
-    def choose(self) -> Chosen:
-        """Sizes as the data identify them (or as the model states them), number of modules and graph."""
-        identified = False
-        if self.model.n_columns is not None or self.model.column_penalty is not None:
-            steps = self._with_fixed_sizes(_Step({}, "Sizes: as given."))
+def _choose(
+    model: SparseGraphSVD, X: Matrix, limits: Any, n_rewired: int, options: dict[str, Any], feature_name: str
+) -> Chosen:
+    """Sizes as the data identify them (or as the model states them), number of modules and graph."""
+    dense, covariates = to_dense(X), options["covariates"]
+    settings: Parameters = {}
+    sizes, adaptive, identified = "Sizes: as given.", False, False
+    if model.n_columns is None and model.column_penalty is None:
+        settings = usual_settings(dense.shape, model)
+        if problem := why_not_adaptive(dense.shape, model):
+            sizes = _not_identified(problem, settings["n_columns"], feature_name)
         else:
-            settings = usual_settings(self.dense.shape, self.model)
-            if reason := why_not_adaptive(self.dense.shape, self.model):
-                steps = self._with_fixed_sizes(
-                    _Step(settings, _not_identified(reason, settings["n_columns"], self.feature_name))
-                )
-            else:
-                steps, identified = self._with_adaptive_sizes(settings)
-        if self.model.row_graph is not None:
-            steps.append(_Step({}, "Sample graph: used as given; whether it helps was not tested."))
-        chosen = {name: value for step in steps for name, value in step.settings.items()}
-        return Chosen(chosen, tuple(step.reason for step in steps), identified)
-
-    def _with_adaptive_sizes(self, settings: Parameters) -> tuple[list[_Step], bool]:
-        """Sizes as the data identify them, number of modules and graph; and whether most sizes are identified."""
-        penalty = settings["column_penalty"]
-        model = clone(self.model).set_params(n_components=1, **settings)
+            adaptive = True
+    trial = clone(model).set_params(**settings)
+    if adaptive and not model.scale:
         # If features differ in noise, so that the first module has no size: does it have one if they are scaled?
-        differ = not model.scale and self._diagnostics(model) == ["heteroscedastic"]
-        if differ and self._diagnostics(clone(model).set_params(scale=True)) == [""]:
+        differ = _first_diagnostic(trial, X, covariates, scale=False) == ["heteroscedastic"]
+        if differ and _first_diagnostic(trial, X, covariates, scale=True) == [""]:
             settings["scale"] = True
-        model.set_params(**settings)
-        number = self._number(model)
-        stands_out = "probably noise" not in number.reason
-        fitted = fitted_to(model.set_params(**number.settings), self.X, self.covariates)
-        choices = fitted.choices_.query("axis == 'columns'")
-        if stands_out:
-            number = _without_weak(choices["diagnostic"].tolist(), number)
-        choices = choices.iloc[: number.settings["n_components"]]
-        model.set_params(**number.settings)
-        own = choices[choices["diagnostic"] == ""]
-        steps = [
-            _Step(settings, _sizes_in_words(choices, penalty.fallback, "scale" in settings, self.feature_name)),
-            number,
-        ]
-        identified = stands_out and 2 * len(own) > len(choices)
-        if self.model.column_graph is None:
-            return steps, identified
-        if stands_out and len(own) == len(choices):
+            trial.set_params(scale=True)
+    count = n_modules(trial, dense, **limits, **options)
+    n = max(count.n, 1)
+    number = f"Number of modules, compared with data with random signs: {count.verdict[0].lower()}{count.verdict[1:]}"
+    if not count.n:
+        number += " One module is fitted anyway; it is probably noise."
+    graph: tuple[Parameters, str] | None = None
+    if not adaptive:
+        if model.column_graph is not None:
+            graph = _use_graph(trial.set_params(n_components=n), X, dense, n_rewired, options)
+    else:
+        choices = fitted_to(trial.set_params(n_components=n), X, covariates).choices_.query("axis == 'columns'")
+        kept, diagnostics = len(choices), choices["diagnostic"].tolist()
+        while count.n and kept > 1 and diagnostics[kept - 1] == "weak":  # a test at level 0.05 lets some through
+            kept -= 1
+        if weak := len(choices) - kept:
+            n, choices = kept, choices.iloc[:kept]
+            dropped = "The last one is" if weak == 1 else f"The last {weak} are"
+            number += f" {dropped} left out, being no stronger than noise."
+        own, penalty = choices[choices["diagnostic"] == ""], settings["column_penalty"]
+        sizes = _sizes_in_words(choices, penalty.fallback, "scale" in settings, feature_name)
+        identified = count.n > 0 and 2 * len(own) > len(choices)
+        if model.column_graph is not None and count.n and len(own) == len(choices):
             used = f"Graph: used in {int((own['sigma'] > 0).sum())} of {len(choices)} modules"
-            return [*steps, _Step({}, f"{used}, where it improves the likelihood.")], identified
-        fixed = {"column_penalty": penalty.when_unreliable()}  # for which the graph is judged
-        graph = self._graph(model.set_params(**fixed))
-        if graph.settings.get("diffusion"):  # then `why_not_adaptive` has a reason
-            size = f"Smoothed data do not identify sizes: all modules contain {penalty.fallback} {self.feature_name}s."
-            return [*steps, _Step(graph.settings | fixed, f"{graph.reason} {size}")], False
-        return [*steps, graph], identified
-
-    def _diagnostics(self, model: SparseGraphSVD) -> list[str]:
-        """Why the data do not identify the size of the one module of a model; "" if they do."""
-        found: list[str] = fitted_to(clone(model), self.X, self.covariates).choices_["diagnostic"].tolist()
-        return found
-
-    def _with_fixed_sizes(self, sizes: _Step) -> list[_Step]:
-        """The given sizes, number of modules and graph."""
-        model = clone(self.model).set_params(**sizes.settings)
-        number = self._number(model)
-        model.set_params(**number.settings)
-        return [sizes, number] + ([] if model.column_graph is None else [self._graph(model)])
-
-    def _number(self, model: SparseGraphSVD) -> _Step:
-        """The number of modules that stand out, at least one."""
-        count = n_modules(model, self.dense, most=self.most, n_permutations=self.n_permutations, **self.options)
-        found = f"{count.verdict[0].lower()}{count.verdict[1:]}"
-        reason = f"Number of modules, compared with data with random signs: {found}"
-        if not count.n:
-            reason += " One module is fitted anyway; it is probably noise."
-        return _Step({"n_components": max(count.n, 1)}, reason)
-
-    def _graph(self, model: SparseGraphSVD) -> _Step:
-        """The model's smoothness if the graph helps, otherwise 0."""
-        unused: Parameters = {"column_smoothness": 0.0} | ({} if model.diffusion is None else {"diffusion": None})
-        n_samples = self.dense.shape[0]
-        if n_samples < _MIN_SAMPLES:
-            return _Step(unused, "Graph: not used (smoothness 0); there are too few samples to test whether it helps.")
-        uses: list[Parameters] = [{}] if model.diffusion is None else []  # as a term
-        if not has_missing(self.X) and (weight := self._diffusion(model)):
-            uses.append({"diffusion": weight, "column_smoothness": None})
-        options = self.options | {"n_rewired": self.n_rewired, "n_folds": min(5, n_samples // 2)}
-        values = [graph_value(clone(model).set_params(**use), self.X, **options) for use in uses]
-        if not uses:
-            return _Step(unused, "Graph: not used; diffusion does not help to explain samples that were left out.")
-        at = max(range(len(uses)), key=lambda k: (values[k].helps, values[k].share))
-        settings, value = uses[at], values[at]
-        if not value.helps:
-            return _Step(unused, f"Graph: not used (smoothness 0). {values[0].verdict}")
-        how = f" to smooth the data (diffusion {settings['diffusion']:g})" if settings else ""
-        reason = f"Graph: used{how}. {value.verdict}"
-        if hubs := " and ".join(f"module {k}" for k in value.degree.loc[value.degree["tracks"], "module"]):
-            reason += f" In {hubs}, membership is correlated with the number of neighbours: interpret with care."
-        return _Step(settings, reason)
-
-    def _diffusion(self, model: SparseGraphSVD) -> float:
-        """The weight of diffusion that cross-validation chooses."""
-        n_jobs = local_jobs(self.X, self.options["n_jobs"])
-        trial = clone(model).set_params(diffusion=model.diffusion or "cv", column_smoothness=None, n_jobs=n_jobs)
-        return float(trial.prepared(self.dense if is_sparse(self.X) else self.X, self.covariates).diffusion)
+            graph = {}, f"{used}, where it improves the likelihood."
+        elif model.column_graph is not None:
+            fixed = {"column_penalty": penalty.when_unreliable()}  # for which the graph is judged
+            graph = _use_graph(trial.set_params(n_components=n, **fixed), X, dense, n_rewired, options)
+            if graph[0].get("diffusion"):  # then `why_not_adaptive` has a reason
+                size = f"Smoothed data do not identify sizes: all modules contain {penalty.fallback} {feature_name}s."
+                graph, identified = (graph[0] | fixed, f"{graph[1]} {size}"), False
+    settings, reasons = settings | {"n_components": n}, [sizes, number]
+    if graph is not None:
+        settings |= graph[0]
+        reasons.append(graph[1])
+    if model.row_graph is not None:
+        reasons.append("Sample graph: used as given; whether it helps was not tested.")
+    return Chosen(settings, tuple(reasons), identified)
 
 
-def _without_weak(diagnostics: list[str], number: _Step) -> _Step:
-    """Drop the last modules if they are no stronger than noise: a test at level 0.05 lets some through."""
-    kept = len(diagnostics)
-    while kept > 1 and diagnostics[kept - 1] == "weak":
-        kept -= 1
-    if kept == len(diagnostics):
-        return number
-    dropped = "The last one is" if kept == len(diagnostics) - 1 else f"The last {len(diagnostics) - kept} are"
-    return _Step({"n_components": kept}, f"{number.reason} {dropped} left out, being no stronger than noise.")
+def _first_diagnostic(model: SparseGraphSVD, X: Matrix, covariates: Any, scale: bool) -> list[str]:
+    """Why the data do not identify the size of the first module; "" if they do."""
+    fitted = fitted_to(clone(model).set_params(n_components=1, scale=scale), X, covariates)
+    return list(fitted.choices_["diagnostic"])
+
+
+def _use_graph(
+    model: SparseGraphSVD, X: Matrix, dense: Array, n_rewired: int, options: dict[str, Any]
+) -> tuple[Parameters, str]:
+    """The model's smoothness, or diffusion, if the graph helps, otherwise 0; and the reason."""
+    unused: Parameters = {"column_smoothness": 0.0} | ({} if model.diffusion is None else {"diffusion": None})
+    n_samples = dense.shape[0]
+    if n_samples < _MIN_SAMPLES:
+        return unused, "Graph: not used (smoothness 0); there are too few samples to test whether it helps."
+    uses: list[Parameters] = [{}] if model.diffusion is None else []  # as a term
+    if not has_missing(X):
+        trial = clone(model).set_params(
+            diffusion=model.diffusion or "cv", column_smoothness=None, n_jobs=local_jobs(X, options["n_jobs"])
+        )
+        weight = float(trial.prepared(dense if is_sparse(X) else X, options["covariates"]).diffusion)
+        uses += [{"diffusion": weight, "column_smoothness": None}] if weight else []
+    options = options | {"n_rewired": n_rewired, "n_folds": min(5, n_samples // 2)}
+    values = [graph_value(clone(model).set_params(**use), X, **options) for use in uses]
+    if not uses:
+        return unused, "Graph: not used; diffusion does not help to explain samples that were left out."
+    settings, value = max(zip(uses, values, strict=True), key=lambda each: (each[1].helps, each[1].share))
+    if not value.helps:
+        return unused, f"Graph: not used (smoothness 0). {values[0].verdict}"
+    how = f" to smooth the data (diffusion {settings['diffusion']:g})" if settings else ""
+    reason = f"Graph: used{how}. {value.verdict}"
+    if hubs := " and ".join(f"module {k}" for k in value.degree.loc[value.degree["tracks"], "module"]):
+        reason += f" In {hubs}, membership is correlated with the number of neighbours: interpret with care."
+    return settings, reason
 
 
 def _sizes_in_words(choices: pd.DataFrame, fallback: int, scaled: bool, feature_name: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, Self
 import numpy as np
 import pandas as pd
 
-from netbic.arrays import Array, Bools
+from netbic.arrays import Bools
 from netbic.estimators import SparseGraphSVD, axis_names, fitted_model, module_scores, one_blas_thread
 from netbic.files import add_files, table_bytes
 from netbic.penalties import ScoreGroups, score_groups
@@ -48,16 +48,23 @@ class SampleGroups:
     def find(cls, model: Any, X: Any, *, names: Sequence[Any] | None = None, covariates: Any = None) -> Self:
         """Find the groups of samples of a fitted model; the parameters are those of `sample_groups`."""
         model = fitted_model(model)
-        samples, scores = _sample_names(X, names), module_scores(model, X, covariates)
+        n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
+        if names is not None and len(names) != n_samples:
+            raise ValueError(
+                f"names has {len(names)} entries but X has {n_samples} samples: one name per sample is needed"
+            )
+        own = axis_names(X)[0] if names is None else pd.Index(names).to_numpy()
+        samples = np.arange(n_samples) if own is None else own
+        scores = module_scores(model, X, covariates)
         with one_blas_thread():
             groups = [score_groups(column) for column in scores.T]
         tables = []
         for module, (own, found) in enumerate(zip(scores.T, groups, strict=True), start=1):
             labels = [GROUP_NAMES[label] for label in found.labels.tolist()]
             tables.append(pd.DataFrame({"module": module, "sample": samples, "score": own, "group": labels}))
-        selected = selected_samples(model) & (len(samples) == len(model.left_vectors_))
+        selected = selected_samples(model) & (n_samples == len(model.left_vectors_))
         summaries = [
-            _summary(module, len(samples), chosen, found)
+            _summary(module, n_samples, chosen, found)
             for module, (chosen, found) in enumerate(zip(selected.tolist(), groups, strict=True), start=1)
         ]
         table = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=_COLUMNS)
@@ -146,16 +153,6 @@ def group_summary(model: Any, X: Any, *, names: Sequence[Any] | None = None, cov
     ['groups', 'gradient']
     """
     return SampleGroups.find(model, X, names=names, covariates=covariates).summary
-
-
-def _sample_names(X: Any, names: Sequence[Any] | None) -> Array:
-    n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
-    if names is None:
-        own = axis_names(X)[0]
-        return np.arange(n_samples) if own is None else own
-    if len(names) != n_samples:
-        raise ValueError(f"names has {len(names)} entries but X has {n_samples} samples: one name per sample is needed")
-    return np.asarray(pd.Index(names).to_numpy())
 
 
 def selected_samples(model: SparseGraphSVD) -> Bools:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass
-from time import perf_counter
 from typing import Final, NamedTuple, Self
 
 import numpy as np
@@ -18,7 +17,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.linalg import orth
 
-from netbic.arrays import Array, Bools, Floats, Indices, Matrix, RandomState, is_sparse, jaccard, leading_right_vector
+from netbic.arrays import Array, Floats, Indices, Matrix, RandomState, is_sparse, jaccard, leading_right_vector
 from netbic.estimators import (
     SparseGraphSVD,
     as_one_study,
@@ -29,7 +28,6 @@ from netbic.estimators import (
     fitted_model,
     has_missing,
     heaviest,
-    is_number,
     name_features,
     training_design,
 )
@@ -124,7 +122,6 @@ def verdicts(
     groups: ArrayLike | None = None,
     n_pairs: int = 10,
     early_stopping: bool = True,
-    time_budget: float | None = None,
     progress: Progress | None = None,
     random_state: RandomState = None,
     n_jobs: Jobs = None,
@@ -164,9 +161,6 @@ def verdicts(
         Make no further fits when more than half of `n_pairs` agree on which side of every limit each module is: the
         verdicts are then those of all pairs, because medians cannot cross a limit any more. The numbers are medians
         over the pairs used (`Verdicts.n_pairs`).
-    time_budget : float, optional
-        Seconds after which no further pair of halves is started, except the first 3. `Verdicts.n_pairs` is the number
-        used; results then depend on the speed of the machine.
     progress : function, optional
         Called after each pair, in the calling thread, with the numbers of finished pairs and of all pairs.
     random_state : None, int or numpy.random.Generator
@@ -190,8 +184,6 @@ def verdicts(
     check_count("n_pairs", n_pairs)
     if n_pairs < _MIN_PAIRS:
         raise ValueError(f"n_pairs={n_pairs}: at least {_MIN_PAIRS} are needed")
-    if time_budget is not None and not (is_number(time_budget) and time_budget > 0):
-        raise ValueError(f"time_budget={time_budget!r}: a number of seconds above 0 is needed, or None")
     model = fitted_model(model)
     check_same_data(model, X)
     seed, numbers, fits = draw_seed(random_state), _numbered(groups, X.shape[0]), Fits(X, n_jobs, progress)
@@ -200,27 +192,20 @@ def verdicts(
         halves = Halves.of(model, X, numbers, seed)
         n_covariates = 0 if halves.covariates is None else halves.covariates.shape[1]
         enough = n_units - 2 * n_covariates >= FEWEST_SAMPLES and model.n_components_ > 0  # they count in each half
-        relations = _Relations.of(model, halves)
-        most, start, measures = n_pairs if enough else 0, perf_counter(), list[HalfMeasures]()
+        scores = halves.half(slice(None)).scores(halves.components)
+        correlations = correlation(scores, scores)
+        most, measures = n_pairs if enough else 0, list[HalfMeasures]()
         least = max(n_pairs // 2 + 1, _MIN_PAIRS)
-        while len(measures) < most:
-            done, seconds = len(measures), perf_counter() - start
-            if early_stopping and done >= least and _is_decided(measures, relations, n_pairs):
+        while (done := len(measures)) < most:
+            if early_stopping and done >= least and _is_decided(measures, correlations, n_pairs):
                 break
-            size = most - done
-            if early_stopping:
-                size = min(size, max(least - done, _MORE_PAIRS))
-            if time_budget is not None:
-                size = min(size, int((time_budget - seconds) / seconds * done) if done else _MIN_PAIRS)
-            if size <= 0:
-                break
+            size = min(most - done, max(least - done, _MORE_PAIRS)) if early_stopping else most - done
             fits.left = most - done - size
             measures += fits.map(Halves.measure, halves, [(seed, number) for number in range(done, done + size)])
-    alone = model.diagnostics_[["by_data_alone", "worst_rank"]].to_numpy(dtype=np.float64)
     units = "samples" if groups is None else "groups of samples"
     given = f"{n_units} {units}" + (f" and {n_covariates} degrees of freedom of covariates" if n_covariates else "")
     too_few = f"Too few samples to tell: {given}, at least {FEWEST_SAMPLES + 2 * n_covariates} are needed."
-    return Verdicts(_table(measures, relations, alone, too_few, feature_name), len(measures))
+    return Verdicts(_table(measures, correlations, model, too_few, feature_name), len(measures))
 
 
 def _numbered(groups: ArrayLike | None, n_samples: int) -> Indices:
@@ -235,10 +220,10 @@ def _numbered(groups: ArrayLike | None, n_samples: int) -> Indices:
     return np.asarray(pd.factorize(labels)[0], dtype=np.intp)
 
 
-def _is_decided(found: list[HalfMeasures], relations: _Relations, n_pairs: int) -> bool:
+def _is_decided(found: list[HalfMeasures], correlations: Floats, n_pairs: int) -> bool:
     """Whether the medians of all pairs will be on the same side of every limit as now, for every module."""
     score, ratio, ratio_alone, features = np.array(found).swapaxes(0, 1)
-    redundant = np.array([relations.redundant_with(k).size > 0 for k in range(score.shape[1])])
+    redundant = np.array([_redundant(correlations, k).size > 0 for k in range(score.shape[1])])
     ratio = np.where(redundant, ratio_alone, ratio)
     above = np.array([score >= _SCORE, ratio >= _RATIO, features >= _SHARE]).sum(axis=1)
     high, low = 2 * above > n_pairs, 2 * (len(found) - above) > n_pairs
@@ -250,7 +235,7 @@ def _is_decided(found: list[HalfMeasures], relations: _Relations, n_pairs: int) 
 
 
 class HalfMeasures(NamedTuple):
-    """The modules of a model, judged in one half of the samples by a fit to the other half; an entry per module."""
+    """Modules judged in one half of the samples by a fit to the other half; an entry per module."""
 
     score: Floats  # |correlation| of the module's scores with those of the module matched to it in the other half
     ratio: Floats  # coherence of the matched module relative to random features, after regressing earlier scores out
@@ -419,47 +404,8 @@ def judged_features(vector: Array) -> Indices:
 # Measures in words
 
 
-class _Relation(NamedTuple):
-    """A module beside an earlier one: the correlation of their scores, and the overlap of their members."""
-
-    closest: int
-    correlation: float
-    feature_overlap: float
-    sample_overlap: float
-
-
-@dataclass(frozen=True)
-class _Relations:
-    """Correlations of scores in all samples (K x K), and the members of every module."""
-
-    correlations: Floats
-    rows: Bools
-    columns: Bools
-
-    @classmethod
-    def of(cls, model: SparseGraphSVD, halves: Halves) -> Self:
-        scores = halves.half(slice(None)).scores(halves.components)
-        return cls(correlation(scores, scores), model.rows_, model.columns_)
-
-    def redundant_with(self, k: int) -> Indices:
-        """Earlier modules with correlated scores, the most correlated one first."""
-        earlier = np.abs(self.correlations[k, :k])
-        order = np.argsort(-earlier, kind="stable")
-        return order[earlier[order] >= REPEATED]
-
-    def to(self, k: int, other: int) -> _Relation:
-        """The relation of module k to another one (-1: to the earlier one with the most correlated scores)."""
-        if k == 0:
-            return _Relation(-1, np.nan, np.nan, np.nan)
-        other = other if other >= 0 else int(np.abs(self.correlations[k, :k]).argmax())
-        features, samples = (float(jaccard(side[[k]], side[[other]])[0]) for side in (self.columns, self.rows))
-        if self.rows[[k, other]].all():  # the overlap of all samples says nothing
-            samples = np.nan
-        return _Relation(other, float(self.correlations[k, other]), features, samples)
-
-
 class _Evidence(NamedTuple):
-    """Medians over pairs of halves for one module."""
+    """What is known about one module: by one pair of halves, or medians over all of them."""
 
     score: float
     ratio: float
@@ -468,41 +414,44 @@ class _Evidence(NamedTuple):
     by_data_alone: float
     worst_rank: float
 
-    @property
-    def is_graph_driven(self) -> bool:
-        """Whether the graph rather than the data chose the features."""
-        return self.by_data_alone < _SHARE or self.worst_rank > LOW_RANK
 
-    def by_graph(self, feature_name: str) -> str:
-        """The part of the graph in words."""
-        if self.by_data_alone < _SHARE:
-            return f"only {self.by_data_alone:.0%} of them would be chosen without the graph"
-        return f"the graph puts a {feature_name} on top whose rank by the data alone is {self.worst_rank:,.0f}"
-
-    def ratio_to_judge(self, redundant: bool) -> float:
-        """The ratio by which a module is judged: nothing would be left of a redundant one beyond the earlier ones."""
-        return self.ratio_alone if redundant else self.ratio
+def _redundant(correlations: Floats, k: int) -> Indices:
+    """Earlier modules whose scores are correlated with those of module k, the most correlated one first."""
+    earlier = np.abs(correlations[k, :k])
+    order = np.argsort(-earlier, kind="stable")
+    return order[earlier[order] >= REPEATED]
 
 
 def _table(
-    measures: list[HalfMeasures], relations: _Relations, alone: Floats, too_few: str, feature_name: str
+    measures: list[HalfMeasures], correlations: Floats, model: SparseGraphSVD, too_few: str, feature_name: str
 ) -> pd.DataFrame:
     """`Verdicts.table`; `too_few` is the reason if there are no measures."""
-    n_modules = len(alone)
-    medians = np.median(measures, axis=0) if measures else np.full((len(HalfMeasures._fields), n_modules), np.nan)
+    alone = model.diagnostics_[["by_data_alone", "worst_rank"]].to_numpy(dtype=np.float64)
+    medians = np.median(measures, axis=0) if measures else np.full((len(HalfMeasures._fields), len(alone)), np.nan)
     rows: list[tuple[object, ...]] = []
     known: list[str] = []
-    for k, numbers in enumerate(zip(*medians.tolist(), *alone.T.tolist(), strict=True)):
-        evidence = _Evidence(*numbers)
-        verdict, repeats = _judged(evidence, relations.redundant_with(k), known)
-        relation = relations.to(k, repeats)
-        single = [_Evidence(*(float(values[k]) for values in pair), *numbers[-2:]) for pair in measures]
-        others = [_judged(pair, relations.redundant_with(k), known)[0] for pair in single]
+    for k, by_data in enumerate(alone.tolist()):
+        redundant, evidence = _redundant(correlations, k), _Evidence(*medians[:, k].tolist(), *by_data)
+        verdict, repeats = _judged(evidence, redundant, known)
+        closest, correlated, features, samples = -1, np.nan, np.nan, np.nan
+        if k:
+            closest = repeats if repeats >= 0 else int(np.abs(correlations[k, :k]).argmax())
+            correlated = float(correlations[k, closest])
+            sides = model.columns_, model.rows_
+            features, samples = (float(jaccard(side[[k]], side[[closest]])[0]) for side in sides)
+            if model.rows_[[k, closest]].all():  # the overlap of all samples says nothing
+                samples = np.nan
         reason = too_few
         if measures:
-            reason = _reason(verdict, evidence, relation, feature_name) + _close(verdict, others)
+            single = [_Evidence(*(float(values[k]) for values in pair), *by_data) for pair in measures]
+            others = [_judged(pair, redundant, known)[0] for pair in single]
+            if repeats >= 0:
+                reason = _repetition(closest, correlated, features, samples, feature_name)
+            else:
+                reason = _reason(verdict, evidence, redundant.size > 0, feature_name)
+            reason += _close(verdict, others)
         known.append(verdict)
-        rows.append((k + 1, verdict, *evidence, repeats + 1, relation.closest + 1, *relation[1:], reason))
+        rows.append((k + 1, verdict, *evidence, repeats + 1, closest + 1, correlated, features, samples, reason))
     table = pd.DataFrame(rows, columns=_COLUMNS)
     for name in ("repeats", "closest"):  # 0: none
         table[name] = table[name].where(table[name] > 0).astype("Int64")
@@ -513,41 +462,42 @@ def _judged(evidence: _Evidence, redundant: Indices, known: list[str]) -> tuple[
     """The verdict, given those of earlier modules, and the module that is repeated (-1: none)."""
     if np.isnan(evidence.score):
         return TOO_FEW, -1
-    if evidence.score < _SCORE or evidence.ratio_to_judge(redundant.size > 0) < _RATIO:
+    # Nothing would be left of a redundant module beyond the earlier ones.
+    ratio = evidence.ratio_alone if redundant.size else evidence.ratio
+    if evidence.score < _SCORE or ratio < _RATIO:
         return "doubtful", -1
     # A module cannot repeat a doubtful one; one that repeats nothing itself is the better reference.
     repeated = sorted((j for j in redundant if known[j] != "doubtful"), key=lambda j: known[j].startswith("repeats"))
     if repeated:
         return f"repeats {repeated[0] + 1}", int(repeated[0])
-    n_small = (evidence.features_found_again < _SHARE) + evidence.is_graph_driven
-    return ("strong", "moderate", "doubtful")[n_small], -1
+    by_graph = evidence.by_data_alone < _SHARE or evidence.worst_rank > LOW_RANK
+    return ("strong", "moderate", "doubtful")[(evidence.features_found_again < _SHARE) + by_graph], -1
 
 
-def _reason(verdict: str, evidence: _Evidence, relation: _Relation, feature_name: str) -> str:
-    """The verdict as a sentence."""
-    features, by_graph = f"{feature_name}s", evidence.by_graph(feature_name)
-    ratio = evidence.ratio_to_judge(abs(relation.correlation) >= REPEATED)
-    if verdict.startswith("repeats"):
-        return _repetition(relation, features)
+def _reason(verdict: str, evidence: _Evidence, redundant: bool, feature_name: str) -> str:
+    """The verdict as a sentence, unless the module repeats another one."""
+    features, ratio = f"{feature_name}s", evidence.ratio_alone if redundant else evidence.ratio
     if verdict == "doubtful" and evidence.score < _SCORE:
         limits = f"correlation of scores {evidence.score:.2f}, at least {_SCORE:g} is needed"
         return f"Doubtful: a search in only half of the samples does not find it again ({limits})."
     if verdict == "doubtful" and ratio < _RATIO:
         beyond = "once the signals of earlier modules are removed, " if evidence.ratio_alone >= _RATIO else ""
-        ratio = math.floor(10 * ratio) / 10  # 1.98 is written as 1.9: "2.0 times" would seem to be enough
-        limits = f"{_times(ratio)} as much as random {features} ({_RATIO:g} times are needed)"
+        # 1.98 is written as 1.9: "2.0 times" would seem to be enough.
+        limits = f"{math.floor(10 * ratio) / 10:.1f} times as much as random {features} ({_RATIO:g} times are needed)"
         return f"Doubtful: {beyond}its {features} move together only {limits} in samples not used to find it."
+    by_graph = f"the graph puts a {feature_name} on top whose rank by the data alone is {evidence.worst_rank:,.0f}"
+    if evidence.by_data_alone < _SHARE:
+        by_graph = f"only {evidence.by_data_alone:.0%} of them would be chosen without the graph"
+    share = f"{evidence.features_found_again:.0%}"
     if verdict == "doubtful":
-        again = f"only {evidence.features_found_again:.0%} of its {features} are found again"
-        return f"Doubtful: {again}, and {by_graph}.".replace("%", " %")
+        return f"Doubtful: only {share} of its {features} are found again, and {by_graph}.".replace("%", " %")
     beyond = "" if evidence.ratio_alone >= _RATIO else ", once the signals of earlier modules are removed"
-    compared = f"{_times(ratio)} as much as random {features}{beyond}"
-    together = f"in samples not used to find it, its {features} move together {compared}"
-    share = evidence.features_found_again
+    times = f"{ratio:.1f} times" if ratio < 10 else f"{ratio:.0f} times"
+    together = f"in samples not used to find it, its {features} move together {times} as much as random {features}"
     if verdict == "strong":
-        return f"Strong: {together}; {share:.0%} of them are found again.".replace("%", " %")
-    weak = f"only {share:.0%} of them are found again" if share < _SHARE else by_graph
-    return f"Moderate: {together}, but {weak}.".replace("%", " %")
+        return f"Strong: {together}{beyond}; {share} of them are found again.".replace("%", " %")
+    weak = f"only {share} of them are found again" if evidence.features_found_again < _SHARE else by_graph
+    return f"Moderate: {together}{beyond}, but {weak}.".replace("%", " %")
 
 
 def _close(verdict: str, of_pairs: list[str]) -> str:
@@ -564,23 +514,18 @@ def _close(verdict: str, of_pairs: list[str]) -> str:
     return f" Close to the limit: {others[0][1]} of {len(of_pairs)} pairs of halves say {others[0][0]}."
 
 
-def _repetition(relation: _Relation, features: str) -> str:
+def _repetition(closest: int, correlated: float, features: float, samples: float, feature_name: str) -> str:
     """The repeated module, the correlation of the scores, and how many members are the same.
 
     Examples
     --------
-    >>> print(_repetition(_Relation(0, -0.95, 0.1, 0.5), "genes"))
+    >>> print(_repetition(0, -0.95, 0.1, 0.5, "gene"))
     Repeats module 1: it is high in samples in which module 1 is low (correlation of scores -0.95); 10 % of their genes
     and 50 % of their samples are in both.
     """
-    other = f"module {relation.closest + 1}"
+    other = f"module {closest + 1}"
     alike = f"it is high and low in similar samples as {other}"
-    opposite = f"it is high in samples in which {other} is low"
-    same = f"{alike if relation.correlation > 0 else opposite} (correlation of scores {relation.correlation:.2f})"
-    samples = "" if np.isnan(relation.sample_overlap) else f" and {relation.sample_overlap:.0%} of their samples"
-    shared = f"{relation.feature_overlap:.0%} of their {features}{samples}".replace("%", " %")
-    return f"Repeats {other}: {same}; {shared} are in both."
-
-
-def _times(ratio: float) -> str:
-    return f"{ratio:.1f} times" if ratio < 10 else f"{ratio:.0f} times"
+    alike = alike if correlated > 0 else f"it is high in samples in which {other} is low"
+    shared = f"{features:.0%} of their {feature_name}s"
+    shared = (shared if np.isnan(samples) else f"{shared} and {samples:.0%} of their samples").replace("%", " %")
+    return f"Repeats {other}: {alike} (correlation of scores {correlated:.2f}); {shared} are in both."

@@ -312,7 +312,7 @@ def verdicts(adata: AnnData, *, key: str = "netbic", copy: bool = False, **optio
     copy : bool
         Return a copy with the results instead of writing them into `adata`.
     **options
-        Passed to :func:`netbic.selection.verdicts`: `n_pairs`, `time_budget`, `random_state`, `n_jobs`, and `groups`,
+        Passed to :func:`netbic.selection.verdicts`: `n_pairs`, `random_state`, `n_jobs`, and `groups`,
         which may also be the name of a column of `obs`.
 
     Returns
