@@ -104,7 +104,7 @@ def test_an_l1_penalty_that_leaves_nothing():
 
 def test_unconverged_modules_cause_a_warning():
     noisy = np.random.default_rng(1).standard_normal((40, 40))
-    with pytest.warns(ConvergenceWarning, match=r"modules 0, 1 did not converge \(module 0 reached max_iter=2\)"):
+    with pytest.warns(ConvergenceWarning, match=r"modules 1, 2 did not converge \(module 1 reached max_iter=2\)"):
         model = SparseGraphSVD(2, n_rows=5, n_columns=5, max_iter=2, tol=1e-12).fit(noisy)
     assert not model.converged_.any()
 
@@ -139,7 +139,7 @@ def test_inverse_transform_of_the_wrong_shape():
 
 def test_verbose_prints_a_line_per_module(capsys):
     SparseGraphSVD(2, n_columns=4, verbose=1).fit(X)
-    assert [line.split(":")[0] for line in capsys.readouterr().out.splitlines()] == ["module 0", "module 1"]
+    assert [line.split(":")[0] for line in capsys.readouterr().out.splitlines()] == ["module 1", "module 2"]
 
 
 def test_settings_are_not_changed_by_fit():

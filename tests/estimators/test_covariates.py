@@ -48,7 +48,7 @@ def fitted(data, covariates=None, **parameters):
     return SparseGraphSVD(**({"n_components": 3} | parameters)).fit(data, covariates=covariates)
 
 
-@pytest.mark.filterwarnings("ignore:the data do not identify how many columns")
+@pytest.mark.filterwarnings("ignore:the data do not identify how many features")
 @pytest.mark.parametrize("parameters", PARAMETERS.values(), ids=PARAMETERS)
 @pytest.mark.parametrize("kind", ["dense", "sparse", "dask"])
 def test_equals_a_fit_to_residuals(kind, parameters):
@@ -127,7 +127,7 @@ def test_a_column_that_is_missing_in_a_whole_batch():
     assert_equal_fits(fitted(holes, TABLE, **given), fitted(residuals(holes, TABLE), **given), 1e-8)
 
 
-@pytest.mark.filterwarnings("ignore:the data do not identify how many columns")
+@pytest.mark.filterwarnings("ignore:the data do not identify how many features")
 def test_entries_are_clipped_after_covariates_are_removed():
     given = {"column_penalty": AdaptiveSupport(clip=2.0)}
     assert_equal_fits(fitted(X, TABLE, **given), fitted(residuals(X, TABLE, keep_means=True), **given))

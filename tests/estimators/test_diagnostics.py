@@ -76,7 +76,7 @@ def test_features_that_lead_half_of_the_modules_are_reported():
     X[:, 7] *= 20
     graph = Graph(np.ones((200, 200)) - np.eye(200))
     keywords = {"n_rows": 10, "n_columns": 25, "column_graph": graph, "column_smoothness": 0.1}
-    with pytest.warns(UserWarning, match=r"7, .*are among the ten leading columns of half of the modules or more"):
+    with pytest.warns(UserWarning, match=r"7, .*are among the ten leading features of half of the modules or more"):
         model = SparseGraphSVD(4, **keywords).fit(X)
     assert (model.diagnostics_["recurrent"] >= 1).any()
 

@@ -204,7 +204,7 @@ def test_fewer_groups_than_asked_for_are_said():
     X = np.zeros((10, 6))
     X[:, :2] = np.random.default_rng(0).standard_normal((10, 1))
     with pytest.warns(
-        UserWarning, match="module 0: fewer than 2 groups of columns, no other has a positive score to add"
+        UserWarning, match="module 1: fewer than 2 groups of features, no other has a positive score to add"
     ):
         model = SparseGraphSVD(1, column_penalty=GroupL0([[0, 1], [2, 3], [4, 5]], 2)).fit(X)
     assert model.groups_["group"].tolist() == ["0"]

@@ -115,7 +115,7 @@ def test_graph_share_by_hand():
     pull = 0.5 * abs(w @ graph.term("modularity").toarray() @ w)
     assert model.graph_share_[0] == pytest.approx(pull / (pull + model.singular_values_[0]))
     heavy = {"column_smoothness": 3.0, "smoothness_scale": "relative", "graph_term": "normalized"}
-    with pytest.warns(UserWarning, match=r"more than 30% of the scores of module 0 \(graph_share_\)"):
+    with pytest.warns(UserWarning, match=r"more than 30% of the scores of module 1 \(graph_share\)"):
         SparseGraphSVD(1, n_columns=6, column_graph=graph, **heavy).fit(X)
 
 

@@ -329,11 +329,11 @@ def test_bad_dicts_of_studies(simulated):
     renamed = other.set_axis([f"x{name}" for name in other.columns], axis=1)
     repeated = other.set_axis(["g0", "g0", *other.columns[2:]], axis=1)
     for studies, message in (
-        ({"one": one, "other": renamed}, "no gene is in all 2 studies"),
-        ({"one": one.T, "other": other.T.iloc[::-1]}, r"no gene is in all 2 .*: are genes in rows\? Use X.T"),
+        ({"one": one, "other": renamed}, "no feature is in all 2 studies"),
+        ({"one": one.T, "other": other.T.iloc[::-1]}, r"no feature is in all 2 .*: are features in rows\? Use X.T"),
         ({"one": one, "other": repeated}, "study 'other' has two columns 'g0'"),
         ({"one": one.to_numpy(), "other": other.to_numpy()[:, :5]}, "different numbers of columns"),
-        ({"one": one, "other": other.to_numpy()}, "has no names of genes"),
+        ({"one": one, "other": other.to_numpy()}, "has no names of features"),
         ({"one": one}, "^one study is given: at least two"),
         ({}, "^no study is given: at least"),
         ([one, other], "studies are given as a list: give a dict of their names"),
