@@ -44,21 +44,23 @@ class SampleTable:
         What is in it and how it was matched is printed. A table that was asked for and cannot be used is an error; obs
         is then not used. `studies` is the column of studies.
         """
-        from netbic.association import Averages, match_samples, read_variables, variable_line
-        from netbic.errors import InputError, one_line
-        from netbic.io import read_sample_info
-
         given = [name.removesuffix("_values") for name, value in tests.items() if value]
         path = sample_table_of(sample_info, expression)
         if path is None:
             if given:
                 raise click.UsageError(f"--{given[0]} needs --sample-info")
             return None
+        import pandas as pd
+
+        from netbic.association import Averages, match_samples, read_variables, variable_line
+        from netbic.errors import InputError, one_line
+        from netbic.io import read_sample_info
+
         tests = dict(tests)
         na_values = tests.pop("na_values")
         try:
             table = read_sample_info(path, na_values=na_values)
-            match = match_samples(_index(samples), table)
+            match = match_samples(pd.Index(samples), table)
             own, asked = match.table, {name: value for name, value in tests.items() if name != "by"}
             if tests["by"]:
                 needed = [asked["variables"] or [], asked["adjust"], *(asked["survival"] or [])]
@@ -132,12 +134,6 @@ def _associate(
     return association.associate_scores(*scores, table, **tests, removed=association.Removed.of(model))
 
 
-def _index(samples: Any) -> Any:
-    import pandas as pd
-
-    return pd.Index(samples)
-
-
 def sample_table_of(sample_info: str | None, expression: str) -> str | None:
     """The file with the sample table: the one that was given, or the expression file if it has one (obs of AnnData)."""
     return sample_info or (expression if expression.lower().rstrip("/").endswith((".h5ad", ".zarr")) else None)
@@ -166,15 +162,21 @@ def read_covariates(
     """
     if not names:
         return None
+    matched = _columns(names, table, samples, "covariates")
+    return matched.assign(**{name: _typed(matched[name], types.get(name)) for name in names})
+
+
+def _columns(names: Sequence[str], table: pd.DataFrame | None, samples: Any, option: str) -> pd.DataFrame:
+    """Columns of the sample table that an option names, in the order of the samples."""
     if table is None:
-        raise click.UsageError("--covariates needs a sample table: use --sample-info")
+        raise click.UsageError(f"--{option} needs a sample table: use --sample-info")
     import pandas as pd
 
     from netbic.association import check_known, match_samples
 
-    matched = match_samples(_index(samples), table).table
-    check_known(names, matched.columns, "covariates")
-    return pd.DataFrame({name: _typed(matched[name], types.get(name)) for name in names}, index=_index(samples))
+    matched = match_samples(pd.Index(samples), table).table
+    check_known(names, matched.columns, option)
+    return matched[list(names)].set_axis(pd.Index(samples))
 
 
 def _typed(column: pd.Series[Any], kind: Any) -> Any:
@@ -216,17 +218,11 @@ def read_studies(name: str | None, table: pd.DataFrame | None, samples: Any) -> 
     """The study of each sample, a column of the sample table; None if there is one study."""
     if name is None:
         return None
-    if table is None:
-        raise click.UsageError("--studies needs a sample table: use --sample-info")
-    import pandas as pd
-
-    from netbic.association import check_known, match_samples
     from netbic.estimators import study_labels
 
-    matched = match_samples(_index(samples), table).table
-    check_known([name], matched.columns, "studies")
-    study_labels(matched[name], len(matched), matched.index.to_numpy())  # an error if one is missing
-    return pd.Series(matched[name].to_numpy(), index=_index(samples), name=name)
+    found = _columns([name], table, samples, "studies")[name]
+    study_labels(found, len(found), found.index.to_numpy())  # an error if one is missing
+    return found
 
 
 def study_lines(studies: Any) -> Iterator[str]:

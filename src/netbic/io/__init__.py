@@ -24,7 +24,8 @@ from netbic.io.names import renaming
 from netbic.io.networks import Network, NetworkSummary, read_network
 from netbic.io.preprocessing import PreparedExpression, prepare
 from netbic.io.samples import GeneSets, read_gene_sets, read_sample_info
-from netbic.io.stores import as_matrix, open_store
+from netbic.io.stores import open_store
+from netbic.io.tables import as_matrix
 from netbic.io.text import check_characters, is_number, is_plain_number
 
 __all__ = [

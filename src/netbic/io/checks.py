@@ -13,7 +13,7 @@ from netbic.arrays import Array, Floats, Indices, Matrix, is_sparse, kind_of, st
 from netbic.errors import one_line
 from netbic.io.names import genes_as_dates
 from netbic.io.preprocessing import column_means, log_of_one_more, variances
-from netbic.io.stores import as_matrix
+from netbic.io.tables import as_matrix
 
 _ROWS = 300  # samples whose values are looked at
 _SAMPLES, _GENES = 5000, 2000  # most that are compared with each other, and by which genes

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from netbic.arrays import Array, Matrix, buffers, checked, is_sparse
+from netbic.arrays import Array, Matrix, buffers, checked, is_sparse, kind_of
 from netbic.errors import InputError, shown
 from netbic.estimators import (
     Design,
@@ -40,7 +40,7 @@ from netbic.io.matching import Alignment, align, check_overlap, some_names, with
 from netbic.io.names import look_exchanged, renaming
 from netbic.io.networks import read_network
 from netbic.io.preprocessing import prepare
-from netbic.operators import Scaler, compute_rows, is_dask
+from netbic.operators import Scaler, compute_rows
 
 _NETWORK = ("relations", "min_score", "string_info", "header", "source", "target", "weighted", "signs")
 _PREPROCESSING = ("duplicates", "cpm", "log1p", "n_variable")
@@ -428,7 +428,7 @@ def scores_by_name(
     True
     """
     model = fitted_model(model)
-    if not is_dask(X):
+    if kind_of(X) != "dask":
         X = checked(X, missing=model.missing)
         kept = X.dtype if X.dtype in (np.float32, np.float64) else np.float64  # integers as double precision
         X = np.asarray(X, dtype=kept) if isinstance(X, np.ndarray) else sp.csr_array(X, dtype=kept)
@@ -438,7 +438,7 @@ def scores_by_name(
     names = None if samples is None else np.array([str(name) for name in samples], dtype=object)
     if (scaling := model.study_scaling_) is not None:  # then as samples of one study
         coding, there = model.covariate_coding_, np.flatnonzero(at >= 0)
-        if coding is None or is_dask(X):
+        if coding is None or kind_of(X) == "dask":
             what = "scores of a Dask array on modules of several studies"
             raise InputError(f"{what}: give X.compute(), or parts of its rows")
         numbers, coded = study_of_new(model, studies, covariates, int(X.shape[0]), names)

@@ -11,11 +11,12 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
-from netbic.arrays import Array, Bools, Indices, Matrix, stored_values
+from netbic.arrays import Array, Bools, Indices, Matrix, kind_of, stored_values
 from netbic.errors import InputError, shown, unusable
-from netbic.io.stores import BLOCK_BYTES, RowSource, TenX, as_matrix, is_zarr, open_store, read_store, readable
+from netbic.io.stores import BLOCK_BYTES, RowSource, TenX, is_zarr, open_store, read_store, readable
 from netbic.io.tables import (
     Step,
+    as_matrix,
     float_type,
     named_frame,
     number_table,
@@ -24,7 +25,7 @@ from netbic.io.tables import (
     read_parquet,
 )
 from netbic.io.text import NameArray, as_names, check_characters, check_file
-from netbic.operators import ColumnStatistics, column_statistics, is_dask, map_rows, select_columns
+from netbic.operators import ColumnStatistics, column_statistics, map_rows, select_columns
 
 READING = ("samples_in_rows", "layer", "gene_names", "skip_columns")  # parameters of `read_expression`
 _LARGE_GROUP = 16 * BLOCK_BYTES
@@ -63,7 +64,7 @@ class Expression:
     @property
     def is_lazy(self) -> bool:
         """Whether the matrix is a Dask array."""
-        return is_dask(self.matrix)
+        return kind_of(self.matrix) == "dask"
 
     def select_genes(self, kept: Array) -> Expression:
         """Some genes only, by index or mask."""

@@ -22,7 +22,7 @@ import scipy.sparse as sp
 
 from netbic.arrays import Array, Indices, Matrix, checked, is_sparse
 from netbic.errors import InputError, import_optional, one_line, shown, unusable
-from netbic.io.tables import Step, float_type
+from netbic.io.tables import Step, as_matrix, float_type
 from netbic.io.text import (
     NameArray,
     Progress,
@@ -39,13 +39,6 @@ from netbic.operators import free_memory
 BLOCK_BYTES = 64_000_000
 _ZARR_FILES = ("zarr.json", ".zgroup", ".zarray")
 _DOWNLOAD = "download it again"
-
-
-def as_matrix(values: Matrix) -> Matrix:
-    """A dense array or CSR matrix of floats, its index arrays checked; masked entries of a masked array are NaN."""
-    values = checked(values)
-    matrix: Matrix = sp.csr_array(values) if is_sparse(values) else np.asarray(values)
-    return matrix.astype(float_type(matrix.dtype), copy=False)
 
 
 @dataclass(frozen=True)

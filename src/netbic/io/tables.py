@@ -15,9 +15,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
+import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
-from netbic.arrays import Array, Floats
+from netbic.arrays import Array, Floats, Matrix, checked, is_sparse
 from netbic.errors import InputError, one_line, shown, unusable
 from netbic.io.text import (
     MISSING,
@@ -53,6 +54,13 @@ def float_type(dtype: DTypeLike) -> np.dtype[Any]:
     dtype = np.dtype(dtype)
     small = dtype.kind in "iub" and dtype.itemsize <= 2
     return np.dtype(np.float32 if small or dtype in (np.float16, np.float32) else np.float64)
+
+
+def as_matrix(values: Matrix) -> Matrix:
+    """A dense array or CSR matrix of floats, its index arrays checked; masked entries of a masked array are NaN."""
+    values = checked(values)
+    matrix: Matrix = sp.csr_array(values) if is_sparse(values) else np.asarray(values)
+    return matrix.astype(float_type(matrix.dtype), copy=False)
 
 
 def column_key(name: str) -> str:

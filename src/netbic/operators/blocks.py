@@ -56,11 +56,6 @@ DaskArray = Any  # Dask has no types
 Change = Callable[..., Matrix]
 
 
-def is_dask(X: object) -> bool:
-    """Whether X is a Dask array (Dask is not imported to find out)."""
-    return kind_of(X) == "dask"
-
-
 class RowBlocks:
     """Blocks of whole rows of a Dask array.
 
