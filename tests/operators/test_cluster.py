@@ -43,6 +43,17 @@ def slow(X, seconds=0.02):
     return X.map_blocks(wait, dtype=X.dtype, meta=X._meta)
 
 
+def failing_at(number):
+    """One block that cannot be loaded."""
+
+    def fail(block, block_info=None):
+        if block_info[0]["chunk-location"][0] == number:
+            raise OSError("the disk is on fire")
+        return block
+
+    return da.from_array(DENSE, chunks=(70, -1)).map_blocks(fail, dtype=float, meta=np.empty((0, 0)))
+
+
 def pids(client):
     """The workers' processes."""
     return dict(sorted(client.run(os.getpid).items()))
@@ -142,15 +153,8 @@ def test_a_block_that_fails_sometimes(client, streamed, tmp_path):
 @pytest.mark.parametrize("share", [0.0, 0.4])
 def test_a_block_that_always_fails(client, monkeypatch, share):
     monkeypatch.setattr(blocks, "_HELD_SHARE", share)
-
-    def fail(block, block_info=None):
-        if block_info[0]["chunk-location"][0] == 2:
-            raise OSError("the disk is on fire")
-        return block
-
-    X = da.from_array(DENSE, chunks=(70, -1)).map_blocks(fail, dtype=float, meta=np.empty((0, 0)))
     with pytest.raises(BlockError, match=r"^block 2 \(rows 140 to 209\): OSError: the disk is on fire$"):
-        model().fit(X)
+        model().fit(failing_at(2))
 
 
 @pytest.mark.nightly
@@ -257,22 +261,12 @@ def tasks_left(client):
     return left
 
 
-def fail_at(number):
-    def fail(block, block_info=None):
-        if block_info[0]["chunk-location"][0] == number:
-            raise OSError("the disk is on fire")
-        return block
-
-    return fail
-
-
 def test_nothing_stays_on_the_workers(client):
-    X = da.from_array(DENSE, chunks=(70, -1))
-    model().fit(X)
+    model().fit(da.from_array(DENSE, chunks=(70, -1)))
     assert tasks_left(client) == 0
     for _ in range(2):
         with pytest.raises(BlockError):
-            model().fit(X.map_blocks(fail_at(3), dtype=float, meta=np.empty((0, 0))))
+            model().fit(failing_at(3))
         assert tasks_left(client) == 0
 
 

@@ -83,8 +83,7 @@ class RowBlocks:
         heights = np.array(X.chunks[0], dtype=np.intp)
         self.bounds = np.concatenate([[0], np.cumsum(heights[heights > 0])])
         self._count = [0]  # shared by all views of the same blocks
-        self._change: Change | None = None
-        self._of_rows: list[Array] | None = None  # a further argument of `_change`, by block
+        self._changes: list[Change | None] = [None] * self.n_blocks  # functions applied to blocks when they are loaded
         delayed = X.to_delayed(optimize_graph=True).ravel()
         blocks = [block for block, height in zip(delayed, heights, strict=True) if height]
         try:
@@ -135,7 +134,9 @@ class RowBlocks:
         `of_rows` has a line per row of the matrix; those of the block are then the second argument of the function.
         """
         made = copy.copy(self)
-        made._change, made._of_rows = change, None if of_rows is None else self.split(of_rows)
+        made._changes = [change] * self.n_blocks
+        if of_rows is not None:
+            made._changes = [partial(_change_rows, change, own) for own in self.split(of_rows)]
         made.__dict__.pop("summary", None)
         return made
 
@@ -168,9 +169,7 @@ class RowBlocks:
         names = [self.name_of(number) for number in numbers]
         sources = [self._sources[number] for number in numbers]
         expected = [(int(self.bounds[b + 1] - self.bounds[b]), self.shape[1], self.dtype) for b in numbers]
-        changes: list[Change | None] = [self._change] * len(numbers)
-        if self._change is not None and self._of_rows is not None:
-            changes = [partial(_change_rows, self._change, self._of_rows[number]) for number in numbers]
+        changes = [self._changes[number] for number in numbers]
         return [names, sources, expected, [function] * len(numbers), changes, *arguments]
 
     def name_of(self, number: int) -> str:
