@@ -44,7 +44,7 @@ def test_forty_modules_of_the_tumours(real_data, tmp_path, study, network):
 
 
 # Genes of the interferon response lead half of the modules (ISG15 without the network, too).
-@pytest.mark.filterwarnings("ignore:.* are among the ten leading columns")
+@pytest.mark.filterwarnings("ignore:.* are among the ten leading (features|genes)")
 def test_modules_of_blood_cells_separate_types_and_stimulation(real_data):
     counts = pd.read_parquet(real_data / "small_pbmc_kang_counts.parquet")
     cells = pd.read_csv(real_data / "small_pbmc_kang_cells.tsv", sep="\t", index_col=0).loc[counts.columns]

@@ -136,7 +136,7 @@ def test_samples_that_form_a_gradient_are_not_groups():
     generator = np.random.default_rng(6)
     X = generator.standard_normal((150, 300))
     X[:, :40] += generator.standard_normal(150)[:, None]
-    with pytest.warns(UserWarning, match="do not identify how many rows"):
+    with pytest.warns(UserWarning, match="do not identify how many samples"):
         (module,) = SparseGraphSVD(1, n_columns=40, **ROWS).iter_fit(X)
     assert not module.free_locations
 

@@ -58,7 +58,7 @@ def test_the_page_and_every_card_begin_with_verdicts_and_samples(text, tables):
         assert f'<span class="verdict {word.partition(" ")[0]}">{word}</span>' in main
         card = text[text.index(f'id="module-{number}"') :]
         assert 0 < card.index(reason) < card.index("<b>Samples:</b>") < card.index("<figure")
-        groups = of_module(samples, number - 1)["group"].value_counts()
+        groups = of_module(samples, number)["group"].value_counts()
         shown = ", ".join(f"{side} in {groups[side]}" for side in ("up", "down") if side in groups)
         assert f"<b>Samples:</b> {f'{shown} of 120 samples.' if shown else 'gradient. '}" in card
     assert "<b>Samples:</b> gradient" in text
@@ -299,7 +299,7 @@ def test_diagnostics_that_say_nothing_against_the_genes_are_muted(text):
 
 def test_a_card_shows_the_leading_genes_unless_its_name_does(folder_of_all_samples, gathered):
     summary = netbic.storage.summary_table(netbic.load(folder_of_all_samples))
-    for module, top in zip(gathered.modules, summary["top_genes"], strict=True):
+    for module, top in zip(gathered.modules, summary["top_features"], strict=True):
         assert module.leading_genes == []  # named after them
         named = replace(module, name=f"some set: {', '.join(module.genes.names[3:6])}")
         assert ", ".join(named.leading_genes) == top

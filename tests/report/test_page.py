@@ -252,7 +252,7 @@ def test_the_options_of_enrich_are_those_of_the_report(ordinary_folder, copy):
             assert ("edges as expected" in module.kinds) == (own and module.comparable)
         chart = charts._edges(gathered.table, level)
         drawn = pd.DataFrame(next(each["values"] for each in chart.vega["data"] if "values" in each))
-        more = edges["degree_q_value"].le(level)[drawn["module"] - 1]  # from 1 in charts
+        more = edges.set_index("module")["degree_q_value"].le(level)[drawn["module"]]
         assert (drawn["kind"] == f"more than expected from the degrees (q ≤ {level:g})").tolist() == more.tolist()
         for scale in chart.vega["scales"][:2]:  # wider than the values, so that a single one has ticks
             assert scale["type"] == "log"
@@ -287,7 +287,7 @@ def test_tables_of_another_fit_are_left_out_and_those_of_other_programs_are_name
     sets = netbic.io.read_table(copy / "gene_sets.tsv")
     best = sets.iloc[[0]].assign(term="best", name="best", q_value=0.0)
     netbic.io.write_table(copy / "gene_sets.tsv", pd.concat([sets, best]))
-    assert contents.gather(copy).modules[int(best["module"].iloc[0])].terms[0]["term"] == "best"  # first, not last
+    assert contents.gather(copy).modules[int(best["module"].iloc[0]) - 1].terms[0]["term"] == "best"  # first, not last
     for name, size in (("edges", "n_nodes"), ("gene_sets", "n_module")):
         table = netbic.io.read_table(copy / f"{name}.tsv")
         netbic.io.write_table(copy / f"{name}.tsv", table.assign(**{size: table[size] + 1}))

@@ -109,7 +109,7 @@ def test_dense_data_do_not_identify_the_size():
     )
     verdict = tune(SparseGraphSVD(1), dense, {"n_columns": [10, 40, 200]}, random_state=0).verdict
     assert "The data do not identify n_columns" in verdict
-    assert "all 200 columns" in verdict
+    assert "all 200 features" in verdict
 
 
 # Results, threads, names

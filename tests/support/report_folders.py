@@ -63,7 +63,7 @@ def all_samples(folder: Path) -> Path:
     netbic.save(model, folder)
     netbic.report.write_heatmaps(folder, model, study.expression)
     groups = netbic.selection.SampleGroups.find(model, study.expression)
-    verdicts = netbic.selection.verdicts(model, study.expression, n_pairs=4, random_state=0)
+    verdicts = netbic.selection.verdicts(model, study.expression, n_pairs=4, random_state=0, feature_name="gene")
     netbic.io.write_table(folder / "samples.tsv", groups.table)
     netbic.io.write_table(folder / "verdicts.tsv", verdicts.table)
     list(netbic.enrichment.write_enrichment(model, folder, None, random_state=0))

@@ -104,7 +104,7 @@ def survival(
     ax.set(xlim=(0, until or longest * 1.02 or 1.0), ylim=(0, 1.02), ylabel="share without the event")
     ax.set_xlabel(base.label_text(variable.name, 40), **base.LITERAL)
     base.despine(ax)
-    name = scores.name if names is None else names[scores.number]
+    name = scores.name if names is None else names[scores.number - 1]
     log_rank = f"log-rank p {_p(found.log_rank)}, hazard ratio {'/'.join(found.names)} {_ratio(found.log_rank)}"
     cox = f"Cox model p {_p(found.cox)}, hazard ratio per sd {_ratio(found.cox)}"
     base.module_title(ax, scores.number, name, f"{log_rank}\n{cox}")
