@@ -207,10 +207,10 @@ def test_the_result_does_not_depend_on_the_file_format(files, tmp_path):
 def test_warnings_are_one_line_each_and_kept(files, tmp_path):
     done = fit(files, tmp_path / "out", "--smoothness", "5")
     assert done.exit_code == 0
-    assert re.search(r"^warning: the network makes up more than 30%", done.stderr, re.MULTILINE)
+    assert re.search(r"^warning: the graph makes up more than 30%", done.stderr, re.MULTILINE)
     assert "Warning:" not in done.stderr
     warned = json.loads((tmp_path / "out" / "run.json").read_text())["warnings"]
-    assert any("the network makes up more than 30%" in warning for warning in warned)
+    assert any("the graph makes up more than 30%" in warning for warning in warned)
 
 
 @pytest.mark.parametrize(
@@ -281,7 +281,7 @@ def test_enrichment_is_written_with_the_modules_and_afterwards(files, tmp_path):
     assert "modules, the genes have more edges with each other than random genes" in unused.output
     assert "not independent evidence" not in unused.output
     found = netbic.io.read_table(tmp_path / "out" / "gene_sets.tsv")
-    assert set(found["term"]) == {"planted0", "planted1", "planted2"}
+    assert set(found["term"]) == {"planted1", "planted2", "planted3"}
     edges = netbic.io.read_table(tmp_path / "out" / "edges.tsv")
     assert (edges["degree_p_value"] < 0.05).all()
     before = (tmp_path / "out" / "gene_sets.tsv").read_bytes(), (tmp_path / "out" / "edges.tsv").read_bytes()

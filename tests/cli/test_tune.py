@@ -79,7 +79,7 @@ def test_finished_results_are_not_overwritten(files, tmp_path):
     assert refused.exit_code == 2
     assert "already contains a finished tuning" in refused.output
     before = (tmp_path / "tuning.tsv").read_bytes()
-    assert tune(files, tmp_path, "--force", "--genes", "60,9999").exit_code == 1
+    assert tune(files, tmp_path, "--force", "--genes", "60,9999").exit_code == 2
     assert (tmp_path / "tuning.tsv").read_bytes() == before
     assert tune(files, tmp_path, "--force", "--quiet").exit_code == 0
 
@@ -89,7 +89,7 @@ def test_finished_results_are_not_overwritten(files, tmp_path):
     [
         (["--genes", "20,many"], "'20,many' is not a list of numbers"),
         (["--genes", "0"], "expected numbers of at least 1"),
-        (["--genes", "300"], "--genes 300 but X has 200 genes"),
+        (["--genes", "300"], "--genes 300 but the data have 200 genes"),
         (["--folds", "60"], "60 folds of 100 samples: choose 2 to 50"),
         (["--smoothness", "-1"], "expected numbers of at least 0"),
     ],

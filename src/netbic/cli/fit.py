@@ -507,7 +507,7 @@ def _complete(
             write_heatmaps(out, model, dataset.X)
         if judge:
             judgement, lines = _judge(model, dataset, how, progress)
-            judgement.write(out, summary_table(model, _summary_columns(model, judgement)))
+            judgement.write(out, summary_table(model, _summary_columns(model, judgement), feature_name="gene"))
             yield from lines
         progress.update("tables", 0, 1)
         if enrich:

@@ -91,6 +91,11 @@ def tune(
     if tried["column_smoothness"] and graph is None:
         raise click.UsageError("--smoothness needs a network: use --graph")
     dataset = read_data(expression, graph, asked, **given)
+    for name, option, available in zip(("n_rows", "n_columns"), ("samples", "genes"), dataset.X.shape, strict=True):
+        if (largest := max(tried[name] or [0])) > available:
+            raise click.UsageError(
+                f"--{option} {largest:,} but the data have {available:,} {option}: choose 1 to {available:,}"
+            )
     removed = _covariates(covariates, sample_table_of(sample_info, expression), dataset.names[0], asked["types"])
     echo(*covariate_lines(removed))
     model = netbic.SparseGraphSVD(
