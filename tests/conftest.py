@@ -9,7 +9,7 @@ from netbic.cli import command
 from support import report_folders
 from support.shared_data import shared_folder
 
-settings.register_profile("steady", derandomize=True, deadline=None, database=None, print_blob=True)
+settings.register_profile("steady", max_examples=30, derandomize=True, deadline=None, database=None, print_blob=True)
 settings.load_profile("steady")
 
 

@@ -98,9 +98,10 @@ def plain(penalty=None) -> Side:
     return Side(penalty or Dense())
 
 
-def assert_pairs(states, u, v, d, tol, *, signs_known=False):
+def assert_pairs(states, golden, task, tol, *, signs_known=False):
     """Identical supports, values and d within `tol` (relative to d); signs aligned on u unless the start fixed them."""
-    u, v, d = u.reshape(len(u), -1), v.reshape(len(v), -1), np.atleast_1d(d)
+    u, v = (golden.get(task, name).reshape(len(golden.get(task, name)), -1) for name in ("u", "v"))
+    d = np.atleast_1d(golden.get(task, "d"))
     for number, state in enumerate(states):
         found_u, found_v = state.u.full(), state.v.full()
         if not signs_known and found_u @ u[:, number] < 0:

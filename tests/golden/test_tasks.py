@@ -97,7 +97,7 @@ def test_pmd(golden, task):
         np.testing.assert_allclose(np.cumsum(shares), golden.get(task, "pve"), rtol=1e-6)
     if golden.has(task, "meanx") and "center1" in task:
         assert golden.X.mean() == pytest.approx(float(golden.get(task, "meanx")), abs=1e-12)
-    assert_pairs(states, golden.get(task, "u"), golden.get(task, "v"), golden.get(task, "d"), 1e-6, signs_known=True)
+    assert_pairs(states, golden, task, 1e-6, signs_known=True)
 
 
 @cases("spc_orth1")
@@ -147,7 +147,7 @@ def test_pmd_with_missing_values(golden, task):
         states.append(state)
         left, right = state.d * state.u.full(), state.v.full()
         operator = operator.minus(left, right, operator.matvec(state.v.support, state.v.values))
-    assert_pairs(states, golden.get(task, "u"), golden.get(task, "v"), golden.get(task, "d"), 1e-6, signs_known=True)
+    assert_pairs(states, golden, task, 1e-6, signs_known=True)
 
 
 @cases(r"pmd_uvpos_niter\d+")
@@ -157,7 +157,7 @@ def test_pmd_nonnegative(golden, task):
     v = vector(golden.get(task, "v_init"))
     start = vector(golden.X @ v.full()), v
     state, _ = run(golden.X, plain(rows), plain(columns), start, v_converged_in_l1(1e-7), 500)
-    assert_pairs([state], golden.get(task, "u"), golden.get(task, "v"), golden.get(task, "d"), 1e-6, signs_known=True)
+    assert_pairs([state], golden, task, 1e-6, signs_known=True)
 
 
 @cases(r"ssvd_rank\d_gam.*")
@@ -170,7 +170,7 @@ def test_ssvd(golden, task):
         return columns_first(residual, plain(known), plain(known), leading(residual), both_converged(tol), 100)
 
     states, paths = layers(golden.X, int(number_in(task, r"rank(\d)")), fit)
-    assert_pairs(states, golden.get(task, "u"), golden.get(task, "v"), golden.get(task, "d"), 1e-10)
+    assert_pairs(states, golden, task, 1e-10)
     np.testing.assert_array_equal([len(path) for path in paths], golden.get(task, "iter").ravel())
 
 
@@ -178,7 +178,7 @@ def test_ssvd(golden, task):
 def test_irlba_ssvd(golden, task):
     k = golden.settings["irlba_n"]
     state, _ = run(golden.X, plain(), plain(KeepSoft(k)), leading(golden.X), both_converged(1e-12), 1000)
-    assert_pairs([state], golden.get(task, "u"), golden.get(task, "v"), golden.get(task, "d"), 5e-5)
+    assert_pairs([state], golden, task, 5e-5)
     z = np.abs(golden.X.T @ state.u.full())
     np.testing.assert_allclose(np.sort(z)[-k - 1], golden.get(task, "lambda"), rtol=5e-5)
 
@@ -189,7 +189,7 @@ def test_l0svd(golden, task):
     v = vector(golden.get(task, "v0"))
     start = vector(golden.X @ v.full()), v
     state, _ = run(golden.X, plain(L0(k_u)), plain(L0(k_v)), start, d_converged(number_in(task, "err(.*)")), 1000)
-    assert_pairs([state], golden.get(task, "u"), golden.get(task, "v"), golden.get(task, "d"), 1e-10, signs_known=True)
+    assert_pairs([state], golden, task, 1e-10, signs_known=True)
 
 
 @cases(r"(l0svd|soft_k|scad_k)_5starts")
@@ -198,7 +198,7 @@ def test_five_starts(golden, task):
     rows, columns = plain(penalty(golden.settings["ku"])), plain(penalty(golden.settings["kv"]))
     starts = golden.get(task, "U0"), golden.get(task, "V0")
     state = best_of(golden.X, rows, columns, *starts, both_converged(1e-4))
-    assert_pairs([state], golden.get(task, "u"), golden.get(task, "v"), golden.get(task, "d"), 1e-10, signs_known=True)
+    assert_pairs([state], golden, task, 1e-10, signs_known=True)
 
 
 @cases(r"ssvd_rank3_gam2")
@@ -226,7 +226,7 @@ def agsvd(golden, task):
 @cases(r"agsvd_sigma[\d.]+")
 def test_agsvd(golden, task):
     states, paths = agsvd(golden, task)
-    assert_pairs(states, golden.get(task, "u"), golden.get(task, "v"), golden.get(task, "d"), 1e-10)
+    assert_pairs(states, golden, task, 1e-10)
     np.testing.assert_array_equal([len(path) for path in paths], golden.get(task, "iter").ravel())
     norms = np.sum(golden.X**2) - np.append(0, np.cumsum([state.d**2 for state in states[:-1]]))
     objectives = [norm - state.d**2 for norm, path in zip(norms, paths, strict=True) for state in path]
@@ -248,7 +248,7 @@ def test_snsvd(golden, task):
     rows = Side(L0(golden.settings["ku"]), term, golden.settings["delta"], signed=True)
     starts = golden.get(task, "U0"), golden.get(task, "V0")
     state = best_of(golden.X, rows, plain(L0(golden.settings["kv"])), *starts, both_converged(1e-4))
-    assert_pairs([state], golden.get(task, "u"), golden.get(task, "v"), golden.get(task, "d"), 1e-10, signs_known=True)
+    assert_pairs([state], golden, task, 1e-10, signs_known=True)
 
 
 @cases(r"two_(sgstar|sg|l1sg|l1sgstar)_sigma[\d.]+|alg1_sigma[\d.]+")
@@ -273,7 +273,7 @@ def test_two_sided(golden, task):
         assert change(path[-1].v, path[-2].v) > 1e-4
         assert change(path[-1].v, path[-3].v) < 1e-10
         return
-    assert_pairs([state], golden.get(task, "u"), golden.get(task, "v"), golden.get(task, "d"), 1e-10, signs_known=True)
+    assert_pairs([state], golden, task, 1e-10, signs_known=True)
 
 
 PATTERNS = [

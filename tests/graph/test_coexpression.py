@@ -53,14 +53,14 @@ def test_blocks_sparse_input_order_of_samples_and_units_do_not_matter(data, monk
         assert edges_of(coexpression(kind(counts))) == sparse
 
 
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("shift", [1e4, 1e6, 1e8])
-def test_the_location_of_genes_does_not_matter(data, kind, shift):
+def test_the_location_of_genes_does_not_matter(data):
     exact = np.round(data * 1024) / 1024  # so that nothing is lost when the shift is added
-    shifted = kind(exact + shift * np.arange(60))
-    before = shifted.copy()
-    assert edges_of(coexpression(shifted)) == edges_of(coexpression(exact))
-    assert abs(shifted - before).max() == 0  # the input is not changed
+    expected = edges_of(coexpression(exact))
+    for kind in (np.asarray, sp.csr_array):
+        shifted = kind(exact + 1e8 * np.arange(60))
+        before = shifted.copy()
+        assert edges_of(coexpression(shifted)) == expected
+        assert abs(shifted - before).max() == 0  # the input is not changed
 
 
 def test_constant_genes_have_no_neighbours(data):
@@ -87,21 +87,15 @@ def test_names_are_those_of_the_columns(data):
     assert model.graphs_["columns"].names.tolist() == list(frame.columns[::-1])
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda X: np.where(X > 2, np.nan, X), r"missing or infinite: fill them"),
-        (lambda X: X[:2], "2 samples: at least 3"),
-        (lambda X: X[:, :10], r"`k=10` but X_other has 10 genes: choose 1 to 9"),
-        (lambda X: pd.DataFrame(X, columns=["a"] * 60), "'a' occurs more than once"),
-    ],
-)
-def test_unusable_data_are_refused(data, change, message):
-    with pytest.raises(ValueError, match=message):
-        coexpression(change(data))
-
-
-def test_a_dask_array_is_refused_with_advice(data):
+def test_unusable_data_are_refused(data):
+    for bad, message in (
+        (np.where(data > 2, np.nan, data), r"missing or infinite: fill them"),
+        (data[:2], "2 samples: at least 3"),
+        (data[:, :10], r"`k=10` but X_other has 10 genes: choose 1 to 9"),
+        (pd.DataFrame(data, columns=["a"] * 60), "'a' occurs more than once"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            coexpression(bad)
     dask = pytest.importorskip("dask.array")
     with pytest.raises(TypeError, match="compute"):
         coexpression(dask.from_array(data, chunks=(10, 60)))

@@ -30,7 +30,7 @@ ADAPTIVE = {"row_penalty": AdaptiveSupport(), "column_penalty": AdaptiveSupport(
     ],
 )
 def test_sizes_are_found(gamma, kind, least):
-    found = np.array([adaptive_run(100, gamma, kind, 500 + seed) for seed in range(8)], dtype=float)
+    found = np.array([adaptive_run(100, gamma, kind, 500 + seed) for seed in range(4)], dtype=float)
     right, reached, with_true_sizes, _, converged = found.mean(axis=0)
     assert right == 1
     assert converged == 1
@@ -44,7 +44,7 @@ def test_a_choice_that_would_cycle_converges(monkeypatch, term):
     outcomes, iterate = [], solving._iterate
     monkeypatch.setattr(solving, "_iterate", lambda *a, **k: outcomes.append(iterate(*a, **k)) or outcomes[-1])
     cycled = 0
-    for seed in range(14):
+    for seed in range(8):
         toy = paper(0.05, random_state=seed)
         graphs = {"row_graph": toy.row_graph, "column_graph": toy.column_graph, "graph_term": term}
         outcomes.clear()
@@ -52,7 +52,7 @@ def test_a_choice_that_would_cycle_converges(monkeypatch, term):
         cycled += any(solution.outcome == "cycle" for solution in outcomes)
         assert model.converged_.all()
         assert model.choices_["size"].tolist() == [model.rows_.sum(), model.columns_.sum()]
-    assert cycled >= 4, "few of these run into cycles any more: the test has lost its subject"
+    assert cycled >= 2, "few of these run into cycles any more: the test has lost its subject"
 
 
 def test_order_scale_and_sign_of_the_data_do_not_matter():
@@ -69,13 +69,16 @@ def test_order_scale_and_sign_of_the_data_do_not_matter():
     np.testing.assert_allclose(moved.choices_["sigma"], 8 * whole.choices_["sigma"], rtol=1e-4)
 
 
-def test_the_size_of_one_axis_may_be_given():
+def test_the_size_of_an_axis_may_be_given():
     toy = paper(0.03, random_state=2)
     model = SparseGraphSVD(1, n_rows=50, column_penalty=AdaptiveSupport(), center=None).fit(toy.X)
     assert model.posteriors_["rows"] is None
     assert model.posteriors_["columns"].shape == (1, 100)
     assert model.choices_["axis"].tolist() == ["columns"]
     assert abs(model.choices_["size"][0] - 50) <= 5
+    model = SparseGraphSVD(1, n_rows=5, n_columns=5).fit(toy.X)
+    assert model.choices_.empty
+    assert model.posteriors_ == {"rows": None, "columns": None}
 
 
 def test_all_kinds_of_matrices_are_accepted():
@@ -117,7 +120,7 @@ def test_winsorising_does_not_change_the_other_entries():
 
 def test_noise_causes_a_warning():
     n_reported = 0
-    for seed in range(20):
+    for seed in range(6):
         X = np.random.default_rng(seed).standard_normal((100, 100))
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -125,7 +128,7 @@ def test_noise_causes_a_warning():
         warned = bool((model.choices_["diagnostic"] != "").any())
         n_reported += warned
         assert warned == any("do not identify" in str(w.message) for w in caught)
-    assert n_reported >= 18
+    assert n_reported >= 6
 
 
 def test_diagnostics_of_choices():
@@ -157,34 +160,22 @@ def test_choices_are_preserved_by_saving_and_resuming(tmp_path):
     assert netbic.load(tmp_path).column_penalty == AdaptiveSupport()
 
 
-def test_a_model_with_given_sizes_has_no_choices():
-    model = SparseGraphSVD(1, n_rows=5, n_columns=5).fit(paper(0.03, random_state=0).X)
-    assert model.choices_.empty
-    assert model.posteriors_ == {"rows": None, "columns": None}
-
-
 toy = paper(0.03, random_state=0)
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"column_graph": toy.column_graph, "column_smoothness": 0.2}, "column_smoothness=0.2 but .* chooses it"),
-        ({"column_graph": toy.column_graph, "signs": "signed"}, "signs='signed'"),
-        ({"column_graph": toy.column_graph, "graph_term": "laplacian"}, "graph_term='laplacian'"),
+def test_bad_input():
+    graph = {"column_graph": toy.column_graph}
+    for parameters, message in (
+        (graph | {"column_smoothness": 0.2}, "column_smoothness=0.2 but .* chooses it"),
+        (graph | {"signs": "signed"}, "signs='signed'"),
+        (graph | {"graph_term": "laplacian"}, "graph_term='laplacian'"),
         ({"column_penalty": AdaptiveSupport(gate=0)}, "gate must be a finite number above 0"),
         ({"column_penalty": AdaptiveSupport(fallback=101)}, "choose a fallback from 1 to 100, or None"),
-        ({"column_penalty": AdaptiveSupport(clip=-1.0)}, "clip must be a finite number above 0"),
         ({"column_penalty": AdaptiveSupport(clip="far")}, "clip must be a finite number above 0"),
         ({"solver": "monotone"}, "it has no objective"),
-    ],
-)
-def test_bad_input(parameters, message):
-    with pytest.raises(ValueError, match=message):
-        SparseGraphSVD(1, **ADAPTIVE | parameters).fit(toy.X)
-
-
-def test_an_axis_too_short_for_two_groups():
+    ):
+        with pytest.raises(ValueError, match=message):
+            SparseGraphSVD(1, **ADAPTIVE | parameters).fit(toy.X)
     with pytest.raises(ValueError, match="has 4 columns: at least 5 are needed"):
         SparseGraphSVD(1, **ADAPTIVE).fit(toy.X[:, :4])
 
@@ -203,20 +194,21 @@ def test_sizes_mix_with_other_penalties():
     assert f1(model.columns_[0], same.v != 0) > 0.95
 
 
-@pytest.mark.parametrize("with_graph", [pytest.param(False, marks=pytest.mark.nightly), True])
-def test_modules_of_equal_strength_are_not_mixed_up(with_graph):
+@pytest.mark.parametrize(
+    ("seed", "with_graph"),
+    [(2, True), *(pytest.param(*case, marks=pytest.mark.nightly) for case in ((3, True), (2, False), (3, False)))],
+)
+def test_modules_of_equal_strength_are_not_mixed_up(seed, with_graph):
     """Overlapping modules of equal strength: the leading singular pair is a mixture of them."""
-    for seed in (2, 3):
-        study = netbic.simulate.cohort(300, 1500, n_modules=4, strength=1.5, random_state=seed)
-        graph = {"column_graph": study.network} if with_graph else {}
-        model = SparseGraphSVD(4, row_penalty=AdaptiveSupport(), column_penalty=AdaptiveSupport(), **graph)
-        model.fit(study.expression)
-        assert netbic.simulate.recovery(model.columns_, study.genes)["f1"].min() > 0.95
-        assert netbic.simulate.recovery(model.rows_, study.samples)["f1"].min() > 0.95
+    study = netbic.simulate.cohort(300, 1500, n_modules=4, strength=1.5, random_state=seed)
+    graph = {"column_graph": study.network} if with_graph else {}
+    model = SparseGraphSVD(4, row_penalty=AdaptiveSupport(), column_penalty=AdaptiveSupport(), **graph)
+    model.fit(study.expression)
+    assert netbic.simulate.recovery(model.columns_, study.genes)["f1"].min() > 0.95
+    assert netbic.simulate.recovery(model.rows_, study.samples)["f1"].min() > 0.95
 
 
 def test_constant_columns_are_not_candidates():
-    toy = paper(0.03, random_state=0)
     X = toy.X.copy()
     X[:, ::3] = 2.0
     model = SparseGraphSVD(1, **ADAPTIVE | {"center": "columns"}).fit(X)
@@ -226,7 +218,6 @@ def test_constant_columns_are_not_candidates():
 
 
 def test_columns_of_low_variance_are_not_members():
-    toy = paper(0.03, random_state=0)
     X = toy.X.copy()
     X[:, 75:] *= 0.02
     with warnings.catch_warnings():
@@ -292,22 +283,18 @@ def test_dense_data_get_the_fallback_and_the_modules_of_l0():
     assert model.choices_["size"].tolist() == [50, 50]
 
 
-@pytest.mark.parametrize(
-    ("weights", "gap"), [("equal", True), ("uneven", True), ("normal", False), ("exponential", False)]
-)
-def test_weights_without_a_gap_are_detected(weights, gap):
+def test_weights_without_a_gap_are_detected():
     detected = []
     for seed in range(8):
         generator = np.random.default_rng(seed)
-        drawn = {
-            "equal": np.full(80, 6.0),
-            "uneven": 8 * generator.uniform(0.6, 1.4, 80),
-            "normal": generator.normal(0, 6, 80),
-            "exponential": generator.exponential(4, 80),
-        }
-        scores = np.append(drawn[weights], np.zeros(1000)) + generator.standard_normal(1080)
-        detected.append(evidence_of_gradation(scores) > 0)
-    assert np.mean(detected) <= 0.1 if gap else np.mean(detected) >= 0.85
+        noise = generator.standard_normal(1080)
+        equal, uneven = np.full(80, 6.0), 8 * generator.uniform(0.6, 1.4, 80)
+        normal, exponential = generator.normal(0, 6, 80), generator.exponential(4, 80)
+        kinds = [np.append(weights, np.zeros(1000)) + noise for weights in (equal, uneven, normal, exponential)]
+        detected.append([evidence_of_gradation(scores) > 0 for scores in kinds])
+    shares = np.mean(detected, axis=0)
+    assert (shares[:2] <= 0.1).all()  # with a gap
+    assert (shares[2:] >= 0.85).all()
 
 
 def test_mixtures_of_two_modules_are_separated():
@@ -318,11 +305,6 @@ def test_mixtures_of_two_modules_are_separated():
     X[20:50, 50:110] += 2
     model = SparseGraphSVD(2, column_penalty=AdaptiveSupport(fallback=40)).fit(X)
     assert netbic.simulate.recovery(model.columns_, genes)["f1"].min() > 0.95
-
-
-def test_the_fallback_shrinks_with_a_part_of_the_axis():
-    assert AdaptiveSupport(fallback=100).for_share(0.25).fallback == 25
-    assert AdaptiveSupport().for_share(0.25) == AdaptiveSupport()
 
 
 def test_the_noise_estimate_of_a_small_module_stays_bounded():

@@ -70,12 +70,12 @@ def test_l1_ball_equals_bisection(c, bound):
     np.testing.assert_allclose(unit(L1Ball(bound).threshold(c), 9), expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("bound", [1.0, 1.3, np.sqrt(2), 1.9, 2.0])
-def test_l1_ball_on_ties_is_feasible_and_optimal(bound):
-    x = unit(L1Ball(bound).threshold(np.full(4, 3.0)), 4)
-    assert x.sum() == pytest.approx(bound, rel=1e-12)
-    assert np.linalg.norm(x) == pytest.approx(1)
-    assert (x >= 0).all()
+def test_l1_ball_on_ties_is_feasible_and_optimal():
+    for bound in (1.0, 1.3, np.sqrt(2), 1.9, 2.0):
+        x = unit(L1Ball(bound).threshold(np.full(4, 3.0)), 4)
+        assert x.sum() == pytest.approx(bound, rel=1e-12)
+        assert np.linalg.norm(x) == pytest.approx(1)
+        assert (x >= 0).all()
 
 
 @given(st.integers(2, 9), st.integers(1, 15), st.integers(0, 2**32 - 1))
@@ -171,9 +171,8 @@ def test_supports_are_sorted_and_values_positive(penalty):
     assert not penalty.for_matrix(100.0, 90).threshold(np.zeros(9)).support.size
 
 
-@pytest.mark.parametrize(
-    ("penalty", "error", "message"),
-    [
+def test_errors_of_bad_penalties_name_the_problem():
+    for penalty, error, message in (
         (L0(11), ValueError, "L0.*k=11.* but X has 10 columns: choose k from 1 to 10"),
         (L0(0), ValueError, "choose k from 1 to 10"),
         (L0(2.5), TypeError, "k must be an integer"),
@@ -189,11 +188,9 @@ def test_supports_are_sorted_and_values_positive(penalty):
         (KeepSoft(2, position="x"), TypeError, "position must be a number"),
         (KeepSoft(2, position=1.0), ValueError, "position must be"),
         (AdaptiveLasso(-1.0), ValueError, "gamma must be"),
-    ],
-)
-def test_errors_of_bad_penalties_name_the_problem(penalty, error, message):
-    with pytest.raises(error, match=message):
-        penalty.check(10, "column")
+    ):
+        with pytest.raises(error, match=message):
+            penalty.check(10, "column")
 
 
 @pytest.mark.parametrize("scale", [1e-140, 1e140])

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import connected_components
 
@@ -36,7 +36,6 @@ def quiet_fit(X, **keywords):
         return SparseGraphSVD(**keywords).fit(X)
 
 
-@settings(max_examples=50)
 @given(st.integers(0, 2**32 - 1), st.booleans())
 def test_spectrum_of_the_modularity(seed, weighted):
     generator = np.random.default_rng(seed)
@@ -50,7 +49,6 @@ def test_spectrum_of_the_modularity(seed, weighted):
     assert term.scale == pytest.approx(max(values[-1], 0.3), abs=1e-8)
 
 
-@settings(max_examples=50)
 @given(st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from(["modularity", "normalized", "adjacency"]))
 def test_no_set_of_genes_is_amplified_beyond_the_bound(seed, weighted, term):
     """|w_C| <= (|z_C| / |c|) / (1 - rho) for every set C of members without edges to other members."""
@@ -75,7 +73,6 @@ def test_no_set_of_genes_is_amplified_beyond_the_bound(seed, weighted, term):
         assert np.linalg.norm(w[C]) <= np.linalg.norm(z[C]) / norm / (1 - rho) + 1e-6
 
 
-@settings(max_examples=40)
 @given(st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from(["modularity", "normalized"]))
 def test_a_weight_that_is_chosen_is_bounded_as_well(seed, weighted, term):
     generator = np.random.default_rng(seed)
@@ -115,34 +112,21 @@ def test_the_weight_is_in_units_of_the_module_without_the_graph(term):
     np.testing.assert_array_equal(default.components_, usual.components_)
 
 
-@settings(max_examples=40)
 @given(
     st.integers(0, 2**32 - 1), st.sampled_from(["modularity", "normalized", "adjacency"]), st.sampled_from([0.5, 2.0])
 )
 def test_leading_genes_are_among_the_first_by_the_data_alone(seed, term, smoothness):
     """Scores of pure noise are nearly equal, so that a small bonus would change their order much."""
     generator = np.random.default_rng(seed)
-    X = generator.standard_normal((30, 1000))
-    A = np.triu(generator.random((1000, 1000)) < 0.004, 1)
+    X = generator.standard_normal((30, 500))
+    A = np.triu(generator.random((500, 500)) < 0.008, 1)
     keywords = {"column_graph": Graph(A | A.T), "column_smoothness": smoothness, "graph_term": term}
     for size in (10, 50):
         model = quiet_fit(X, n_components=2, n_columns=size, **keywords)
-        worst = []
-        for u, v in zip(model.left_vectors_.T[:1], model.components_[:1], strict=True):
-            order = np.argsort(-np.abs(u @ (X - X.mean(axis=0))))
-            leading = np.argsort(-np.abs(v))[: min(size, 20)]
-            worst.append(1 + np.flatnonzero(np.isin(order, leading)).max())
-        assert worst == model.diagnostics_["worst_rank"].tolist()[:1]
+        order = np.argsort(-np.abs(model.left_vectors_[:, 0] @ (X - X.mean(axis=0))))
+        leading = np.argsort(-np.abs(model.components_[0]))[: min(size, 20)]
+        assert 1 + np.flatnonzero(np.isin(order, leading)).max() == model.diagnostics_["worst_rank"][0]
         assert (model.diagnostics_["worst_rank"] <= 3 * min(size, 20)).all()
-
-
-def test_a_graph_without_structure_weighs_less():
-    generator = np.random.default_rng(2)
-    A = np.triu(generator.random((SIZE, SIZE)) < 0.3, 1)
-    rewired = Graph(A | A.T).rewire(0)
-    blocks = Graph(np.kron(np.eye(4), np.ones((30, 30))) - np.eye(SIZE))
-    assert rewired.term("modularity").largest_eigenvalue < 0.3
-    assert blocks.term("modularity").largest_eigenvalue == pytest.approx(29 / 58)
 
 
 def test_rows_and_columns_are_treated_alike():

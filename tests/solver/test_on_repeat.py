@@ -88,10 +88,3 @@ def test_every_input_gives_the_same_modules():
     np.testing.assert_array_equal(dense.columns_, sparse.columns_)
     np.testing.assert_array_equal(dense.regressed_out_, sparse.regressed_out_)
     np.testing.assert_allclose(dense.singular_values_, sparse.singular_values_, rtol=1e-8)
-
-
-def test_given_sizes_of_samples_are_subtracted_as_before():
-    X, _ = dense_factor(6)
-    default = SparseGraphSVD(3, n_rows=20, n_columns=60).fit(X)
-    hotelling = SparseGraphSVD(3, n_rows=20, n_columns=60, deflation="hotelling").fit(X)
-    np.testing.assert_array_equal(default.components_, hotelling.components_)

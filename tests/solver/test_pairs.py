@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from netbic import L0, L1Ball
-from netbic.operators import DenseOperator, Scaler, Table, as_operator
+from netbic.operators import Scaler, Table, as_operator
 from netbic.penalties import Dense
 from netbic.solver import Axis, PairSearch, Settings, pairs
 from netbic.solver.pairs import PairStarts
@@ -56,10 +56,6 @@ def test_starts_follow_every_deflation(exact, monkeypatch):
     check(X, Y, X.T @ Y, x, y)
     starts.remove_from_y(s)
     Y, y = Y - np.outer(s, s @ Y), y.without(s)
-    check(X, Y, X.T @ Y, x, y)
-    t = unit(X @ np.ones(X.shape[1]))
-    starts.remove_from_x(t)
-    X, x = X - np.outer(t, t @ X), x.without(t)
     check(X, Y, X.T @ Y, x, y)
 
 
@@ -118,7 +114,7 @@ def test_deflation_is_that_of_its_definition(deflation, monkeypatch):
     assert set(np.argsort(-np.abs(scores))[:5]) == set(second.module.u.support)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_the_objective_never_decreases(seed, monkeypatch):
     X, Y = two_tables(seed=seed, signal=0.5)
     random = np.random.default_rng(seed)
@@ -133,7 +129,7 @@ def test_the_objective_never_decreases(seed, monkeypatch):
 
 def test_tiny_problems_are_solved_as_by_brute_force(monkeypatch):
     reached = 0
-    for seed in range(30):
+    for seed in range(10):
         X, Y = (np.random.default_rng(seed).standard_normal((8, size)) for size in (5, 5))
         X, Y = X - X.mean(axis=0), Y - Y.mean(axis=0)
         C = X.T @ Y
@@ -144,15 +140,7 @@ def test_tiny_problems_are_solved_as_by_brute_force(monkeypatch):
         pair = next(iter(PairSearch(table(X), table(Y), Axis(L0(2)), Axis(L0(2)), settings, "canonical", 1e-9)))
         assert pair.module.d <= best * (1 + 1e-12)
         reached += pair.module.d == pytest.approx(best, rel=1e-9)
-    assert reached >= 29
-
-
-def test_the_form_depends_on_sizes():
-    X, Y = two_tables()
-    small = pairs.residual_of(table(X[:, :20]), table(Y[:, :10]), exact=False)
-    assert isinstance(small, pairs.OfLayers)
-    assert isinstance(small.operator.parts()[0], DenseOperator)
-    assert isinstance(pairs.residual_of(table(X), table(Y), exact=False), pairs.OfSamples)
+    assert reached >= 10
 
 
 def test_the_search_ends_when_nothing_is_left():

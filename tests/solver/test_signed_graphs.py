@@ -1,13 +1,13 @@
-"""Edges that inhibit: the objective, its monotone increase, and the invariance against changes of signs."""
+"""Edges that inhibit: bounds of the spectrum, the optimum of tiny problems, and changes of signs."""
 
 import warnings
-from itertools import combinations, product
+from itertools import combinations
 
 import dask.array as da
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import netbic
@@ -15,7 +15,7 @@ from netbic import L0, AdaptiveSupport, Graph, SparseGraphSVD
 from netbic.graph_terms import TERMS
 from netbic.solver import Side, Vector
 from netbic.solver.half_step import candidate
-from support.problems import matrices, penalty_with_objective, random_graph, terms
+from support.problems import graph_part, matrices_of, signed_graph, terms, with_signs
 
 SHAPES = {
     "star": np.array([[0.0] + [1.0] * 29] + [[1.0] + [0.0] * 29] * 29),
@@ -23,42 +23,6 @@ SHAPES = {
     "edge": np.pad([[0.0, 1.0], [1.0, 0.0]], (0, 3)),
     "path": np.diag(np.ones(29), 1) + np.diag(np.ones(29), -1),
 }
-
-
-def with_signs(weights, generator, share=0.5):
-    """A graph whose edges inhibit with this probability (at least one does)."""
-    upper = np.triu(weights, 1)
-    flipped = (upper != 0) & (generator.random(upper.shape) < share)
-    if not flipped.any():
-        flipped.flat[np.flatnonzero(upper)[0]] = True
-    upper = np.where(flipped, -upper, upper)
-    return Graph(upper + upper.T, signed=True)
-
-
-def signed_graph(size, generator):
-    return with_signs(random_graph(size, generator, weighted=True).weights.toarray(), generator)
-
-
-def matrices_of(A, term):
-    """B and r of a term, from their definitions."""
-    d = np.abs(A).sum(axis=1)
-    safe, r = np.where(d > 0, d, 1), np.zeros(len(A))
-    if term == "adjacency":
-        return A, r
-    if term == "laplacian":
-        return A - np.diag(d), r
-    if term == "modularity":
-        t = 1 / np.sqrt(d + d[d > 0].mean())
-        return A * np.outer(t, t), t * d / np.sqrt(d.sum())
-    normalized = A / np.sqrt(np.outer(safe, safe))
-    return normalized - (np.diag(d > 0) if term == "normalized_laplacian" else 0), r
-
-
-def graph_part(graph, term, v, trust=0.5):
-    """t v'Bv + (1 - t) |v|'B'|v| - (r'|v|)^2, with B' of the magnitudes of the weights; of one or several columns v."""
-    A, w = graph.weights.toarray(), np.abs(v)
-    (B, r), plain = matrices_of(A, term), matrices_of(np.abs(A), term)[0]
-    return np.sum(trust * v * (B @ v) + (1 - trust) * w * (plain @ w), axis=0) - (r @ w) ** 2
 
 
 def quiet_fit(X, **keywords):
@@ -88,52 +52,6 @@ def test_bounds_of_the_spectrum_hold(shape, term):
             assert side.graph_gain(side.smooth(Vector.of(v))) == pytest.approx(graph_part(graph, term, v, trust))
 
 
-@settings(max_examples=50)
-@given(matrices(), terms)
-def test_the_full_shift_never_lowers_the_objective_by_itself(problem, term):
-    """The proof's step, without the guard that would hide a wrong bound."""
-    X, generator = problem
-    graph = signed_graph(X.shape[1], generator)
-    penalty = penalty_with_objective(X.shape[1], generator, np.linalg.norm(X, 2))
-    side = Side(penalty, graph.term(term), float(generator.uniform(0, 5)), trust=float(generator.random()))
-    assert side.signed
-    z = X.T @ generator.standard_normal(X.shape[0])
-    old = side.smooth(candidate(side, z, side.smooth(Vector.of(generator.standard_normal(X.shape[1]))), 0.0))
-    for _ in range(3):
-        if old.is_empty:
-            return
-        new = side.smooth(candidate(side, z, old, side.shift_bound))
-        if new.is_empty:
-            return
-        before, after = side.objective(z, old), side.objective(z, new)
-        assert after >= before - 1e-12 * (abs(before) + np.abs(z).max() + side.sigma * side.shift_bound)
-        old = new
-
-
-@settings(max_examples=50)
-@given(matrices(), terms, st.sampled_from(["auto", "monotone"]), st.sampled_from(["module", "relative", "absolute"]))
-def test_the_objective_is_the_formula_and_never_falls(problem, term, solver, scale):
-    X, generator = problem
-    keywords = {"graph_term": term, "solver": solver, "smoothness_scale": scale, "n_components": 1, "center": None}
-    for axis, size in zip(("row", "column"), X.shape, strict=True):
-        keywords[f"{axis}_penalty"] = penalty_with_objective(size, generator, np.linalg.norm(X, 2))
-        keywords[f"{axis}_graph"] = signed_graph(size, generator)
-        keywords[f"{axis}_smoothness"] = float(generator.choice([0, 0.1, 0.5, 2.0]))
-    model = quiet_fit(X, **keywords)
-    for trace in model.objectives_:
-        falls = np.maximum(-np.diff(trace), 0)
-        assert (falls <= 1e-12 * np.abs(trace[1:]).clip(np.linalg.norm(X, 2))).all()
-    if scale != "absolute" or not model.n_components_:
-        return
-    u, v = model.left_vectors_[:, 0], model.components_[0]
-    expected = u @ X @ v
-    for axis, x in (("row", u), ("column", v)):
-        expected += keywords[f"{axis}_smoothness"] / 2 * graph_part(keywords[f"{axis}_graph"], term, x)
-        expected -= keywords[f"{axis}_penalty"].value(np.abs(x))
-    assert model.objectives_[0][-1] == pytest.approx(expected, rel=1e-9, abs=1e-9)
-
-
-@settings(max_examples=50)
 @given(st.integers(0, 2**32 - 1), terms, st.sampled_from(["module", "relative", "absolute"]))
 def test_flipping_a_gene_and_its_edges_flips_its_sign_only(seed, term, scale):
     generator = np.random.default_rng(seed)
@@ -182,12 +100,12 @@ def test_tiny_problems_reach_the_optimum(term):
     angles = np.linspace(0, 2 * np.pi, 721)
     grid = np.stack([np.cos(angles), np.sin(angles)])
     hits = []
-    for seed in range(10):
+    for seed in range(5):
         generator = np.random.default_rng(seed)
         X, graph = generator.standard_normal((4, 5)), with_signs(np.ones((5, 5)) - np.eye(5), generator)
         model = quiet_fit(
             X, n_components=1, n_columns=2, column_graph=graph, column_smoothness=1.0, smoothness_scale="absolute",
-            graph_term=term, center=None, n_init=30, random_state=0, tol=1e-7,
+            graph_term=term, center=None, n_init=15, random_state=0, tol=1e-7,
         )  # fmt: skip
         best = -np.inf
         for pair in combinations(range(5), 2):
@@ -233,11 +151,3 @@ def test_diffusion_needs_edges_that_activate():
     X = np.random.default_rng(0).standard_normal((20, 30))
     with pytest.raises(ValueError, match=r"diffusion=0.5 but \d+ edges of the column_graph inhibit"):
         SparseGraphSVD(1, n_columns=5, column_graph=graph, diffusion=0.5).fit(X)
-
-
-def test_all_signs_of_a_triangle_that_inhibits():
-    """No signs satisfy three genes that inhibit each other: the best ones leave one edge unsatisfied."""
-    graph = Graph(np.eye(3) - np.ones((3, 3)), signed=True)
-    values = {s: graph_part(graph, "adjacency", np.array(s) / np.sqrt(3), 1.0) for s in product([-1.0, 1.0], repeat=3)}
-    assert max(values.values()) == pytest.approx(2 / 3)
-    assert graph.term("adjacency").largest_eigenvalue == pytest.approx(2)

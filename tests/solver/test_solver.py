@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
+from hypothesis import strategies as st
 
 from netbic import L0, Graph, L1Ball, SparseGraphSVD
-from netbic.graph_terms import TERMS
 from netbic.operators import Corrected, DenseOperator
 from netbic.simulate import paper
 from netbic.solver import DEFLATIONS, Settings, Side, Solution, State, Vector, rounds, solve
@@ -15,7 +15,7 @@ from netbic.solver.problem import ModuleProblem
 from netbic.solver.search import Module, Residual, deflation_terms
 from netbic.solver.starts import Direction, Starts, Subspace, exact_direction
 from support.operator_entries import entries_of
-from support.problems import matrices, penalty_with_objective, random_graph, signs, terms
+from support.problems import matrices, penalty_with_objective, random_graph, signed_graph, terms
 
 PATH = Graph(np.diag(np.ones(5), 1) + np.diag(np.ones(5), -1))
 FAR_EDGE = Graph(np.array([[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]], dtype=float))
@@ -25,14 +25,14 @@ def corrected(X):
     return Corrected(DenseOperator(X), float(np.sum(X**2)))
 
 
-@pytest.mark.parametrize("zero", [0.0, -0.0])
-def test_a_node_chosen_for_its_neighbours_alone_is_positive(zero):
+def test_a_node_chosen_for_its_neighbours_alone_is_positive():
     old = Vector.of(np.array([0.0, -1.0, 0, 0, 0, 0]))
     side = Side(L0(2), PATH.term("adjacency"), sigma=10.0)
-    new = candidate(side, np.array([zero, -1.0, 0, 0, 0, 0]), side.smooth(old), 0.0)
-    assert new.support.tolist() == [0, 2]
-    assert (new.values > 0).all()
-    assert np.linalg.norm(new.values) == pytest.approx(1)
+    for zero in (0.0, -0.0):
+        new = candidate(side, np.array([zero, -1.0, 0, 0, 0, 0]), side.smooth(old), 0.0)
+        assert new.support.tolist() == [0, 2]
+        assert (new.values > 0).all()
+        assert np.linalg.norm(new.values) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("solver", ["auto", "monotone"])
@@ -44,39 +44,28 @@ def test_supports_of_equal_objective_do_not_alternate(solver):
         assert half_step(side, np.array([1.0, 1, 0, 0]), old, old, solver, feasible=False).support.tolist() == [0]
 
 
-@settings(max_examples=50)
-@given(matrices(), terms, signs)
+@given(matrices(), terms, st.sampled_from(["absolute", "signed", "signed edges"]))
 def test_the_full_shift_never_lowers_the_objective_by_itself(problem, term, sign):
     """The proof's step, without the guard that would hide a wrong bound."""
     X, generator = problem
-    graph = random_graph(X.shape[1], generator, weighted=True)
-    penalty = penalty_with_objective(X.shape[1], generator, np.linalg.norm(X, 2))
-    side = Side(penalty, graph.term(term), float(generator.uniform(0, 5)), signed=sign == "signed")
+    size, signed = X.shape[1], sign == "signed edges"
+    graph = signed_graph(size, generator) if signed else random_graph(size, generator, weighted=True)
+    penalty, sigma = penalty_with_objective(size, generator, np.linalg.norm(X, 2)), float(generator.uniform(0, 5))
+    trust = float(generator.random())
+    side = Side(penalty, graph.term(term), sigma, signed=sign == "signed", trust=trust)
+    assert side.signed == (sign != "absolute")
     z = X.T @ generator.standard_normal(X.shape[0])
     start = Vector.of(generator.standard_normal(X.shape[1]))
     old = side.smooth(candidate(side, z, side.smooth(start), 0.0))
     for _ in range(3):
         if old.is_empty:
             return
-        new = side.smooth(candidate(side, z, old, side.term.shift_bound))
+        new = side.smooth(candidate(side, z, old, side.shift_bound))
         if new.is_empty:  # L1 alone may leave nothing; then the guard keeps the old vector
             return
         before, after = side.objective(z, old), side.objective(z, new)
-        assert after >= before - 1e-12 * (abs(before) + np.abs(z).max() + side.sigma * side.term.shift_bound)
+        assert after >= before - 1e-12 * (abs(before) + np.abs(z).max() + side.sigma * side.shift_bound)
         old = new
-
-
-@pytest.mark.parametrize("signed", [False, True])
-def test_the_part_of_the_graph_is_its_quadratic_form(signed):
-    generator = np.random.default_rng(0)
-    for name in TERMS:
-        term = random_graph(9, generator, weighted=True).term(name)
-        side = Side(L0(4), term, sigma=0.7, signed=signed)
-        first = side.smooth(Vector.of(np.where(np.arange(9) < 4, generator.standard_normal(9), 0.0)))
-        second = side.smooth(candidate(side, generator.standard_normal(9), first, 0.0))
-        for vector in (first, second):
-            w = side.weights(vector.full())
-            assert side.graph_gain(vector) == pytest.approx(0.35 * w @ term.toarray() @ w, abs=1e-12)
 
 
 def test_a_support_that_stays_the_same_is_the_same_array():
@@ -98,7 +87,7 @@ def test_without_the_shift_f_falls_on_a_star():
 
 def test_auto_takes_the_papers_steps_where_they_do_not_lower_f():
     agreed = 0
-    for seed in range(20):
+    for seed in range(8):
         toy = paper(0.04, random_state=seed)
         sides = [Side(L0(50), graph.term("adjacency"), 0.1) for graph in (toy.row_graph, toy.column_graph)]
         u, _, vt = np.linalg.svd(toy.X)
@@ -112,14 +101,7 @@ def test_auto_takes_the_papers_steps_where_they_do_not_lower_f():
             np.testing.assert_array_equal(auto.state.v.full(), plain.state.v.full())
             assert len(auto.objectives) == len(plain.objectives)
             assert len(full.objectives) > len(plain.objectives)
-    assert agreed >= 10
-
-
-def test_shifts_that_the_solvers_try():
-    assert list(Side(L0(2), PATH.term("normalized"), 1.0).shifts("monotone")) == [1.0]
-    assert list(Side(L0(2), PATH.term("normalized_laplacian"), 1.0).shifts("auto")) == [0.0, 0.25, 0.5, 1.0, 2.0]
-    assert list(Side(L0(2), PATH.term("laplacian"), 1.0).shifts("aisp")) == [2.0]
-    assert list(Side(L0(2), PATH.term("adjacency"), 1.0).shifts("aisp")) == [0.0]
+    assert agreed >= 4
 
 
 def test_restarts_are_ranked_by_f_and_any_module_beats_none():
@@ -130,15 +112,14 @@ def test_restarts_are_ranked_by_f_and_any_module_beats_none():
     assert max([empty, high_d, high_f], key=lambda solution: solution.rank) is high_f
 
 
-@pytest.mark.parametrize("sign", [1, -1])
-def test_a_start_of_the_wrong_sign_is_flipped(sign):
+def test_a_start_of_the_wrong_sign_is_flipped():
     a, b = np.array([1.0, 2, 3]), np.array([1.0, -1, 2, 0.5])
-    X = np.outer(a, b)
-    rows, columns = Side(L0(2, nonnegative=True)), Side(L0(3))
-    direction = Direction(sign * a / np.linalg.norm(a), True, float(np.linalg.norm(X)))
-    solution = ModuleProblem(corrected(X), rows, columns, Settings()).from_direction(direction)
-    assert solution.outcome == "converged"
-    assert solution.state.u.support.tolist() == [1, 2]
+    problem = ModuleProblem(corrected(np.outer(a, b)), Side(L0(2, nonnegative=True)), Side(L0(3)), Settings())
+    for sign in (1, -1):
+        direction = Direction(sign * a / np.linalg.norm(a), True, float(np.linalg.norm(a) * np.linalg.norm(b)))
+        solution = problem.from_direction(direction)
+        assert solution.outcome == "converged"
+        assert solution.state.u.support.tolist() == [1, 2]
 
 
 def test_nonnegative_sides_are_never_flipped():
@@ -156,10 +137,9 @@ def test_nonnegative_sides_are_never_flipped():
     assert (turned.state.u.values >= 0).all()
 
 
-@pytest.mark.parametrize("shape", [(12, 9), (40, 60)])
 @pytest.mark.parametrize("how", DEFLATIONS)
-def test_deflation_is_the_formula(how, shape):
-    generator = np.random.default_rng(0)
+def test_deflation_is_the_formula(how):
+    generator, shape = np.random.default_rng(0), (12, 9)
     X = generator.standard_normal(shape)
     u, v = np.zeros(shape[0]), np.zeros(shape[1])
     u[1:4], v[2:6] = generator.standard_normal(3), generator.standard_normal(4)
@@ -231,11 +211,6 @@ def test_a_subspace_is_compressed_when_a_block_does_not_fit():
     assert subspace.size <= 10
     assert value == pytest.approx(np.linalg.eigvalsh(A)[-1], rel=1e-6)
     assert np.linalg.norm(A @ vector - value * vector) <= 1e-5 * value
-    partly = Subspace(generator.standard_normal((4, 40)), 10, 5)
-    partly._add(np.eye(40)[:7], lambda Q: (A @ Q, None))
-    partly._add(np.eye(40)[7:12], lambda Q: (A @ Q, None))
-    assert partly.size == 10
-    np.testing.assert_allclose(partly._products, partly._basis @ A, atol=1e-10)
 
 
 def test_a_subspace_keeps_the_products_of_the_matrix_with_its_directions():
@@ -260,7 +235,7 @@ def test_the_exact_start_of_single_precision_data_with_two_long_sides(monkeypatc
 
 
 def test_an_exhausted_matrix_of_some_size_ends_the_search():
-    for seed in range(6):
+    for seed in range(3):
         generator = np.random.default_rng(seed)
         X = np.zeros((40, 50))
         X[generator.choice(40, 6, False), generator.choice(50, 6, False)] = generator.standard_normal(6)
@@ -284,7 +259,7 @@ def test_starts_of_an_exhausted_matrix_are_found_by_products():
 
 def test_a_decaying_oscillation_is_not_a_cycle():
     outcomes = []
-    for seed in range(30):
+    for seed in range(8):
         toy = paper(0.05, n_rows=40, n_columns=40, n_row_support=20, n_column_support=20, random_state=seed)
         sides = [Side(L0(20), graph.term("adjacency"), 0.3, True) for graph in (toy.row_graph, toy.column_graph)]
         u, _, vt = np.linalg.svd(toy.X)

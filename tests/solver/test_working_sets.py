@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from netbic import L0, Graph, SparseGraphSVD
@@ -36,33 +36,22 @@ def quiet_fit(X, **keywords):
         return SparseGraphSVD(**keywords).fit(X)
 
 
-@settings(max_examples=50)
 @given(matrices(), terms, signs, st.sampled_from([1, 2]))
 def test_f_does_not_fall_and_a_full_round_confirms_the_module(problem, term, sign, factor):
     X, generator = problem
-    n, p = X.shape
-    scale = np.linalg.norm(X, 2)
-    penalties = penalty_with_objective(n, generator, scale), penalty_with_objective(p, generator, scale)
-    graphs = random_graph(n, generator), random_graph(p, generator, weighted=True)
-    keywords = {
-        "row_penalty": penalties[0],
-        "column_penalty": penalties[1],
-        "row_graph": graphs[0],
-        "column_graph": graphs[1],
-        "row_smoothness": float(generator.choice([0, 0.5])),
-        "column_smoothness": float(generator.choice([0.1, 1.0])),
-    }
-    options = {"graph_term": term, "signs": sign, "smoothness_scale": "absolute", "center": None}
+    scale, sides = np.linalg.norm(X, 2), []
+    keywords = {"graph_term": term, "signs": sign, "smoothness_scale": "absolute", "center": None}
+    for axis, size, sigmas in zip(("row", "column"), X.shape, ([0, 0.5], [0.1, 1.0]), strict=True):
+        penalty, graph = penalty_with_objective(size, generator, scale), random_graph(size, generator, weighted=True)
+        sigma = float(generator.choice(sigmas))
+        keywords |= {f"{axis}_penalty": penalty, f"{axis}_graph": graph, f"{axis}_smoothness": sigma}
+        sides.append(Side(penalty, graph.term(term), sigma, sign == "signed"))
     with always(factor):
-        model = quiet_fit(X, n_components=1, **options, **keywords)
+        model = quiet_fit(X, n_components=1, **keywords)
     for trace in model.objectives_:
         assert (np.diff(trace) >= -1e-12 * np.abs(trace[1:]).clip(scale)).all()
     if not (model.n_components_ and model.converged_[0]):
         return
-    sides = (
-        Side(penalty, graph.term(term), keywords[f"{axis}_smoothness"], sign == "signed")
-        for axis, penalty, graph in zip(("row", "column"), penalties, graphs, strict=True)
-    )
     u, v = Vector.of(model.left_vectors_[:, 0]), Vector.of(model.components_[0])
     after = next(rounds(DenseOperator(X), *sides, u, v, "auto", feasible=True))
     assert after.u.distance(u) <= 1e-5
@@ -93,13 +82,11 @@ def test_modules_are_those_of_full_rounds():
         np.testing.assert_allclose(small.components_, full.components_, atol=1e-8)
 
 
-@pytest.mark.parametrize("solver", ["aisp", "monotone"])
-def test_the_other_solvers_use_no_working_sets(solver):
-    with mock.patch.object(WorkingSets, "for_state", side_effect=AssertionError):
-        SparseGraphSVD(1, n_columns=5, solver=solver).fit(GENERATOR.standard_normal((30, 5000)))
+def test_the_other_solvers_and_custom_penalties_use_no_working_sets():
+    for solver in ("aisp", "monotone"):
+        with mock.patch.object(WorkingSets, "for_state", side_effect=AssertionError):
+            SparseGraphSVD(1, n_columns=5, solver=solver).fit(GENERATOR.standard_normal((30, 5000)))
 
-
-def test_custom_penalties_use_no_working_sets():
     class Own(L0):
         def restricted(self):
             return None
@@ -196,11 +183,11 @@ def test_few_rows_and_columns_use_sets_of_the_supports_at_the_end():
 
 
 @pytest.mark.filterwarnings("ignore:the graph makes up")
-@pytest.mark.parametrize("term", ["laplacian", "normalized", "adjacency"])
+@pytest.mark.parametrize("term", ["laplacian", "adjacency"])
 def test_slow_tails_converge(term):
     """On a star, the Laplacian needs a large shift: without extrapolation 500 rounds are not enough."""
     graph = Graph.of(nx.star_graph(59))
-    for seed in range(10):
+    for seed in range(5):
         X = np.random.default_rng(seed).standard_normal((40, 60))
         keywords = {"n_rows": 15, "n_columns": 25, "column_smoothness": 3.0, "smoothness_scale": "relative"}
         model = SparseGraphSVD(1, column_graph=graph, graph_term=term, **keywords).fit(X)

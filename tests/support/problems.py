@@ -20,6 +20,42 @@ def random_graph(size, generator, weighted=False):
     return Graph(upper + upper.T)
 
 
+def with_signs(weights, generator, share=0.5):
+    """A graph whose edges inhibit with this probability (at least one does)."""
+    upper = np.triu(weights, 1)
+    flipped = (upper != 0) & (generator.random(upper.shape) < share)
+    if not flipped.any():
+        flipped.flat[np.flatnonzero(upper)[0]] = True
+    upper = np.where(flipped, -upper, upper)
+    return Graph(upper + upper.T, signed=True)
+
+
+def signed_graph(size, generator):
+    return with_signs(random_graph(size, generator, weighted=True).weights.toarray(), generator)
+
+
+def matrices_of(A, term):
+    """B and r of a graph term, from their definitions."""
+    d = np.abs(A).sum(axis=1)
+    safe, r = np.where(d > 0, d, 1), np.zeros(len(A))
+    if term == "adjacency":
+        return A, r
+    if term == "laplacian":
+        return A - np.diag(d), r
+    if term == "modularity":
+        t = 1 / np.sqrt(d + d[d > 0].mean())
+        return A * np.outer(t, t), t * d / np.sqrt(d.sum())
+    normalized = A / np.sqrt(np.outer(safe, safe))
+    return normalized - (np.diag(d > 0) if term == "normalized_laplacian" else 0), r
+
+
+def graph_part(graph, term, v, trust=0.5):
+    """t v'Bv + (1 - t) |v|'B'|v| - (r'|v|)^2, with B' of the magnitudes of the weights; of one or several columns v."""
+    A, w = graph.weights.toarray(), np.abs(v)
+    (B, r), plain = matrices_of(A, term), matrices_of(np.abs(A), term)[0]
+    return np.sum(trust * v * (B @ v) + (1 - trust) * w * (plain @ w), axis=0) - (r @ w) ** 2
+
+
 sizes = st.integers(3, 25)
 
 
