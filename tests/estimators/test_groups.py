@@ -179,27 +179,6 @@ def test_what_cannot_be_fitted():
             SparseGraphSVD(1, **options).fit(data)
 
 
-def test_a_boolean_matrix_has_an_entry_for_each_column():
-    X, _, _ = planted()
-    members = np.arange(120) // 10 == np.arange(12)[:, None]
-    assert SparseGraphSVD(1, column_penalty=GroupL0(members, 1)).fit(X).columns_.sum() == 10
-    with pytest.raises(TypeError, match="must be boolean"):
-        SparseGraphSVD(1, column_penalty=GroupL0(members.astype(int), 1)).fit(X)
-    narrow = members[:, :110] | (np.arange(110) == 0)
-    for groups in (narrow, sp.csr_array(narrow), pd.DataFrame(narrow), list(narrow)):
-        with pytest.raises(ValueError, match="groups of columns have 110 entries but X has 120 columns"):
-            SparseGraphSVD(1, column_penalty=GroupL0(groups, 1)).fit(X)
-
-
-def test_a_boolean_matrix_means_positions_even_if_columns_are_numbered():
-    X = planted()[0].set_axis(np.random.default_rng(0).permutation(120), axis=1)
-    members = np.arange(120) // 10 == np.arange(12)[:, None]
-    by_position = SparseGraphSVD(1, column_penalty=GroupL0(members, 1)).fit(X.to_numpy())
-    for groups in (members, pd.DataFrame(members)):
-        model = SparseGraphSVD(1, column_penalty=GroupL0(groups, 1)).fit(X)
-        np.testing.assert_array_equal(model.columns_, by_position.columns_)
-
-
 def test_fewer_groups_than_asked_for_are_said():
     X = np.zeros((10, 6))
     X[:, :2] = np.random.default_rng(0).standard_normal((10, 1))

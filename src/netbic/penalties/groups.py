@@ -29,7 +29,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from netbic.arrays import Array, Bools, Floats, Indices, is_sparse
+from netbic.arrays import Array, Bools, Floats, Indices
 from netbic.penalties.base import GroupShare, Kept, Penalty
 from netbic.penalties.thresholds import largest
 
@@ -53,7 +53,7 @@ class GroupL0(Penalty):
 
     Parameters
     ----------
-    groups : mapping of names to members, sequence of groups, or boolean matrix (a row per group)
+    groups : mapping of names to members, or sequence of groups
         Gene sets such as :func:`netbic.io.read_gene_sets` returns. Members are names, which are matched to those of X,
         or positions. Members that X lacks are left out, groups with the same members count once; both are said in a
         warning.
@@ -134,11 +134,9 @@ class Groups(Mapping[Label, Members]):
 
     Parameters
     ----------
-    groups : mapping, sequence of groups, or boolean matrix
-        A mapping of the name of each group to its members (such as :func:`netbic.io.read_gene_sets` returns), a
-        sequence of such members (the groups are then numbered from 0), or a boolean array or DataFrame with a row per
-        group and a column per entry (as many as X has, unless columns have names). Members are all names, or all
-        positions.
+    groups : mapping or sequence of groups
+        A mapping of the name of each group to its members (such as :func:`netbic.io.read_gene_sets` returns), or a
+        sequence of such members (the groups are then numbered from 0). Members are all names, or all positions.
 
     Examples
     --------
@@ -149,20 +147,19 @@ class Groups(Mapping[Label, Members]):
     """
 
     def __init__(self, groups: Any) -> None:
-        given = list(_pairs(groups))
-        names = [_label(name, "a group") for name, _ in given]
-        self._members = {name: _members(name, members) for name, (_, members) in zip(names, given, strict=True)}
-        self._coverages: dict[int, Coverage] = {}
-        widths = {own.size for _, own in given if isinstance(own, np.ndarray) and own.dtype == bool}
-        if len(widths) > 1:
-            raise ValueError(
-                f"groups of booleans have {min(widths):,} to {max(widths):,} entries: one per entry is needed"
+        if isinstance(groups, (str, Path)):
+            raise TypeError(f"groups={str(groups)!r}: read the file first, with netbic.io.read_gene_sets")
+        if getattr(groups, "ndim", 1) == 2:
+            raise TypeError(
+                "groups are a matrix: give the members of each group, e.g. [np.flatnonzero(row) for row in matrix], or "
+                "a mapping of names to members"
             )
-        self._width = widths.pop() if widths else None  # size of the axis that groups of booleans are made for
-        if len(self._members) < len(names):
-            again = next(name for name in names if names.count(name) > 1)
-            raise ValueError(f"the group {again!r} occurs twice: give each group its own name")
-        if not names:
+        if not isinstance(groups, Iterable):
+            raise TypeError(f"groups={groups!r}: a mapping of names to members, or a sequence of groups, is needed")
+        given = groups.items() if isinstance(groups, Mapping) else enumerate(groups)
+        self._members = {_label(name, "a group"): _members(name, members) for name, members in given}
+        self._coverages: dict[int, Coverage] = {}
+        if not self._members:
             raise ValueError("there are no groups: at least one is needed")
         kinds = {type(member) for members in self._members.values() for member in members}
         if len(kinds) > 1:
@@ -210,16 +207,9 @@ class Groups(Mapping[Label, Members]):
     def match(self, names: Array | None, size: int, axis: str, table: str = "X") -> Groups:
         """The same groups by position, without members that the data lack; groups with the same members count once.
 
-        Members are matched by name if the data have names of the same kind; otherwise integers are positions. Those of
-        a boolean matrix without names are always positions.
+        Members are matched by name if the data have names of the same kind; otherwise integers are positions.
         """
-        if self._width is not None and self._width != size:
-            raise ValueError(
-                f"the boolean groups of {axis}s have {self._width:,} entries but {table} has {size:,} {axis}s: give "
-                f"one for each {axis} of {table}, or a DataFrame whose columns have names"
-            )
-        by_name = names is not None and self._width is None
-        if by_name and self.is_numbered == np.issubdtype(np.asarray(names).dtype, np.integer):
+        if names is not None and self.is_numbered == np.issubdtype(np.asarray(names).dtype, np.integer):
             members, n_missing, n_members = self._by_name(np.asarray(names), axis, table)
         elif self.is_numbered:
             own = (np.array(each, dtype=np.intp) for each in self._members.values())
@@ -279,39 +269,10 @@ class Groups(Mapping[Label, Members]):
         return Groups(inside)
 
 
-def _pairs(groups: Any) -> Iterable[tuple[Any, Any]]:
-    """Names and members of groups of any kind."""
-    if isinstance(groups, (str, Path)):
-        raise TypeError(f"groups={str(groups)!r}: read the file first, with netbic.io.read_gene_sets")
-    if isinstance(groups, Mapping):
-        return groups.items()
-    table = groups if isinstance(groups, pd.DataFrame) else None
-    matrix = groups.toarray() if is_sparse(groups) else groups if table is None else table.to_numpy()
-    # Zeros and ones are hardly positions of the first two entries.
-    if isinstance(matrix, np.ndarray) and (
-        table is not None or (matrix.ndim == 2 and matrix.dtype.kind in "biuf" and np.isin(matrix, (0, 1)).all())
-    ):
-        if matrix.dtype != bool:
-            raise TypeError(
-                f"a matrix of groups must be boolean, a row per group, but its type is {matrix.dtype}: give "
-                "matrix.astype(bool), or lists of positions"
-            )
-        if table is None:
-            return enumerate(matrix)
-        has_names = not table.columns.equals(pd.RangeIndex(table.shape[1]))
-        members = [table.columns[mask].tolist() for mask in matrix] if has_names else matrix
-        return zip(table.index.tolist(), members, strict=True)
-    if not isinstance(groups, Iterable):
-        raise TypeError(f"groups={groups!r}: a mapping of names to members, or a sequence of groups, is needed")
-    return enumerate(groups)
-
-
 def _members(name: object, members: Any) -> Members:
     """The different members of a group."""
     if isinstance(members, (str, bytes)) or not isinstance(members, Iterable):
         raise TypeError(f"group {name!r} is {members!r}: a sequence of its members is needed")
-    if isinstance(members, np.ndarray) and members.dtype == bool:
-        members = np.flatnonzero(members)
     if isinstance(members, np.ndarray) and members.dtype.kind in "iu":
         labels: Iterable[Label] = members.tolist()
     else:

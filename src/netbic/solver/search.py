@@ -413,12 +413,9 @@ class Words(NamedTuple):
 
     def listed(self, numbers: list[int]) -> str:
         """Some modules (their positions) by their numbers, which count from 1."""
-        if len(numbers) == 1:
-            return f"{self.module} {numbers[0] + 1}"
         shown = ", ".join(str(number + 1) for number in numbers[:5])
-        return (
-            f"{self.module}s {shown}" if len(numbers) <= 5 else f"{self.module}s {shown}, ... ({len(numbers)} in all)"
-        )
+        more = f", ... ({len(numbers)} in all)" if len(numbers) > 5 else ""
+        return f"{self.module}{'s' if len(numbers) > 1 else ''} {shown}{more}"
 
 
 def matrix_words(feature_name: str) -> Words:
@@ -460,14 +457,16 @@ def diagnostics(
                     "guaranteed; try a penalty with an objective (L0, L1, L1Ball)"
                 )
         yield f"{words.listed(not_converged)} did not converge ({which} {how}): {remedy}", ConvergenceWarning
-    both = (words.rows, rows, [module.u for module in modules]), (words.columns, columns, [m.v for m in modules])
-    for warn in (_too_small, _not_identified):
-        for axis in both:
-            yield from ((message, UserWarning) for message in warn(words, *axis))
+    for called, asked, vectors in (
+        (words.rows, rows, [module.u for module in modules]),
+        (words.columns, columns, [module.v for module in modules]),
+    ):
+        yield from ((message, UserWarning) for message in _of_unexpected_size(words, called, asked, vectors))
     yield from ((message, UserWarning) for message in _led_by_the_graph(words, modules, rows, columns))
 
 
-def _too_small(words: Words, called: AxisWords, asked: Axis, vectors: list[Vector]) -> Iterator[str]:
+def _of_unexpected_size(words: Words, called: AxisWords, asked: Axis, vectors: list[Vector]) -> Iterator[str]:
+    """Modules that are too small, or whose size is not identified."""
     size = asked.penalty.size()
     if short := [k for k, vector in enumerate(vectors) if size and vector.support.size < size]:
         why = "no other has a positive score" if asked.penalty.has_objective else "others are tied at the threshold"
@@ -475,16 +474,11 @@ def _too_small(words: Words, called: AxisWords, asked: Axis, vectors: list[Vecto
         yield f"{words.listed(short)} {verb} fewer than {size} {called.entries}: {why}"
     wanted, groups = asked.penalty.n_groups(), [vector.groups for vector in vectors]
     if few := [k for k, own in enumerate(groups) if wanted and own is not None and own.size < wanted]:
-        yield (
-            f"{words.listed(few)}: fewer than {wanted} groups of {called.entries}, no other has a positive score to add"
-        )
-
-
-def _not_identified(words: Words, called: AxisWords, asked: Axis, vectors: list[Vector]) -> Iterator[str]:
+        fewer = f"fewer than {wanted} groups of {called.entries}"
+        yield f"{words.listed(few)}: {fewer}, no other has a positive score to add"
     chosen = {k: vector.choice for k, vector in enumerate(vectors) if vector.choice is not None}
     # Where a fallback was used, nothing is left to be done: `choices_` and the summary of a run tell so.
-    found = {k: choice.diagnostic for k, choice in chosen.items() if choice.diagnostic and not choice.fallback}
-    if found:
+    if found := {k: choice.diagnostic for k, choice in chosen.items() if choice.diagnostic and not choice.fallback}:
         reasons = [text.format(axis=called.entry) for name, text in DIAGNOSTICS.items() if name in found.values()]
         scaling = "heteroscedastic" in found.values() and called.axis == "column"
         remedy = "use `scale=True`" if scaling else f"set the size ({called.size}) or a fallback"
