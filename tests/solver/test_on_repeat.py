@@ -67,7 +67,7 @@ def test_groups_that_partition_the_samples_are_found(shares):
     assert shared[linear_sum_assignment(-shared)].min() > 0.97
     groups = netbic.selection.sample_groups(model, X)
     for module, group in zip(*linear_sum_assignment(-shared), strict=True):
-        own = groups[groups["module"] == module]["group"].to_numpy()
+        own = groups[groups["module"] == module + 1]["group"].to_numpy()
         parts = [own == name for name in ("up", "down", "")]
         assert max(np.mean(part == (labels == group)) for part in parts) > 0.97
 
