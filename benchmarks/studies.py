@@ -135,12 +135,12 @@ def tumours():
     without = netbic.leave_one_study_out(fitted, stacked.X, random_state=0).table
     scores = fitted.transform(stacked.X, studies=stacked.studies)[: len(labels)]
     summary, found = netbic.storage.summary_table(fitted), netbic.enrichment.gene_sets(fitted, sets)
-    for module in range(fitted.n_components_):
+    for at, module in enumerate(summary["module"]):
         ratios = fitted.studies_.loc[fitted.studies_["module"] == module, "ratio"].round(1).tolist()
         again = without.loc[without["module"] == module, "verdict"].tolist()
-        aucs = [auc(labels["er_status"] == "ER+", scores[:, module]), auc(labels["pam50"] == "Her2", scores[:, module])]
+        aucs = [auc(labels["er_status"] == "ER+", scores[:, at]), auc(labels["pam50"] == "Her2", scores[:, at])]
         best = found[found["module"] == module].sort_values("p_value").iloc[0]
-        print(f"{module + 1:2d} {summary['top_genes'][module]}: {summary['studies'][module]} {ratios}")
+        print(f"{module:2d} {summary['top_features'][at]}: {summary['studies'][at]} {ratios}")
         print(f"   left out: {again}; ER {aucs[0]:.2f}, HER2 {aucs[1]:.2f}; {best['name']} (q {best['q_value']:.0e})")
 
 

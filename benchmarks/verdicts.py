@@ -173,7 +173,7 @@ def null_row(kind, setting, runs, seed):
         model = model_for(setting, generator, n, p, smoothness)
         table = judged(model.set_params(diffusion=0.9 if "smoothed" in kind else None), X, run, groups)
         passed += table["verdict"].isin(["strong", "moderate"]).any()
-        repeats += (table["repeats"] >= 0).any()
+        repeats += table["repeats"].notna().any()
         ratios.append(table["ratio"].where(table["score"] >= 0.6, 0.0).max())
     return {
         "data": kind, "setting": setting, "samples": n, "genes": p, "runs": runs,
@@ -270,11 +270,10 @@ def real(folder, seed):
             table = judged(model, X, seed)
             scores = (X - X.mean()).to_numpy() @ model.components_.T
             best = gene_sets(model, terms, by_sign=False).drop_duplicates("module").set_index("module")
-            table["best GO term"] = (best["name"].str[:40] + best["q_value"].map(" (q = {:.0e})".format)).reindex(
-                table.index
-            )
+            named = best["name"].str[:40] + best["q_value"].map(" (q = {:.0e})".format)
+            table["best GO term"] = named.reindex(table["module"]).to_numpy()
             table["best label (AUC)"] = [best_label(column, labels) for column in scores.T]
-            shown = table[["module", "verdict", "score", "ratio", "ratio_alone", "genes_found_again", "by_data_alone",
+            shown = table[["module", "verdict", "score", "ratio", "ratio_alone", "features_found_again", "by_data_alone",
                            "best GO term", "best label (AUC)"]]  # fmt: skip
             print(f"\n{study}, {setting}: {X.shape[0]} samples, {X.shape[1]} genes")
             print(shown.round(2).to_string(index=False), flush=True)

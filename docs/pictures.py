@@ -43,7 +43,7 @@ def main():
         1, 3, figsize=(15, 4.8), width_ratios=(1.3, 1.1, 0.9), layout="constrained"
     )
     pl.heatmap(model, study.expression, n_others=40, ax=left)
-    pl.network(model, 1, ax=middle)
+    pl.network(model, 2, ax=middle)
     curves = power().groupby([SIGNAL, "method"])[FOUND].agg(["mean", "sem"])
     for name, colour in COLOURS.items():
         own = curves.xs(name, level="method")

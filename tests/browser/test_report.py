@@ -119,9 +119,12 @@ def test_the_network_shows_names_and_weights_by_mouse_and_keyboard(ordinary_fold
 def test_hovering_the_heatmap_shows_gene_sample_value_and_group(folder_of_all_samples, opened):
     page, table = opened(folder_of_all_samples), netbic.io.read_table(folder_of_all_samples / "samples.tsv")
     module = int(table.loc[table["group"] == "up", "module"].iloc[0])
-    go_to_module(page, module)
-    heatmap, model = contents.gather(folder_of_all_samples).modules[module].heatmap, netbic.load(folder_of_all_samples)
-    box = page.locator(f"#module-{module + 1} .heatmap .values").bounding_box()
+    go_to_module(page, module - 1)
+    heatmap, model = (
+        contents.gather(folder_of_all_samples).modules[module - 1].heatmap,
+        netbic.load(folder_of_all_samples),
+    )
+    box = page.locator(f"#module-{module} .heatmap .values").bounding_box()
     row, (n_genes, n_samples) = len(heatmap.genes) - 1, heatmap.values.shape
     page.mouse.move(box["x"] + 0.5 * box["width"] / n_samples, box["y"] + (row + 0.5) * box["height"] / n_genes)
     text = tip(page)
@@ -130,9 +133,9 @@ def test_hovering_the_heatmap_shows_gene_sample_value_and_group(folder_of_all_sa
     assert highest["sample"] in text
     assert text.endswith(", up")
     assert f"{abs(heatmap.values[row, 0] * heatmap.limit / 127):#.3g}".rstrip(".") in text
-    strip = page.locator(f"#module-{module + 1} .heatmap .strip").last.bounding_box()
+    strip = page.locator(f"#module-{module} .heatmap .strip").last.bounding_box()
     assert (strip["x"], strip["width"]) == (box["x"], box["width"])
-    assert page.locator(f"#module-{module + 1} .scores rect.up").count() > 0
+    assert page.locator(f"#module-{module} .scores rect.up").count() > 0
 
 
 @pytest.mark.parametrize("width", [400, 1280])

@@ -83,7 +83,7 @@ def test_strips_are_as_wide_as_the_heatmap_and_named_in_the_tooltip(labelled_fol
     module.page.mouse.move(box["x"] + 1, box["y"] + 1)
     shown = tip(module.page)
     info = netbic.io.read_table(labelled_folder / "sample_info.tsv")
-    scores = netbic.io.read_table(labelled_folder / "samples.tsv").query("module == 0")["score"]
+    scores = netbic.io.read_table(labelled_folder / "samples.tsv").query("module == 1")["score"]
     first = info.iloc[int(np.argmax(scores))]
     assert first["sample"] in shown
     for name in set(names) & {"type", "site", "grade"}:
@@ -95,8 +95,8 @@ def test_copying_gives_one_name_per_line_and_says_so(labelled_folder, opened):
     page = opened(labelled_folder)  # without the permission: the way for browsers that refuse it
     page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error()); }")
     module = opened_module(page, 0)
-    members = netbic.io.read_table(labelled_folder / "modules.tsv").query("module == 0 and axis == 'gene'")
-    groups = netbic.io.read_table(labelled_folder / "samples.tsv").query("module == 0")
+    members = netbic.io.read_table(labelled_folder / "modules.tsv").query("module == 1 and axis == 'gene'")
+    groups = netbic.io.read_table(labelled_folder / "samples.tsv").query("module == 1")
     expected = {
         f"genes {side}": members[members["weight"] * sign > 0]["name"] for side, sign in (("up", 1), ("down", -1))
     }
