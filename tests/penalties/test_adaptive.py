@@ -52,7 +52,7 @@ def test_a_choice_that_would_cycle_converges(monkeypatch, term):
         cycled += any(solution.outcome == "cycle" for solution in outcomes)
         assert model.converged_.all()
         assert model.choices_["size"].tolist() == [model.rows_.sum(), model.columns_.sum()]
-    assert cycled >= 2, "few of these run into cycles any more: the test has lost its subject"
+    assert cycled >= 3, "few of these run into cycles any more: the test has lost its subject"
 
 
 def test_order_scale_and_sign_of_the_data_do_not_matter():
