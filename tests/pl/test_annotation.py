@@ -65,7 +65,9 @@ def test_strips_show_the_colours_of_the_samples_in_the_order_of_the_rows(study, 
 def test_a_series_and_columns_of_obs(study, model, info):
     anndata = pytest.importorskip("anndata")
     X = study.expression
-    ax = pl.heatmap(model, X, annotation=info["kind"])
+    ax = pl.heatmap(model, X, modules=[3, 1], annotation=info["kind"], names=["a$b$", "b", "c"])
+    assert "3: c\n1: a$b$" in [text.get_text() for text in ax.texts]
+    ax.figure.canvas.draw()
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["kind", "a", "b", "c", "missing"]
     adata = anndata.AnnData(X, obs=info)
     netbic.tl.modules(adata, n_components=2, n_rows=40, n_columns=60)
@@ -118,6 +120,14 @@ def test_lanes_hold_the_scores_of_each_level(study, model, info):
     assert [text.get_text() for text in ax.texts] == ["kind: a", "kind: b", "kind: c", "kind: missing"]
     assert min(ax.get_yticks()) >= 0
     assert ax.get_ylim()[0] < 0
+    ax = pl.scores(model, X, 2, annotation=info[["age", "kind"]])  # numbers have a legend
+    low, high = info["age"].min(), info["age"].max()
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert texts == ["age", f"{low:.3g}", f"{(low + high) / 2:.3g}", f"{high:.3g}", "missing"]
+    given = {"kind": {"a": "#000000", "b": "#111111", "c": "#222222"}}
+    ax = pl.scores(model, X, 2, annotation=info["kind"], colours=given, names=["x", "y", "z"])
+    assert to_hex(ax.collections[0].get_color()[0]) == "#000000"
+    assert ax.get_title(loc="left").startswith("Module 2: y\n")
 
 
 def test_scores_of_a_table_are_those_of_the_model(study, model):
@@ -151,20 +161,3 @@ def test_colours_of_modules_differ_from_each_other_and_from_labels():
     rgb = np.array([to_rgb(colour) for colour in (*colours, *LABELS)])
     apart = np.linalg.norm(rgb[:, None] - rgb[None], axis=2) + 9 * np.eye(len(rgb))
     assert apart[:10].min() > 0.19
-
-
-def test_numbers_below_a_histogram_have_a_legend(study, model, info):
-    ax = pl.scores(model, study.expression, 2, annotation=info[["age", "kind"]])
-    low, high = info["age"].min(), info["age"].max()
-    texts = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert texts == ["age", f"{low:.3g}", f"{(low + high) / 2:.3g}", f"{high:.3g}", "missing"]
-    given = {"kind": {"a": "#000000", "b": "#111111", "c": "#222222"}}
-    ax = pl.scores(model, study.expression, 2, annotation=info["kind"], colours=given, names=["x", "y", "z"])
-    assert to_hex(ax.collections[0].get_color()[0]) == "#000000"
-    assert ax.get_title(loc="left").startswith("Module 2: y\n")
-
-
-def test_names_of_modules_are_listed_below_a_heatmap(study, model):
-    ax = pl.heatmap(model, study.expression, modules=[3, 1], names=["a$b$", "b", "c"])
-    assert "3: c\n1: a$b$" in [text.get_text() for text in ax.texts]
-    ax.figure.canvas.draw()

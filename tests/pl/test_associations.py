@@ -66,13 +66,10 @@ def test_adjusted_differences_are_on_the_scale_of_the_auc():
         assert value == pytest.approx(2 * simulated - 1, abs=0.01)
 
 
-def test_the_most_significant_columns_are_kept_in_order():
+def test_names_count_from_one_and_the_most_significant_columns_are_kept_in_order():
     rows = [(1, "v", f"l{k:03d}", "Mann-Whitney", 0.6, "AUC", 1 / (k + 1)) for k in range(1000)]
     ax = pl.associations(table(*rows), n_columns=3)
     assert [label.get_text() for label in ax.get_xticklabels()] == ["v: l997", "v: l998", "v: l999"]
-
-
-def test_names_count_from_one_and_dollars_are_no_mathematics():
     ax = pl.associations(MIXED, names=["$x_1$\n", "b", "c"])
     assert [label.get_text() for label in ax.get_yticklabels()] == ["1: $x_1$", "3: c"]
     ax.figure.canvas.draw()
@@ -95,21 +92,10 @@ def test_an_annotated_object_has_its_own_table():
         pl.associations(adata, key="own")
     adata.obs["site"] = np.where(np.arange(60) % 2, "a", "b")
     netbic.tl.associate(adata, keys=["site"], key="own")
-    texts = [
-        [text.get_text() for text in pl.associations(source, key="own").texts]
-        for source in (adata, adata.uns["own"]["associations"])
-    ]
-    assert texts[0] == texts[1]
-    assert len(texts[0]) == 1
+    model = netbic.SparseGraphSVD(1, n_columns=20).fit(study.expression)
+    found = netbic.associate(model, study.expression, adata.obs[["site"]])
+    sources = (adata, adata.uns["own"]["associations"], found, found.table)
+    (texts,) = {tuple(text.get_text() for text in pl.associations(source, key="own").texts) for source in sources}
+    assert len(texts) == 1
     with pytest.raises(TypeError, match=r"table=int: expected the result of netbic.associate or its \.table"):
         pl.associations(3)
-
-
-def test_the_result_of_associate_is_taken_as_it_is():
-    study = netbic.simulate.cohort(60, 100, n_modules=1, strength=2, random_state=0)
-    model = netbic.SparseGraphSVD(1, n_columns=20).fit(study.expression)
-    labels = pd.DataFrame({"site": np.where(np.arange(60) % 2, "a", "b")}, index=study.expression.index)
-    found = netbic.associate(model, study.expression, labels)
-    texts = [[text.get_text() for text in pl.associations(given).texts] for given in (found, found.table)]
-    assert texts[0] == texts[1]
-    assert len(texts[0]) == 1

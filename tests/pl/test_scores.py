@@ -48,24 +48,17 @@ def test_the_same_for_arrays_sparse_matrices_other_orders_and_anndata(clear, cle
     assert sum(few.values()) == 50
 
 
-@pytest.mark.parametrize("plot", [pl.scores, pl.heatmap])
-def test_a_module_in_place_of_the_data_is_an_error(clear_model, clear, plot):
-    for source in (clear_model, netbic.tl.to_anndata(clear_model, clear.expression)):
-        with pytest.raises(TypeError, match="X=1: the second argument is the data; for one module use module=1"):
-            plot(source, 1)
-
-
-@pytest.mark.parametrize("plot", [pl.loadings, pl.network])
-def test_data_in_place_of_the_module_are_an_error_of_one_line(clear_model, clear, plot):
-    with pytest.raises(netbic.InputError, match=r"^module=DataFrame: modules are numbered from 1; this model has 2$"):
-        plot(clear_model, clear.expression)
-
-
 def test_bad_input_is_named(clear, clear_model):
     with pytest.raises(netbic.InputError, match="module=3: modules are numbered from 1; this model has 2"):
         pl.scores(clear_model, clear.expression, 3)
     with pytest.raises(netbic.InputError, match="X is missing"):
         pl.scores(clear_model)
+    for plot in (pl.scores, pl.heatmap):  # a module in place of the data
+        with pytest.raises(TypeError, match="X=1: the second argument is the data; for one module use module=1"):
+            plot(netbic.tl.to_anndata(clear_model, clear.expression), 1)
+    for plot in (pl.loadings, pl.network):  # data in place of the module
+        with pytest.raises(netbic.InputError, match=r"^module=DataFrame: modules are numbered from 1; this model has 2$"):
+            plot(clear_model, clear.expression)
     with pytest.raises(ValueError, match="n_bins=0: at least 1"):
         pl.scores(clear_model, clear.expression, n_bins=0)
 
@@ -77,19 +70,11 @@ def test_points_are_the_scores_and_the_title_has_the_correlation():
     np.testing.assert_array_equal(drawn, np.column_stack([model.x_scores_[:, 1], model.y_scores_[:, 1]]))
     assert ax.get_title(loc="left") == f"Pair 2: correlation {model.correlations_[1]:.2f}"
     assert ax.get_legend() is None
-
-
-def test_labels_give_a_colour_and_an_entry_of_the_legend_each():
-    model = model_of()[0]
     labels = np.array(["wild type"] * 15 + ["PPAR"] * 20 + [None] * 5, dtype=object)
     ax = pl.pairs(model, labels=labels)
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["missing", "PPAR", "wild type"]
     assert [len(points.get_offsets()) for points in ax.collections] == [5, 20, 15]
     assert len({tuple(points.get_facecolor()[0]) for points in ax.collections}) == 3
-
-
-def test_unusable_arguments_are_explained():
-    model = model_of()[0]
     with pytest.raises(ValueError, match="pair=3: pairs are numbered from 1; this model has 2"):
         pl.pairs(model, 3)
     with pytest.raises(ValueError, match="there are 3 labels but 40 samples"):

@@ -79,15 +79,6 @@ def test_a_heatmap_of_all_samples_is_in_the_order_of_the_scores(study, gathered,
         assert names == {f"samples {group}": listed for group, listed in groups.items()}
 
 
-def test_the_script_knows_score_and_group_of_every_sample(text, tables):
-    data = script_data(text)
-    assert list(data["samples"].values()) == tables[0]["sample"][:120].tolist()
-    for number, module in enumerate(data["modules"]):
-        own = of_module(tables[0], number + 1)
-        np.testing.assert_allclose(module["scores"], own["score"], rtol=1e-3)
-        assert module["groups"] == "".join(own["group"].map({"up": "u", "down": "d", "": "-"}))
-
-
 def test_a_page_of_many_samples_stays_small(folder, text, monkeypatch):
     monkeypatch.setattr(contents, "_MOST_LISTED", 100)
     short = netbic.report.write_report(folder).read_text()
@@ -288,13 +279,6 @@ def test_a_module_is_shown_as_replicated_only_if_the_table_is_about_it(folder):
     assert text.count("(not independent: 2 samples may be in both studies)") == 6
     netbic.io.write_table(folder / "replication.tsv", table.head(2))
     assert all(module.replication is None for module in contents.gather(folder).modules)
-
-
-def test_diagnostics_that_say_nothing_against_the_genes_are_muted(text):
-    badges = set(re.findall(r'class="flag( mild)?">([^<]+)<', text))
-    assert badges
-    for muted, badge in badges:
-        assert bool(muted) == (badge in judgement.MILD)
 
 
 def test_a_card_shows_the_leading_genes_unless_its_name_does(folder_of_all_samples, gathered):

@@ -113,15 +113,6 @@ def test_the_table_holds_the_summary(ordinary_folder, page):
     np.testing.assert_array_equal(table["degree_fold_change"].astype(float), edges["degree_fold_change"])
 
 
-def test_members_are_those_of_the_tables(ordinary_folder, page):
-    data, members = json.loads(page.texts["script"][0]), netbic.io.read_table(ordinary_folder / "modules.tsv")
-    for number, module in enumerate(data["modules"]):
-        for axis, kind in (("gene", "genes"), ("sample", "samples")):
-            own = members[(members["module"] == number + 1) & (members["axis"] == axis)]
-            assert [data[kind][str(at)] for at, _ in module[kind]] == own["name"].tolist()
-            np.testing.assert_allclose([weight for _, weight in module[kind]], own["weight"], rtol=1e-3)
-
-
 def test_planted_gene_sets_are_shown_with_their_modules(ordinary_folder, page):
     sets = netbic.io.read_table(ordinary_folder / "gene_sets.tsv")
     assert len(sets) >= 3
@@ -201,16 +192,6 @@ def test_resume_adds_gene_sets_and_report_to_a_finished_fit(ordinary_folder, tmp
     (tmp_path / "out" / "report.html").unlink()
     run_successfully(*arguments, "--resume")
     assert (tmp_path / "out" / "report.html").read_bytes() == (ordinary_folder / "report.html").read_bytes()
-
-
-def test_the_table_has_a_column_of_diagnostics_only_if_a_module_has_one(ordinary_folder, tmp_path):
-    X = netbic.io.open_dataset(ordinary_folder.parent / "expression.parquet").X
-    model, column = netbic.SparseGraphSVD(2, n_columns=40).fit(X), 'data-name="diagnostics"'
-    netbic.save(model, tmp_path)
-    assert not contents.gather(tmp_path).table["diagnostics"].any()
-    assert column not in netbic.report.write_report(tmp_path).read_text()
-    model.converged_ = np.arange(model.n_components_) > 0
-    assert column in netbic.report.write_report(tmp_path, model=model).read_text()
 
 
 def test_a_bad_file_of_gene_sets_changes_nothing(copy, tmp_path):

@@ -16,7 +16,6 @@ from netbic.pl import variable_colours
 from netbic.report.charts import charts
 from netbic.report.contents import gather
 from netbic.report.figures import SampleScores, box_plot, strips, survival_plot
-from netbic.report.settings import setting_rows
 from support import report_folders
 from support.commands import run_successfully
 
@@ -52,6 +51,11 @@ def test_box_plots_are_quartiles():
         assert box["n"] == own.size
         expected = plot["width"] * (np.quantile(own, [0, 0.25, 0.5, 0.75, 1]) - scores.min()) / np.ptp(scores)
         np.testing.assert_allclose(list(box.values())[2:], expected, atol=0.06)
+    numbers = np.array([float(label.replace("\N{MINUS SIGN}", "-")) for _, label in plot["ticks"]])
+    assert 0 in numbers
+    assert 3 <= len(numbers) <= 6
+    places = plot["width"] * (numbers - scores.min()) / np.ptp(scores)
+    np.testing.assert_allclose([place for place, _ in plot["ticks"]], places, atol=0.1)
     assert box_plot(scores, categorical(["a"] * 60), 0.5) is None
     assert box_plot(scores, categorical([f"l{k % 20}" for k in range(60)]), 0.5) is None
 
@@ -93,45 +97,31 @@ def test_survival_curves_are_kaplan_meier_of_the_tested_groups(labelled_folder, 
         assert curve["at_risk"] == [(times[own] >= tick).sum() for tick in ticks]
 
 
-@pytest.mark.parametrize(
-    ("groups", "names", "split"),
-    [
+def curves(scores, groups, times):
+    events = np.ones(len(times), dtype=bool)
+    own = SampleScores(np.array(scores, dtype=float), np.array(groups, dtype=object))
+    return survival_plot(own, Variable("t", "survival", "", np.array(times, float), events=events), 0.1, "", NO_TESTS)
+
+
+def test_curves_say_which_samples_they_compare_and_who_is_at_risk():
+    for groups, names, split in (
         (["up", "up", "down", "", ""], ["up", "down"], "groups"),
         (["up", "", "", "", ""], ["up", "others"], "others"),
         ([""] * 5, ["high", "low"], "median"),
-    ],
-)
-def test_curves_say_which_samples_they_compare(groups, names, split):
-    scores = SampleScores(np.array([3.0, 2, -2, 0, 1]), np.array(groups, dtype=object))
-    times = Variable("t", "survival", "", np.array([4.0, 3, 2, 1, 7]), events=np.ones(5, dtype=bool))
-    plot = survival_plot(scores, times, 0.1, "", NO_TESTS)
-    assert [curve["name"] for curve in plot["curves"]] == names
-    assert plot["split"] == split
-    assert len(plot["ticks"]) <= 8
-    assert plot["log_rank"] is None
-
-
-def test_a_sample_is_at_risk_at_the_time_of_its_event():
-    scores = SampleScores(np.array([1.0, 2, 3, 4]), np.array([""] * 4, dtype=object))
-    times = Variable("t", "survival", "", np.array([2.0, 4, 2, 4]), events=np.ones(4, dtype=bool))
-    plot = survival_plot(scores, times, 0.1, "", NO_TESTS)
+    ):
+        plot = curves([3, 2, -2, 0, 1], groups, [4, 3, 2, 1, 7])
+        assert [curve["name"] for curve in plot["curves"]] == names
+        assert plot["split"] == split
+        assert plot["log_rank"] is None
+    plot = curves([1, 2, 3, 4], [""] * 4, [2, 4, 2, 4])
     labels = [label for _, label in plot["ticks"]]
-    for curve in plot["curves"]:
+    for curve in plot["curves"]:  # also at the time of its event
         assert [curve["at_risk"][labels.index(tick)] for tick in ("0", "2", "4")] == [2, 2, 1]
-
-
-def test_without_two_groups_there_are_no_curves():
-    scores = SampleScores(np.ones(3), np.array(["", "", ""], dtype=object))
-    times = Variable("t", "survival", "", np.array([4.0, 3, 2]), events=np.ones(3, dtype=bool))
-    assert survival_plot(scores, times, 0.1, "", NO_TESTS) is None
-
-
-def test_times_on_the_axis_are_round_and_few():
-    scores = SampleScores(np.array([0.0, 1.0]), np.array(["", ""], dtype=object))
-    for longest in (0.37, 1, 7, 12, 99, 2500, 9130):
-        times = Variable("t", "survival", "", np.array([longest / 2, longest]), events=np.ones(2, dtype=bool))
-        ticks = survival_plot(scores, times, 0.1, "", NO_TESTS)["ticks"]
-        values = [float(label.replace(",", "")) for _, label in ticks]
+    assert curves([1, 1, 1], [""] * 3, [4, 3, 2]) is None  # one group
+    for longest in (0.37, 1, 7, 12, 99, 2500, 9130):  # times are round and few
+        values = [
+            float(label.replace(",", "")) for _, label in curves([0, 1], ["", ""], [longest / 2, longest])["ticks"]
+        ]
         assert values[0] == 0
         assert 3 <= len(values) <= 7
         assert longest * 0.6 < values[-1] <= longest
@@ -142,10 +132,7 @@ def test_strips_have_a_colour_per_label_and_grey_for_missing():
     strip = strips([labels], np.array([3, 2, 1, 0]), variable_colours([labels]))[0]
     assert drawn(strip) == ["#E69F00", "#D4D4D4", "#0072B2", "#E69F00"]
     assert strip["legend"] == [("a", "#E69F00"), ("b", "#0072B2"), ("missing", "#D4D4D4")]
-
-
-def test_rare_levels_share_a_colour():
-    labels = categorical([f"l{k:02}" for k in range(30) for _ in range(30 - k)])
+    labels = categorical([f"l{k:02}" for k in range(30) for _ in range(30 - k)])  # rare levels share a colour
     strip = strips([labels], np.arange(labels.values.size), variable_colours([labels]))[0]
     assert [label for label, _ in strip["legend"]] == [*(f"l{k:02}" for k in range(19)), "other"]
     assert len(set(drawn(strip))) == 20
@@ -163,31 +150,20 @@ def test_numbers_are_shades_from_the_lowest_to_the_highest():
     assert drawn(strip) == [colour for _, colour in (strip["legend"][0], strip["legend"][2], strip["legend"][1])]
 
 
-def test_at_most_four_strips_the_strongest_first(labelled_folder, contents):
-    table = netbic.io.read_table(labelled_folder / "associations.tsv")
+def test_at_most_four_strips_the_strongest_first_in_the_same_colours(labelled_folder, contents):
+    table, colours = netbic.io.read_table(labelled_folder / "associations.tsv"), {}
     for module in contents.modules:
         own = table[(table["module"] == module.number) & (table["variable"] != TIME)]
         best = own.groupby("variable")["q"].min()
         assert best[[strip["variable"] for strip in module.strips]].is_monotonic_increasing
         assert len(module.strips) == 4
-        assert all(len(drawn(strip)) == module.heatmap.samples.size for strip in module.strips)
-
-
-def test_a_label_has_the_same_colour_in_all_modules(contents):
-    for variable in ("type", "site"):
-        keys = [
-            dict(strip["legend"])
-            for module in contents.modules
-            for strip in module.strips
-            if strip["variable"] == variable
-        ]
-        for colours in keys[1:]:
-            assert {label: colours[label] for label in keys[0]} == keys[0]
-    type_colours, site_colours = (
-        {colour for strip in contents.modules[0].strips if strip["variable"] == name for _, colour in strip["legend"]}
-        for name in ("type", "site")
-    )
-    assert not type_colours & site_colours
+        for strip in module.strips:
+            assert len(drawn(strip)) == module.heatmap.samples.size
+            if strip["variable"] in ("type", "site"):
+                own = {(strip["variable"], label): colour for label, colour in strip["legend"] if label != "missing"}
+                assert {key: colours.get(key, colour) for key, colour in own.items()} == own
+                colours |= own
+    assert len(set(colours.values())) == len(colours)  # those of different variables differ
 
 
 def test_lists_to_copy_are_the_sides_of_the_module(labelled_folder, contents):
@@ -249,25 +225,6 @@ def test_without_survival_or_a_sample_table_there_are_no_such_figures(tmp_path, 
     assert plain.for_script()["labels"] == {}
     assert plain.sample_settings == []
     assert all(not module.plots and not module.strips for module in plain.modules)
-
-
-def test_parameters_are_listed_with_covariates_of_models_of_other_origin():
-    study = netbic.simulate.cohort(100, 200, n_modules=1, random_state=0)
-    table = pd.DataFrame({"batch": np.arange(100) % 2}, index=study.expression.index)
-    model = netbic.SparseGraphSVD(1, n_columns=20).fit(study.expression, covariates=table)
-    assert setting_rows(model, None)[-1][0] == "covariates removed from the data"
-    assert "batch" in setting_rows(model, None)[-1][1]
-
-
-def test_box_plots_have_round_numbers_on_their_axis():
-    scores = np.linspace(-7.3, 12.1, 60)
-    plot = box_plot(scores, categorical(["a", "b"] * 30), 0.5)
-    numbers = [float(label.replace("\N{MINUS SIGN}", "-")) for _, label in plot["ticks"]]
-    assert 0 in numbers
-    assert 3 <= len(numbers) <= 6
-    assert all(number == round(number) for number in numbers)
-    places = [plot["width"] * (number + 7.3) / 19.4 for number in numbers]
-    np.testing.assert_allclose([place for place, _ in plot["ticks"]], places, atol=0.1)
 
 
 def test_a_histogram_counts_every_sample_once():
