@@ -57,7 +57,9 @@ def test_bad_input_is_named(clear, clear_model):
         with pytest.raises(TypeError, match="X=1: the second argument is the data; for one module use module=1"):
             plot(netbic.tl.to_anndata(clear_model, clear.expression), 1)
     for plot in (pl.loadings, pl.network):  # data in place of the module
-        with pytest.raises(netbic.InputError, match=r"^module=DataFrame: modules are numbered from 1; this model has 2$"):
+        with pytest.raises(
+            netbic.InputError, match=r"^module=DataFrame: modules are numbered from 1; this model has 2$"
+        ):
             plot(clear_model, clear.expression)
     with pytest.raises(ValueError, match="n_bins=0: at least 1"):
         pl.scores(clear_model, clear.expression, n_bins=0)
