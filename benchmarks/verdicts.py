@@ -273,8 +273,8 @@ def real(folder, seed):
             named = best["name"].str[:40] + best["q_value"].map(" (q = {:.0e})".format)
             table["best GO term"] = named.reindex(table["module"]).to_numpy()
             table["best label (AUC)"] = [best_label(column, labels) for column in scores.T]
-            shown = table[["module", "verdict", "score", "ratio", "ratio_alone", "features_found_again", "by_data_alone",
-                           "best GO term", "best label (AUC)"]]  # fmt: skip
+            columns = ["module", "verdict", "score", "ratio", "ratio_alone", "features_found_again", "by_data_alone"]
+            shown = table[[*columns, "best GO term", "best label (AUC)"]]
             print(f"\n{study}, {setting}: {X.shape[0]} samples, {X.shape[1]} genes")
             print(shown.round(2).to_string(index=False), flush=True)
 
