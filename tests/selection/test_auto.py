@@ -90,22 +90,15 @@ def test_sizes_are_chosen_module_by_module():
     assert "50 features in the others" in auto.reasons_[0]
 
 
-def test_given_sizes_are_kept():
-    model = SparseGraphSVD(n_columns=50)
-    chosen = choose_settings(model, study.expression, **QUICK)
+def test_given_sizes_are_kept_and_noise_is_reported_as_noise():
+    chosen = choose_settings(SparseGraphSVD(n_columns=50), study.expression, **QUICK)
     assert chosen.reasons[0] == "Sizes: as given."
     assert list(chosen.settings) == ["n_components"]
-
-
-def test_noise_is_reported_as_noise():
     chosen = choose_settings(SparseGraphSVD(), np.random.default_rng(0).standard_normal((60, 80)), **QUICK)
     assert chosen.settings["n_components"] == 1
     assert "data with random signs: no module stands out" in chosen.reasons[1]
     assert "it is probably noise" in chosen.reasons[1]
     assert not chosen.identified
-
-
-def test_too_few_permutations_are_refused_by_their_name():
     with pytest.raises(ValueError, match=r"^n_permutations=3: "):
         AutoSVD(SparseGraphSVD(center=None), n_permutations=3, random_state=0).fit(paper(0.03, random_state=0).X)
 
@@ -146,14 +139,14 @@ def test_scikit_learn_interface():
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cohort")
-    netbic.storage.write_cohort(study, folder)
+    netbic.storage.write_cohort(cohort(100, 400, n_modules=2, strength=2, random_state=0), folder)
     return folder
 
 
 def automatic(files, out, *more):
     expression, network = files / "expression.tsv.gz", files / "network.sif"
-    arguments = ["fit", str(expression), "--graph", str(network), "--out", str(out), "--auto", "--modules", "3", *more]
-    return run(*arguments)
+    options = ["--auto", "--modules", "3", "--no-report", *more]
+    return run("fit", str(expression), "--graph", str(network), "--out", str(out), *options)
 
 
 def test_the_command_prints_the_choice_and_resumes_with_it(files, tmp_path, monkeypatch):

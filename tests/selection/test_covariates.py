@@ -38,15 +38,15 @@ def test_too_few_samples_for_the_covariates():
         selection.stability(crowded, few, n_pairs=2)
 
 
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
-def test_halves_are_residuals_of_their_own(kind):
+def test_halves_are_residuals_of_their_own():
     rows = np.arange(0, 100, 2)
     design = FITTED.covariates_.to_numpy()[rows]
-    half = Half(kind(X[rows]), SparseGraphSVD(scale=True), design)
     rest = residuals(X[rows], TABLE.iloc[rows])
     rest /= rest.std(axis=0)
-    np.testing.assert_allclose(half.scores(FITTED.components_), FITTED.components_ @ rest.T, atol=1e-9)
-    np.testing.assert_allclose(half.columns(np.array([3, 60]), np.empty((0, 50))), rest[:, [3, 60]], atol=1e-10)
+    for part in (X[rows], sp.csr_array(X[rows])):
+        half = Half(part, SparseGraphSVD(scale=True), design)
+        np.testing.assert_allclose(half.scores(FITTED.components_), FITTED.components_ @ rest.T, atol=1e-9)
+        np.testing.assert_allclose(half.columns(np.array([3, 60]), np.empty((0, 50))), rest[:, [3, 60]], atol=1e-10)
 
 
 def test_halves_with_missing_entries_and_outliers():
@@ -74,9 +74,6 @@ def test_stability_and_the_refitted_modules():
     inside = residuals(X, TABLE)[:, refitted.columns_[0]]
     assert refitted.singular_values_[0] == pytest.approx(np.linalg.svd(inside, compute_uv=False)[0])
     assert refitted.transform(X, covariates=TABLE).shape == (100, refitted.n_components_)
-
-
-def test_other_samples_need_their_covariates():
     with pytest.raises(InputError, match="fitted with covariates, to other samples than those in X"):
         selection.stability(FITTED, X[:60], n_pairs=2)
 
@@ -156,13 +153,15 @@ def test_copies_have_no_batches_and_the_right_variance():
     assert copy.var() == pytest.approx(values.var(), rel=0.03)
 
 
-@pytest.mark.parametrize("center", ["columns", None])
-def test_batches_are_no_modules(center):
-    model = SparseGraphSVD(n_columns=20, center=center)
-    data = X if center else X - X.mean(axis=0)
-    found = selection.n_modules(model, data, covariates=TABLE, most=4, random_state=0)
-    assert found.n == 2
-    assert selection.n_modules(model, data, most=4, random_state=0).n >= 3
+def test_batches_are_no_modules():
+    for center, data in (("columns", X), (None, X - X.mean(axis=0))):
+        model = SparseGraphSVD(n_columns=20, center=center)
+        assert selection.n_modules(model, data, covariates=TABLE, most=4, random_state=0).n == 2
+        assert selection.n_modules(model, data, most=4, random_state=0).n >= 3
+    # Missing entries are filled with what covariates predict.
+    holes = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
+    tolerant = SparseGraphSVD(n_columns=20, missing="ignore")
+    assert selection.n_modules(tolerant, holes, covariates=TABLE, most=4, random_state=0).n == 2
 
 
 @pytest.mark.nightly
@@ -176,14 +175,6 @@ def test_noise_with_ten_batches_has_no_modules():
         found = selection.n_modules(SparseGraphSVD(n_columns=10), data, covariates=table, most=1, random_state=seed)
         p_values.append(found.table["p_value"][0])
     assert np.mean(np.array(p_values) <= 0.05) <= 0.17  # P < 0.01 at level 0.05
-
-
-def test_missing_entries_are_filled_with_what_covariates_predict():
-    holes = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
-    found = selection.n_modules(
-        SparseGraphSVD(n_columns=20, missing="ignore"), holes, covariates=TABLE, most=4, random_state=0
-    )
-    assert found.n == 2
 
 
 def test_chosen_settings():

@@ -80,9 +80,6 @@ def test_bad_input():
     ):
         with pytest.raises(ValueError, match=message):
             graph_value(model, study.expression, **options)
-
-
-def test_a_model_without_a_graph():
     with pytest.raises(ValueError, match="no column_graph"):
         graph_value(SparseGraphSVD(1), study.expression)
 
@@ -114,6 +111,11 @@ def test_early_stopping_gives_the_same_answer_with_fewer_fits():
     assert (whole.table["n_fits"] == 6).all()
     assert early.p_none == whole.p_none
     np.testing.assert_array_equal(early.table["share"][:2], whole.table["share"][:2])
+    # Shares of graphs with fewer fits are compared on the folds that all graphs have in common.
+    one = graph_value(model, study.expression, **quick | {"n_repeats": 1, "n_rewired": 5}, early_stopping=False)
+    assert early.p_rewired == pytest.approx(one.p_rewired, rel=1e-9)
+    differences = [value.table["share"][2:] - value.table["share"][0] for value in (early, one)]
+    np.testing.assert_allclose(*differences, rtol=1e-9)
 
 
 def test_a_useless_graph_is_not_compared_with_rewired_ones():
@@ -128,14 +130,3 @@ def test_a_useless_graph_is_not_compared_with_rewired_ones():
     assert "rewired" not in none.verdict
     one = graph_value(useless, study.expression, **quick | {"n_repeats": 1}, early_stopping=False)
     assert none.p_none == one.p_none
-
-
-def test_shares_of_graphs_with_fewer_fits_are_compared_on_the_same_folds():
-    """The p-value is that of the test on the folds that all graphs have in common."""
-    early = graph_value(model, study.expression, n_folds=3, n_repeats=2, n_rewired=7, random_state=0)
-    one = graph_value(
-        model, study.expression, n_folds=3, n_repeats=1, n_rewired=5, random_state=0, early_stopping=False
-    )
-    assert early.p_rewired == pytest.approx(one.p_rewired, rel=1e-9)
-    differences = [value.table["share"][2:] - value.table["share"][0] for value in (early, one)]
-    np.testing.assert_allclose(*differences, rtol=1e-9)

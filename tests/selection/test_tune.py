@@ -102,7 +102,9 @@ def test_the_verdict_reports_sizes_that_are_not_identified():
     assert unidentified == ()
 
 
-def test_dense_data_do_not_identify_the_size():
+def test_verdicts_report_sizes_at_the_edge_of_the_grid():
+    tuning = tune(SparseGraphSVD(1, n_rows=50, center=None), toy.X, {"n_columns": [70, 85, 100]}, random_state=0)
+    assert "The smallest n_columns tried is chosen (70): try smaller values." in tuning.verdict
     generator = np.random.default_rng(0)
     dense = np.outer(generator.standard_normal(80), generator.standard_normal(200)) + generator.standard_normal(
         (80, 200)
@@ -162,11 +164,6 @@ def test_graphs_are_matched_by_name(cohort):
         model.set_params(column_graph=cohort.network.weights), cohort.expression.to_numpy(), grid, random_state=0
     )
     assert by_name.best_score_ == by_place.best_score_
-
-
-def test_the_verdict_reports_the_smallest_size_tried():
-    tuning = tune(SparseGraphSVD(1, n_rows=50, center=None), toy.X, {"n_columns": [70, 85, 100]}, random_state=0)
-    assert "The smallest n_columns tried is chosen (70): try smaller values." in tuning.verdict
 
 
 def test_the_default_grid(cohort):
@@ -232,21 +229,20 @@ def test_a_sparse_matrix_is_never_made_dense():
     assert peak < 0.5 * 8 * 200 * 40_000
 
 
-@pytest.mark.parametrize("center", ["columns", "rows", "both", "grand"])
-def test_features_are_scaled_separately_in_each_fold(center):
+def test_features_are_scaled_separately_in_each_fold():
     generator = np.random.default_rng(0)
     X = 3 + generator.standard_normal((30, 40)) * generator.uniform(0.5, 2, 40)
-    model = SparseGraphSVD(2, n_rows=10, center=center, scale=True)
-    tuning = tune(model, X, {"n_columns": [12]}, random_state=0, n_folds=3)
     (rows, out_rows), (columns, out_columns) = held(X, 0, 0, 3)
-    own = SparseGraphSVD(2, n_rows=round(10 * 20 / 30), n_columns=round(12 * 26 / 40), center=center, scale=True)
-    own.fit(X[np.ix_(rows, columns)])
-    Y = X[np.ix_(rows, out_columns)]
-    deviations = Y.std(axis=0)
-    Y = Y - (Y.mean() if center == "grand" else Y.mean(axis=0) if center in ("columns", "both") else 0)
-    Y = Y - (Y.mean(axis=1, keepdims=True) if center in ("rows", "both") else 0)
-    by_hand = own.score(X[np.ix_(out_rows, columns)]) + share((Y / deviations).T, own.left_vectors_.T)
-    assert tuning.cv_results_["split0_test_score"][0] == pytest.approx(by_hand)
+    for center in ("columns", "rows", "both", "grand"):
+        model = SparseGraphSVD(2, n_rows=10, center=center, scale=True)
+        tuning = tune(model, X, {"n_columns": [12]}, random_state=0, n_folds=3)
+        model.set_params(n_rows=round(10 * 20 / 30), n_columns=round(12 * 26 / 40)).fit(X[np.ix_(rows, columns)])
+        Y = X[np.ix_(rows, out_columns)]
+        deviations = Y.std(axis=0)
+        Y = Y - (Y.mean() if center == "grand" else Y.mean(axis=0) if center in ("columns", "both") else 0)
+        Y = Y - (Y.mean(axis=1, keepdims=True) if center in ("rows", "both") else 0)
+        by_hand = model.score(X[np.ix_(out_rows, columns)]) + share((Y / deviations).T, model.left_vectors_.T)
+        assert tuning.cv_results_["split0_test_score"][0] == pytest.approx(by_hand)
 
 
 def test_a_fold_is_a_partition_and_graphs_are_restricted():
@@ -302,13 +298,13 @@ def test_an_interrupted_tuning_is_resumed(tmp_path, n_jobs):
 
 
 def test_a_checkpoint_stores_its_seed(tmp_path):
-    kept = tmp_path / "tuning"
+    kept, grid = tmp_path / "tuning", {"n_rows": [20, 50]}
     with pytest.raises(KeyboardInterrupt):
-        tune(plain, toy.X, SIZES, checkpoint=kept, progress=Stop(3))
+        tune(plain, toy.X, grid, checkpoint=kept, progress=Stop(3))
     seed = json.loads((kept / "task.json").read_text())["data"]["seed"]
-    tune(plain, toy.X, SIZES, checkpoint=kept)
+    tune(plain, toy.X, grid, checkpoint=kept)
     assert json.loads((kept / "task.json").read_text())["data"]["seed"] == seed
-    assert fits_in(kept) == 45
+    assert fits_in(kept) == 10
 
 
 def test_a_checkpoint_of_something_else_is_refused(tmp_path):
@@ -364,6 +360,8 @@ def test_bad_input_is_found_before_anything_is_fitted(monkeypatch):
     ):
         with pytest.raises(ValueError, match=message):
             tune(**{"model": plain, "X": toy.X, "grid": {"n_rows": [50]}} | options)
+    with pytest.raises(TypeError, match="GridSearchCV"):  # it takes other estimators
+        tune(GridSearchCV(plain, {}), toy.X)
 
 
 def test_a_constant_fold_is_named():
@@ -376,11 +374,6 @@ def test_a_constant_fold_is_named():
     ]
     with pytest.raises(ValueError, match=r"fold \d of 5: its held-out part does not vary: use fewer folds"):
         tune(SparseGraphSVD(1), X, {"n_rows": [5]}, random_state=flat[0])
-
-
-def test_users_of_other_estimators_are_referred_to_scikit_learn():
-    with pytest.raises(TypeError, match="GridSearchCV"):
-        tune(GridSearchCV(plain, {}), toy.X)
 
 
 def test_warnings_of_trial_fits_are_not_shown():

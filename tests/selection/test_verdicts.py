@@ -134,12 +134,12 @@ def test_a_graph_that_chooses_the_genes_is_found_out():
     assert (found.table["by_data_alone"] == 1).all()  # no graph
 
 
-@pytest.mark.parametrize("diffusion", [0.9, "cv"])
-def test_diffusion_of_the_data_does_not_make_genes_move_together(diffusion):
+def test_diffusion_of_the_data_does_not_make_genes_move_together():
     noise = np.random.default_rng(8).standard_normal((60, 300))
-    smoothed = fitted(noise, 2, n_columns=20, column_graph=cliques(300, 10), diffusion=diffusion)
-    result = verdicts(smoothed, noise, random_state=0, n_pairs=5)
-    assert (result.table["verdict"] == "doubtful").all()
+    for diffusion in (0.9, "cv"):
+        smoothed = fitted(noise, 2, n_columns=20, column_graph=cliques(300, 10), diffusion=diffusion)
+        result = verdicts(smoothed, noise, random_state=0, n_pairs=5)
+        assert (result.table["verdict"] == "doubtful").all()
 
 
 def test_a_module_that_repeats_an_earlier_one_is_named():
@@ -196,11 +196,8 @@ def same(one, other):
     pd.testing.assert_frame_equal(one.table.drop(columns="reason"), other.table.drop(columns="reason"), rtol=1e-6)
 
 
-def test_scaling_the_data_changes_nothing():
+def test_scaling_the_data_and_the_order_of_genes_change_nothing():
     same(found, verdicts(fitted(8 * X), 8 * X, random_state=0))
-
-
-def test_the_order_of_genes_does_not_matter():
     order = np.random.default_rng(6).permutation(X.shape[1])
     result = verdicts(fitted(X[:, order]), X[:, order], random_state=0)
     assert result.table["verdict"].tolist() == found.table["verdict"].tolist()
@@ -215,19 +212,17 @@ def test_tables_sparse_matrices_and_threads_give_the_same():
     assert found.table.equals(verdicts(model, X, random_state=0, n_jobs=2).table)
 
 
-@pytest.mark.parametrize("center", [None, "rows", "both", "grand"])
-def test_any_centring(center):
-    result = verdicts(fitted(X, 2, center=center, scale=center == "both"), X, random_state=0)
-    assert (result.table["verdict"] == "strong").all()
-    sparse = sp.csr_array(X)
-    same(result, verdicts(fitted(sparse, 2, center=center, scale=center == "both"), sparse, random_state=0))
-
-
-@pytest.mark.parametrize("missing", ["ignore", "impute"])
-def test_missing_values(missing):
+def test_any_centring_and_missing_values():
+    for center in (None, "rows", "both", "grand"):
+        options = {"center": center, "scale": center == "both"}
+        result = verdicts(fitted(X, 2, **options), X, random_state=0, n_pairs=4)
+        assert (result.table["verdict"] == "strong").all()
+        sparse = sp.csr_array(X)
+        same(result, verdicts(fitted(sparse, 2, **options), sparse, random_state=0, n_pairs=4))
     holes = np.where(np.random.default_rng(7).random(X.shape) < 0.1, np.nan, X)
-    result = verdicts(fitted(holes, 2, missing=missing), holes, random_state=0, n_pairs=4)
-    assert (result.table["verdict"] == "strong").all()
+    for missing in ("ignore", "impute"):
+        result = verdicts(fitted(holes, 2, missing=missing), holes, random_state=0, n_pairs=4)
+        assert (result.table["verdict"] == "strong").all()
 
 
 def test_graphs_on_both_axes_and_sizes_chosen_by_the_data():
@@ -264,9 +259,6 @@ def test_options_are_checked():
     ):
         with pytest.raises(ValueError, match=message):
             verdicts(model, X, **options)
-
-
-def test_other_data_are_refused():
     with pytest.raises(ValueError, match="the modules were found in one of shape"):
         verdicts(model, X[:-1])
 

@@ -106,34 +106,23 @@ class Stability:
     ----------
     reference : SparseGraphSVD, SparseGraphPLS or SparseGraphCCA
         The model fitted to all data; its modules (pairs of two tables) are the ones assessed.
-    parts : dict of AxisStability
-        Selections of features, "columns" (in halves of the samples), and of samples, "rows" (in halves of the
-        features); for two tables, those of the features of X and of Y, "x" and "y". An axis is left out if the model
-        keeps all of it. Also available as attributes, which are then None.
+    columns, rows : AxisStability or None
+        Selections of features (in halves of the samples), and of samples (in halves of the features); None if the model
+        keeps all of them.
+    x, y : AxisStability or None
+        The same for the features of the two tables X and Y.
     """
 
     reference: Any
-    parts: dict[str, AxisStability]
+    columns: AxisStability | None = None
+    rows: AxisStability | None = None
+    x: AxisStability | None = None
+    y: AxisStability | None = None
 
     @property
-    def columns(self) -> AxisStability | None:
-        """Selections of features."""
-        return self.parts.get("columns")
-
-    @property
-    def rows(self) -> AxisStability | None:
-        """Selections of samples."""
-        return self.parts.get("rows")
-
-    @property
-    def x(self) -> AxisStability | None:
-        """Selections of features of X, for two tables."""
-        return self.parts.get("x")
-
-    @property
-    def y(self) -> AxisStability | None:
-        """Selections of features of Y, for two tables."""
-        return self.parts.get("y")
+    def parts(self) -> dict[str, AxisStability]:
+        """All axes that are assessed, by name."""
+        return {axis: part for axis in _NOUNS if (part := getattr(self, axis)) is not None}
 
     @property
     def table(self) -> pd.DataFrame:
@@ -174,13 +163,12 @@ class Stability:
         subject = f"{again} of {total} {unit}{'s' * (total != 1)} {'is' if 1 in (again, total) else 'are'}"
         return f"{subject} found again in most halves; {f'per {unit}, ' * (total > 1)}{' and '.join(kept)}."
 
-    def at(
-        self, threshold: float | None = None, *, max_false: float | None = None, pcer: float | None = None
-    ) -> Stability:
+    def at(self, threshold: float | None = None, *, max_false: float | None = None) -> Stability:
         """The same frequencies at another threshold or error (see `stability`), without new fits."""
-        _check_limit(threshold, max_false, pcer)
+        _check_limit(threshold, max_false)
         given = _DEFAULT_THRESHOLD if threshold is None else threshold
-        return replace(self, parts={axis: _at(part, given, max_false, pcer) for axis, part in self.parts.items()})
+        parts: dict[str, Any] = {axis: _at(part, given, max_false) for axis, part in self.parts.items()}
+        return replace(self, **parts)
 
     def refit(self, X: Matrix) -> StableModules:
         """The modules of one table re-estimated on their stable members, as a fitted model.
@@ -201,21 +189,17 @@ def _support(fitted: Any, axis: str) -> Bools:
     return np.asarray(getattr(fitted, f"{axis}_support_" if axis in SIDES else f"{axis}_"))
 
 
-def _check_limit(threshold: float | None, max_false: float | None, pcer: float | None) -> None:
+def _check_limit(threshold: float | None, max_false: float | None) -> None:
     """Raise unless at most one of them is given, and valid."""
-    values = {"threshold": threshold, "max_false": max_false, "pcer": pcer}
-    given = [name for name, value in values.items() if value is not None]
-    if len(given) > 1:
-        raise ValueError(f"{' and '.join(given)} are given: each determines the threshold, so give one of them")
+    if threshold is not None and max_false is not None:
+        raise ValueError("threshold and max_false are given: each determines the threshold, so give one of them")
     if threshold is not None and not (is_number(threshold) and 0.5 < threshold <= 1):
         raise ValueError(f"threshold={threshold!r}: a share of the halves above 0.5 and at most 1 is needed")
     if max_false is not None and not (is_number(max_false) and max_false > 0):
         raise ValueError(f"max_false={max_false!r}: a number above 0 is needed")
-    if pcer is not None and not (is_number(pcer) and 0 < pcer <= 1):
-        raise ValueError(f"pcer={pcer!r}: a rate above 0 and at most 1 is needed")
 
 
-def _at(part: AxisStability, threshold: float, max_false: float | None, pcer: float | None) -> AxisStability:
+def _at(part: AxisStability, threshold: float, max_false: float | None) -> AxisStability:
     """The same frequencies with another threshold, and the bound on false members."""
     p = len(part.frequency)
     # If a half finds the module and selects a candidate with probability q / p, then a half that finds the module
@@ -225,12 +209,7 @@ def _at(part: AxisStability, threshold: float, max_false: float | None, pcer: fl
     pairs = np.where(known, part.pairs_found, part.n_pairs)
     thresholds, false = [], []
     for q, n, found in zip(selected, pairs.tolist(), part.found, strict=True):
-        tau = threshold
-        if pcer is not None:  # the bound q^2 / ((2 tau - 1) p) of Meinshausen and Buehlmann, solved for tau
-            tau = (1 + (q / p) ** 2 / pcer) / 2
-            tau = max(tau, 0.5 + 0.5 / n) if tau <= 1 else np.inf
-        elif max_false is not None:
-            tau = threshold_for(max_false, q, p, n)
+        tau = threshold if max_false is None else threshold_for(max_false, q, p, n)
         thresholds.append(tau)
         achieved = tau - _ROUNDING <= found and tau <= 1
         false.append(expected_false(tau, q, p, n) if achieved else 0.0)
@@ -290,7 +269,6 @@ def stability(
     n_pairs: int = 50,
     threshold: float | None = None,
     max_false: float | None = None,
-    pcer: float | None = None,
     progress: Progress | None = None,
     random_state: RandomState = None,
     n_jobs: Jobs = None,
@@ -331,8 +309,6 @@ def stability(
         found. Default 0.75.
     max_false : float
         Instead: the allowed expected number of false members per module and axis, which determines the threshold.
-    pcer : float
-        Instead: that number as a share of all features (samples), by Meinshausen and Buehlmann's bound as in s4vd.
     progress : function, optional
         Called after each pair of halves, in the calling thread, with the numbers of finished and of all of them.
     random_state : None, int or numpy.random.Generator
@@ -364,7 +340,7 @@ def stability(
     '1 of 1 pair is found again in most halves; ...'
     """
     check_count("n_pairs", n_pairs)
-    _check_limit(threshold, max_false, pcer)
+    _check_limit(threshold, max_false)
     two = check_second_table(model, Y, covariates)
     model = cast(TwoTableModel, getattr(model, "best_estimator_", model)) if two else unwrapped(model)
     size_names = {"x": "n_x", "y": "n_y"} if two else {"columns": "n_columns", "rows": "n_rows"}
@@ -390,7 +366,7 @@ def stability(
             for number, axis in enumerate(axes, start=1):
                 fits.left = (len(axes) - number) * n_pairs
                 (parts[axis],) = _assess(halves[axis], [(seed, axis == "rows", each) for each in range(n_pairs)], fits)
-    return Stability(reference, parts).at(threshold, max_false=max_false, pcer=pcer)
+    return Stability(reference, **parts).at(threshold, max_false=max_false)
 
 
 class _Halves(NamedTuple):
