@@ -25,12 +25,12 @@ def test_the_breast_tumours_are_as_shown(folder, real_data):
 @pytest.mark.nightly
 def test_the_single_cells_are_as_shown(folder, real_data):
     link_data("single-cells", folder, real_data)
-    assert run_page(text_of("single-cells").partition(DONORS)[0]) >= 8
+    assert run_page(text_of("single-cells").partition(DONORS)[0]) >= 7
 
 
 @pytest.mark.nightly
 def test_the_simulated_donors_are_as_shown(folder):
-    assert run_page(text_of("single-cells").partition(DONORS)[2]) >= 3
+    assert run_page(text_of("single-cells").partition(DONORS)[2]) >= 2
 
 
 def test_outputs_are_compared_by_line_and_number():
