@@ -23,29 +23,16 @@ def test_the_demo_opens_with_the_answer(demo):
     assert first.endswith("Verdicts on the 6 modules: 4 strong, 1 repeats another one, 1 doubtful.")
 
 
-@pytest.mark.parametrize(
-    ("name", "n_genes", "verdict"),
-    [
-        ("T cells", 120, "strong"),
-        ("stroma", 70, "strong"),
-        ("proliferation", 45, "strong"),
-        ("hypoxia", 25, "strong"),
-        ("interferon", 30, "repeats 1"),
-    ],
-)
-def test_every_program_is_found_with_its_genes_and_patients(demo, name, n_genes, verdict):
-    row = re.search(rf"^ *{name} +{n_genes} +\d+ +module \d +\d+ +([\d.]+) +\d+ +([\d.]+) +{verdict}", demo[0], re.M)
-    assert float(row[1]) > 0.8
-    assert float(row[2]) > 0.8
-
-
-def test_one_module_is_noise_and_the_reasons_are_given(demo):
+def test_every_program_is_found_with_its_genes_and_patients(demo):
+    sizes = {"T cells": 120, "stroma": 70, "proliferation": 45, "hypoxia": 25, "interferon": 30}
+    for name, n_genes in sizes.items():
+        verdict = "repeats 1" if name == "interferon" else "strong"
+        found = rf"^ *{name} +{n_genes} +\d+ +module \d +\d+ +([\d.]+) +\d+ +([\d.]+) +{verdict}"
+        row = re.search(found, demo[0], re.M)
+        assert float(row[1]) > 0.8
+        assert float(row[2]) > 0.8
     assert re.search(r"^ *\(nothing\) +module 6 +\d+ +- +doubtful", demo[0], re.M)
-    for start in (
-        "Strong: in samples not used",
-        "Repeats module 1: it is high and low",
-        "Doubtful: a search in only",
-    ):
+    for start in ("Strong: in samples not used", "Repeats module 1: it is high and low", "Doubtful: a search in only"):
         assert start in demo[0]
 
 

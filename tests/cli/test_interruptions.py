@@ -16,20 +16,21 @@ from support.commands import run
 from support.output_folders import TOY, FullDisk, contents, fit
 
 
-@pytest.mark.parametrize("kind", ["link", "dangling link", "pipe", "folder"])
-def test_a_lock_file_is_never_opened_through_a_link(cohort, tmp_path, kind):
-    out, victim = tmp_path / "out", tmp_path / "victim.txt"
-    out.mkdir()
+def test_a_lock_file_is_never_opened_through_a_link(cohort, tmp_path):
+    victim = tmp_path / "victim.txt"
     victim.write_bytes(b"mine")
-    if "link" in kind:
-        (out / LOCK).symlink_to(victim if kind == "link" else tmp_path / "nowhere")
-    elif kind == "pipe":
-        os.mkfifo(out / LOCK)
-    else:
-        (out / LOCK).mkdir()
-    done = fit(cohort, out)
-    assert done.exit_code == 1
-    assert LOCK in done.output
+    for kind in ("link", "dangling", "pipe", "folder"):
+        lock = tmp_path / kind / LOCK
+        lock.parent.mkdir()
+        if kind in ("link", "dangling"):
+            lock.symlink_to(victim if kind == "link" else tmp_path / "nowhere")
+        elif kind == "pipe":
+            os.mkfifo(lock)
+        else:
+            lock.mkdir()
+        done = fit(cohort, lock.parent)
+        assert done.exit_code == 1
+        assert LOCK in done.output
     assert victim.read_bytes() == b"mine"
     assert not (tmp_path / "nowhere").exists()
 
@@ -80,14 +81,8 @@ main()
 def test_user_files_that_look_temporary_are_not_removed(cohort, tmp_path):
     out = tmp_path / "out"
     (out / "model").mkdir(parents=True)
-    own = {
-        *(".unfinished-abc", ".unfinished-lock", ".netbic-unfinished-thesis.txt"),
-        *(
-            ".netbic-unfinished-modules.tsv.bak",
-            "model/.netbic-unfinished-modules.tsv-notes",
-            "model/.unfinished-notes",
-        ),
-    }
+    own = {".unfinished-abc", ".unfinished-lock", ".netbic-unfinished-thesis.txt", "model/.unfinished-notes"}
+    own |= {".netbic-unfinished-modules.tsv.bak", "model/.netbic-unfinished-modules.tsv-notes"}
     for name in own:
         (out / name).write_bytes(b"mine")
     (out / ".netbic-unfinished-modules.tsv").write_bytes(b"half")
@@ -161,10 +156,10 @@ def test_a_full_disk_changes_nothing(cohort, results, tmp_path, monkeypatch, com
         "tune": (*tuning, "--out", tmp_path / "tuning", "--force"),
         "simulate": ("simulate", tmp_path / "made", "--samples", 40, "--genes", 200, "--modules", 1, "--force"),
     }
-    model = SparseGraphSVD(1, n_columns=20).fit(TOY.X)
+    model = SparseGraphSVD(1, n_columns=20).fit(TOY.X) if command == "save" else None
 
     def act():
-        if command == "save":
+        if model is not None:
             netbic.save(model, tmp_path / "saved")
         else:
             done = run(*arguments[command])

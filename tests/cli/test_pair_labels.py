@@ -14,7 +14,7 @@ from support.commands import run, run_successfully
 from support.pair_folders import both_tables, write_tables
 
 N = 40
-OPTIONS = ("--features1", 6, "--features2", 4, "--pairs", 2, "--no-report")
+OPTIONS = ("--features1", 6, "--features2", 4, "--pairs", 2, "--permutations", 0, "--no-report")
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def labels(tmp_path):
 
 
 def test_pairs_are_compared_with_the_sample_table(tables, labels, tmp_path):
-    out, options = tmp_path / "out", (*OPTIONS[:-1], "--permutations", 0)
+    out, options = tmp_path / "out", OPTIONS[:-1]
     shown = run_successfully("pairs", *tables, "--out", out, "--sample-info", labels, *options).output
     assert "matched: 40 of 40 samples (100%)" in shown
     assert re.search(r"group: (high|low) is higher in pair [12], table [12] \(AUC 0\.\d\d, q = ", shown)
@@ -61,10 +61,12 @@ def test_pairs_are_compared_with_the_sample_table(tables, labels, tmp_path):
     assert contents(out, names) == first
 
 
-def test_a_finished_folder_of_pairs_is_compared_with_a_sample_table(done, labels):
+def test_a_finished_folder_of_pairs_is_compared_with_a_sample_table(done, labels, tmp_path):
     shown = run_successfully("associate", done, "--sample-info", labels, "--variables", "group").output
     assert re.search(r"group: (high|low) is higher in pair [12]", shown)
     assert set(read_table(done / "associations.tsv")["table"]) == {1, 2}
+    shown = run("plot", done, "associations", "--out", tmp_path / "plot.png").output
+    assert "contains pairs of two tables (SparseGraphCCA), not modules of one table" in shown
 
 
 def test_problems_of_the_sample_table_are_found_before_the_search(tables, labels, tmp_path):
@@ -92,7 +94,7 @@ def test_samples_that_belong_together_are_averaged_and_pairs_are_not_tested(tabl
     donors = table.assign(donor=[f"d{k // 4}" for k in range(N)], arm=np.repeat(["drug", "none"], N // 2))
     donors[["donor", "arm"]].to_csv(tmp_path / "donors.tsv", sep="\t")
     out, given = tmp_path / "out", ("--sample-info", tmp_path / "donors.tsv", "--by", "donor")
-    shown = run_successfully("pairs", *tables, "--out", out, *OPTIONS[:-1], *given).output
+    shown = run_successfully("pairs", *tables, "--out", out, *OPTIONS[:-1], "--permutations", 9, *given).output
     assert "pairs are not tested, because samples belong together (--by)" in shown
     assert "p_value" not in read_table(out / "pairs.tsv")
     assert set(read_table(out / "associations.tsv")["n"]) == {N // 4}
@@ -103,7 +105,7 @@ def test_samples_that_belong_together_are_averaged_and_pairs_are_not_tested(tabl
 
 def test_the_report_says_what_tests_are_adjusted_for(tables, labels, tmp_path):
     out = tmp_path / "out"
-    given = ("--sample-info", labels, "--adjust", "plate", "--permutations", 0)
+    given = ("--sample-info", labels, "--adjust", "plate")
     run_successfully("pairs", *tables, "--out", out, *OPTIONS[:-1], *given)
     page = (out / "report.html").read_text()
     assert re.search(r"<dt>tests adjusted for</dt><dd><bdi>plate</bdi></dd>", page)
@@ -115,7 +117,7 @@ def test_the_report_says_what_tests_are_adjusted_for(tables, labels, tmp_path):
 def test_a_sample_table_without_columns_to_test_is_not_shown(tables, tmp_path):
     samples = both_tables()[0].columns
     pd.DataFrame({"centre": "A"}, index=samples).to_csv(tmp_path / "one.tsv", sep="\t")
-    given = ("--sample-info", tmp_path / "one.tsv", "--permutations", 0)
+    given = ("--sample-info", tmp_path / "one.tsv")
     shown = run_successfully("pairs", *tables, "--out", tmp_path / "out", *OPTIONS[:-1], *given).output
     assert "no column of the sample table can be tested" in shown
     assert "Sample table" not in (tmp_path / "out" / "report.html").read_text()
@@ -125,12 +127,6 @@ def test_obs_of_either_table_is_the_sample_table(tables, labels, tmp_path):
     second = both_tables()[1]
     obs = pd.read_csv(labels, sep="\t", index_col=0).loc[second.columns, ["group"]]
     anndata.AnnData(second.T, obs=obs).write_h5ad(tmp_path / "lipids.h5ad")
-    given = (*OPTIONS, "--permutations", 0)
+    given = OPTIONS
     shown = run_successfully("pairs", tables[0], tmp_path / "lipids.h5ad", "--out", tmp_path / "out", *given).output
     assert re.search(r"group: (high|low) is higher in pair [12]", shown)
-
-
-def test_folders_of_pairs_are_named_as_such(done, labels, tmp_path):
-    run_successfully("associate", done, "--sample-info", labels)
-    shown = run("plot", done, "associations", "--out", tmp_path / "plot.png").output
-    assert "contains pairs of two tables (SparseGraphCCA), not modules of one table" in shown

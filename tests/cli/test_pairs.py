@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ from support.commands import run, run_successfully
 from support.pair_folders import both_tables, write_tables
 
 N, P, Q = 40, 30, 20
-OPTIONS = ("--features1", 6, "--features2", 4, "--pairs", 2, "--no-report")
+OPTIONS = ("--features1", 6, "--features2", 4, "--pairs", 2, "--permutations", 0, "--no-report")
 
 
 @pytest.fixture
@@ -24,33 +25,39 @@ def tables(tmp_path):
     return write_tables(tmp_path)
 
 
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pairs")
+    run_successfully("pairs", *write_tables(folder), "--out", folder / "pairs", *OPTIONS)
+    return folder / "pairs"
+
+
 @pytest.fixture
-def done(tables, tmp_path):
-    run_successfully("pairs", *tables, "--out", tmp_path / "pairs", *OPTIONS)
-    return tmp_path / "pairs"
+def done(fitted, tmp_path):
+    """A copy of the results, which a test may change."""
+    return shutil.copytree(fitted, tmp_path / "pairs")
 
 
 def contents(folder, names=("pairs.tsv", "weights.tsv", "scores.tsv")):
     return {name: (folder / name).read_bytes() for name in names}
 
 
-@pytest.mark.parametrize("method", ["cca", "pls"])
-def test_the_tables_are_those_of_the_estimator(method, tables, tmp_path):
-    out = tmp_path / "out"
-    run_successfully("pairs", *tables, "--out", out, "--method", method, *OPTIONS)
+def test_the_tables_are_those_of_the_estimator(tables, tmp_path):
     X, Y = (table.T for table in both_tables())
-    kind = netbic.SparseGraphCCA if method == "cca" else netbic.SparseGraphPLS
-    model = kind(2, n_x=6, n_y=4, random_state=0).fit(X, Y)
-    loaded = netbic.load(out)
-    assert type(loaded) is kind
-    np.testing.assert_allclose(loaded.x_weights_, model.x_weights_, atol=1e-12)
-    pairs, weights, scores = (read_table(out / name) for name in ("pairs.tsv", "weights.tsv", "scores.tsv"))
-    np.testing.assert_allclose(pairs["correlation"], model.correlations_, atol=1e-12)
-    assert pairs[["n_features_1", "n_features_2"]].to_numpy().tolist() == [[6, 4], [6, 4]]
-    own = weights[(weights["pair"] == 1) & (weights["table"] == 2)]
-    assert set(own["name"]) == set(Y.columns[model.y_support_[0]])
-    assert scores["sample"].tolist() == [*X.index, *X.index]
-    np.testing.assert_allclose(scores["score_2"], model.y_scores_.T.ravel(), atol=1e-12)
+    for method, kind in (("cca", netbic.SparseGraphCCA), ("pls", netbic.SparseGraphPLS)):
+        out = tmp_path / method
+        run_successfully("pairs", *tables, "--out", out, "--method", method, *OPTIONS)
+        model = kind(2, n_x=6, n_y=4, random_state=0).fit(X, Y)
+        loaded = netbic.load(out)
+        assert type(loaded) is kind
+        np.testing.assert_allclose(loaded.x_weights_, model.x_weights_, atol=1e-12)
+        pairs, weights, scores = (read_table(out / name) for name in ("pairs.tsv", "weights.tsv", "scores.tsv"))
+        np.testing.assert_allclose(pairs["correlation"], model.correlations_, atol=1e-12)
+        assert pairs[["n_features_1", "n_features_2"]].to_numpy().tolist() == [[6, 4], [6, 4]]
+        own = weights[(weights["pair"] == weights["pair"].min()) & (weights["table"] == 2)]
+        assert set(own["name"]) == set(Y.columns[model.y_support_[0]])
+        assert scores["sample"].tolist() == [*X.index, *X.index]
+        np.testing.assert_allclose(scores["score_2"], model.y_scores_.T.ravel(), atol=1e-12)
 
 
 def test_samples_are_matched_by_name(done, tmp_path):
@@ -219,29 +226,17 @@ def test_covariances_and_defaults_reach_the_model(tables, tmp_path):
     assert (model.covariance, model.ridge, model.n_x, model.n_y) == ("ridge", 0.4, 6, 4)  # a fifth of the features
 
 
-def test_pairs_are_not_resumed_as_modules(done, tables):
-    shown = failure("fit", tables[0], "--out", done, "--resume")
-    assert "contains pairs of two tables, which cannot be resumed as modules of one" in shown
-
-
-def test_the_same_command_writes_the_same_files(done, tables, tmp_path):
-    run_successfully("pairs", *tables, "--out", tmp_path / "again", *OPTIONS)
-    assert contents(tmp_path / "again") == contents(done)
-
-
-def test_quiet_prints_nothing(tables, tmp_path):
-    assert run_successfully("pairs", *tables, "--out", tmp_path / "out", "--quiet", *OPTIONS).output == ""
-
-
-def test_what_is_printed(done, tables, tmp_path):
-    shown = run_successfully("pairs", *tables, "--out", tmp_path / "out", *OPTIONS).output
+def test_what_is_printed(tables, tmp_path):
+    tested = (*OPTIONS, "--permutations", 99)
+    shown = run_successfully("pairs", *tables, "--out", tmp_path / "out", *tested).output
     correlation = read_table(tmp_path / "out" / "pairs.tsv")["correlation"][0]
     found = rf"  pair 1: correlation {correlation:.2f} \(0.\d\d held out, p = 0.\d+\), 6 features of table 1 \(g\d"
     assert re.search(found, shown)
     assert "stronger than expected by chance" in shown
-    untested = run_successfully("pairs", *tables, "--out", tmp_path / "untested", "--permutations", 0, *OPTIONS).output
-    assert "expect smaller correlations in new samples" in untested
     assert "gene" not in shown.replace("genes.tsv", "")
+    untested = run_successfully("pairs", *tables, "--out", tmp_path / "untested", *OPTIONS).output
+    assert "expect smaller correlations in new samples" in untested
+    assert run_successfully("pairs", *tables, "--out", tmp_path / "quiet", "--quiet", *OPTIONS).output == ""
 
 
 def test_warnings_of_the_fit_name_tables_and_count_from_one(tmp_path):
@@ -258,9 +253,15 @@ def test_results_are_replaced_only_with_force(done, tables):
     shown = failure("pairs", *tables, "--out", done, *OPTIONS)
     assert "contains finished results: choose another folder, or --force to replace them" in shown
     assert contents(done) == before
+    shown = failure("fit", tables[0], "--out", done, "--resume")
+    assert "contains pairs of two tables, which cannot be resumed as modules of one" in shown
+    Pieces(done / FIT_PIECES, Task("fit"))
+    shown = failure("pairs", *tables, "--out", done, *OPTIONS)
+    assert "contains an interrupted fit: choose another folder, or --force to start again" in shown
     run_successfully("pairs", *tables, "--out", done, *OPTIONS, "--force", "--pairs", 1)
     assert len(read_table(done / "pairs.tsv")) == 1
     assert recorded_files(done) <= {*PAIR_FILES, "run.json"}
+    assert not (done / FIT_PIECES).exists()
 
 
 def test_files_of_others_are_never_replaced(tables, tmp_path):
@@ -270,16 +271,11 @@ def test_files_of_others_are_never_replaced(tables, tmp_path):
         path.write_text("mine")
         failure("pairs", *tables, "--out", tmp_path / str(number), "--force", *OPTIONS)
         assert path.read_text() == "mine"
-
-
-def test_an_input_is_never_replaced(tmp_path):
     (tmp_path / "out").mkdir()
-    tables = write_tables(tmp_path / "out")
-    tables[0].rename(tmp_path / "out" / "scores.tsv")
-    before = (tmp_path / "out" / "scores.tsv").read_bytes()
-    shown = failure("pairs", tmp_path / "out" / "scores.tsv", tables[1], "--out", tmp_path / "out", "--force")
+    own = shutil.copy(tables[0], tmp_path / "out" / "scores.tsv")
+    shown = failure("pairs", own, tables[1], "--out", tmp_path / "out", "--force")
     assert "is an input (TABLE1" in shown
-    assert (tmp_path / "out" / "scores.tsv").read_bytes() == before
+    assert own.read_bytes() == tables[0].read_bytes()
 
 
 def test_pairs_and_modules_replace_each_other_completely(done, tables, tmp_path):
@@ -292,14 +288,6 @@ def test_pairs_and_modules_replace_each_other_completely(done, tables, tmp_path)
     expected = {"pairs.tsv", "weights.tsv", "scores.tsv", "alignment.json", "run.json", "model", "notes.txt"}
     assert {path.name for path in done.iterdir()} == expected
     assert {path.name for path in (done / "model").iterdir()} == {"model.json", "arrays.npz", "names.json"}
-
-
-def test_an_interrupted_fit_is_replaced_with_its_pieces(done, tables):
-    Pieces(done / FIT_PIECES, Task("fit"))
-    shown = failure("pairs", *tables, "--out", done, *OPTIONS)
-    assert "contains an interrupted fit: choose another folder, or --force to start again" in shown
-    run_successfully("pairs", *tables, "--out", done, *OPTIONS, "--force")
-    assert not (done / FIT_PIECES).exists()
 
 
 def test_a_failed_write_leaves_the_earlier_results(done, tables, monkeypatch):
