@@ -168,25 +168,6 @@ def test_categories_of_obs_are_groups_also_if_they_are_integers(tmp_path):
     assert "covariate run: 2 groups (7, 8)" in done.output
 
 
-def test_covariates_are_listed_before_the_search_and_in_remarks(files, tmp_path):
-    lines = fit(files, tmp_path / "out", "--covariates", "batch", "--verdict").output.splitlines()
-    assert lines.index("covariate batch: 3 groups (a, b, c)") < next(
-        at for at, line in enumerate(lines) if line.startswith("judging")
-    )
-    frame = pd.read_csv(files / "expression.tsv", sep="\t", index_col=0)
-    outer = (TABLE["batch"] == "a").to_numpy()
-    spread = frame.iloc[:20] - frame.iloc[:20].mean(axis=1).to_numpy()[:, None]
-    frame.iloc[:20] += np.where(outer, 3 * np.exp(spread.mean()), 0)
-    frame.to_csv(tmp_path / "skewed.tsv", sep="\t")
-    given = ("--sample-info", files / "samples.tsv", "--covariates", "batch", "--modules", 1, "--genes", 20)
-    done = run_successfully("fit", tmp_path / "skewed.tsv", *given, "--no-report", "--out", tmp_path / "skewed")
-    tests = netbic.io.read_table(tmp_path / "skewed" / "associations.tsv")
-    differs = bool((tests.loc[tests["variable"] == "batch", "q"] <= 0.05).any())
-    again = run_successfully("associate", tmp_path / "skewed", "--sample-info", files / "samples.tsv")
-    for printed in (done, again):
-        assert ("batch: its mean effect was removed before the search" in printed.output) == differs
-
-
 def test_unknown_is_a_group_of_a_covariate(files, tmp_path):
     table = pd.read_csv(files / "samples.tsv", sep="\t")
     table.assign(batch=table["batch"].replace("c", "unknown")).to_csv(tmp_path / "samples.tsv", sep="\t", index=False)

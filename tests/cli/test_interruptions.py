@@ -176,25 +176,6 @@ def test_a_full_disk_changes_nothing(cohort, results, tmp_path, monkeypatch, com
     act()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="a small disk is made with Linux' tmpfs")
-def test_a_disk_that_is_really_full(cohort, tmp_path):
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk], capture_output=True, check=False)
-    if made.returncode:
-        pytest.skip("mounting a small disk needs the rights of root")
-    try:
-        done = fit(cohort, disk / "out", "--modules", 5)
-        assert done.exit_code == 1
-        assert "No space left on device" in done.output
-        assert "modules found so far are kept: continue with netbic fit ... --resume" in done.output
-        done = run("convert", cohort / "expression.tsv", disk / "out.zarr")
-        assert "No space left on device" in done.output or done.exit_code == 0
-        assert not list(disk.glob(".netbic-*"))
-    finally:
-        subprocess.run(["umount", disk], check=True)
-
-
 def test_a_file_that_cannot_be_moved_is_moved_by_the_next_command(cohort, results, monkeypatch):
     real = os.replace
 

@@ -274,12 +274,6 @@ def test_a_report_of_changed_files_is_one_line(results):
         (results / name).write_bytes(before)
 
 
-def test_a_report_inside_the_model_is_removed_with_it(cohort, results):
-    assert run("report", results / "model").exit_code == 0
-    assert fit(cohort, results, "--force", "--no-report").exit_code == 0
-    assert not (results / "model" / "report.html").exists()
-
-
 def test_a_pipe_in_a_store_is_refused(cohort, tmp_path):
     for number, name in enumerate((".zgroup", "var/_index/0")):
         store = tmp_path / f"{number}.zarr"

@@ -7,7 +7,6 @@ import shutil
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse as sp
 
 import netbic
 from netbic.files import PAIR_FILES, recorded_files
@@ -193,22 +192,6 @@ def test_networks_are_matched_and_used(tables, tmp_path):
     assert "table 1: no feature of the data is in the network" in shown
     assert "(--id-map)" in shown
     assert netbic.load(tmp_path / "out").graphs_["x"].n_edges == len(edges)  # results stay until others replace them
-
-
-def test_a_sparse_table_with_a_network_gives_the_same(tables, tmp_path):
-    anndata = pytest.importorskip("anndata")
-    table = both_tables()[0].T
-    sparse = anndata.AnnData(sp.csr_matrix(table), obs=table[[]], var=table.T[[]])
-    sparse.write_h5ad(tmp_path / "sparse.h5ad")
-    (tmp_path / "network.sif").write_text("".join(f"g{k}\tbinds\tg{k + 1}\n" for k in range(20)))
-    given = ("--graph1", tmp_path / "network.sif", *OPTIONS)
-    run_successfully("pairs", *tables, "--out", tmp_path / "dense", *given)
-    shown = run_successfully("pairs", tmp_path / "sparse.h5ad", tables[1], "--out", tmp_path / "out", *given).output
-    assert "warning" not in shown
-    one, other = netbic.load(tmp_path / "dense"), netbic.load(tmp_path / "out")
-    np.testing.assert_allclose(other.x_weights_, one.x_weights_, atol=1e-9)
-    assert other.names_["x"].tolist() == one.names_["x"].tolist()
-    assert other.graphs_["x"].names.tolist() == one.graphs_["x"].names.tolist()
 
 
 def test_options_that_cannot_be_combined_are_refused(tables, tmp_path):

@@ -70,8 +70,8 @@ def tune(
 
     After an interruption, run the same command again to continue.
     """
-    import netbic
     from netbic import files
+    from netbic.estimators import SparseGraphSVD
     from netbic.selection import default_grid
     from netbic.storage import TUNING_PIECES, settings_of
 
@@ -79,7 +79,7 @@ def tune(
     asked = {name: given.pop(name) for name in names}
     tried = {"n_columns": given.pop("genes"), "n_rows": given.pop("samples")}
     tried["column_smoothness"] = given.pop("smoothness")
-    sample_info, covariates, seed = asked["sample_info"], asked["covariates"], asked["seed"]
+    sample_info, covariates = asked["sample_info"], asked["covariates"]
     inputs = given | {"expression": expression, "graph": graph, "sample_info": sample_info}
     _check_folder(out, force, {role: inputs.get(name) for name, role in files.INPUT_LABELS.items()})
     if sample_info is not None and not covariates:
@@ -98,13 +98,8 @@ def tune(
             )
     removed = _covariates(covariates, sample_table_of(sample_info, expression), dataset.names[0], asked["types"])
     echo(*covariate_lines(removed))
-    model = netbic.SparseGraphSVD(
-        asked["modules"],
-        column_graph=dataset.graph,
-        random_state=seed,
-        scale=asked["zscore"],
-        missing=asked["missing"],
-    )
+    how = {"scale": asked["zscore"], "missing": asked["missing"], "random_state": asked["seed"]}
+    model = SparseGraphSVD(asked["modules"], column_graph=dataset.graph, **how)
     grid = default_grid(model, dataset.expression.shape)
     grid |= {name: values for name, values in tried.items() if values is not None}
     pieces = out / TUNING_PIECES
@@ -120,7 +115,7 @@ def tune(
                 covariates=removed,
                 checkpoint=pieces,
                 progress=lambda done, total: progress.update("fits", done, total),
-                random_state=seed,
+                random_state=asked["seed"],
                 feature_name="gene",
                 n_folds=asked["folds"],
                 n_jobs="dask" if dask else jobs,
@@ -174,7 +169,6 @@ def _check_folder(out: Path, force: bool, inputs: dict[str, Any]) -> None:
 
 def _tune(*given: Any, **options: Any) -> Any:
     """`netbic.selection.tune`, with errors in the words of the command."""
-    from netbic.errors import InputError
     from netbic.operators import ClusterError
     from netbic.selection import tune
     from netbic.storage import CheckpointMismatch
@@ -184,9 +178,5 @@ def _tune(*given: Any, **options: Any) -> Any:
     except CheckpointMismatch as problem:
         remedy = "use the same options, choose another folder, or use --force to start again"
         raise click.ClickException(in_options(f"{problem.problem}: {remedy}")) from None
-    except InputError:
-        raise
-    except ValueError as problem:
-        raise click.ClickException(in_options(str(problem))) from None
     except ClusterError as problem:
         raise click.ClickException(f"{problem} ({_AGAIN})") from None
