@@ -117,10 +117,7 @@ def pairs(
     asked = reading | {"permutations": permutations} | ({} if labels is None else labels.record())
     inputs |= {name: list(value) if isinstance(value, tuple) else value for name, value in asked.items() if value}
     lines: list[str] = []
-    with (
-        storage.Run.open_pairs(out, settings, data, inputs, force=force) as run,
-        Progress(_STAGES) as progress,
-    ):
+    with storage.Run.open_pairs(out, settings, data, inputs, force=force) as run, Progress(_STAGES) as progress:
         progress.update("pairs", 0, 1)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")

@@ -20,12 +20,7 @@ _RECORD = "tuning.json"
 _AGAIN = "run the same command again to continue"
 
 
-@click.command(
-    cls=Command,
-    resume_hint=_AGAIN,
-    restart_hint=_AGAIN,
-    unchanged_hint=f"finished fits are kept: {_AGAIN}",
-)
+@click.command(cls=Command, resume_hint=_AGAIN, restart_hint=_AGAIN, unchanged_hint=f"finished fits are kept: {_AGAIN}")
 @click.argument("expression", type=options.File)
 @options.graph
 @options.out
