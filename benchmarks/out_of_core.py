@@ -21,7 +21,7 @@ import zarr
 from distributed import Client, LocalCluster
 
 import netbic
-from netbic.operators import RowBlocks
+from netbic.operators.blocks import RowBlocks
 
 COLUMNS, BLOCK_ROWS = 20_000, 1_000
 N_MODULES, ROWS, MEMBERS, STRENGTH = 5, 500, 200, 1.0

@@ -26,7 +26,8 @@ from threadpoolctl import threadpool_limits
 
 import waiting
 from netbic import L0, SparseGraphSVD
-from netbic.operators import DenseOperator, SparseOperator
+from netbic.operators.dense import DenseOperator
+from netbic.operators.sparse import SparseOperator
 from netbic.simulate import recovery
 from netbic.solver import Side, Vector, rounds
 from problems import cells, colorectal, literal_algorithm_2, planted, random_graph

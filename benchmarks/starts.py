@@ -13,7 +13,8 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from netbic import L0, AdaptiveSupport, SparseGraphSVD
-from netbic.operators import Scaler, as_operator
+from netbic.operators.base import as_operator
+from netbic.operators.corrected import Scaler
 from netbic.solver import Side, Vector, solve
 from problems import simulations
 

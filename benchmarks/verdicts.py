@@ -20,7 +20,7 @@ import scipy.sparse as sp
 
 from netbic import Graph, SparseGraphSVD
 from netbic.enrichment import gene_sets
-from netbic.io import read_gene_sets
+from netbic.io.samples import read_gene_sets
 from netbic.methods import usual_settings
 from netbic.selection import verdicts
 from netbic.simulate import cohort

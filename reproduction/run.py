@@ -14,7 +14,8 @@ from typing import Final
 import pandas as pd
 
 from netbic.errors import InputError
-from netbic.io import read_gene_sets, write_table
+from netbic.files import write_table
+from netbic.io.samples import read_gene_sets
 from reproduction import page
 from reproduction.figures import draw_figure_1, draw_figure_2, plotting
 from reproduction.simulation import controls, sensitivities, toy_vectors

@@ -17,7 +17,8 @@ from netbic.enrichment import coexpression, edges, gene_sets
 from netbic.errors import InputError
 from netbic.estimators import SparseGraphSVD
 from netbic.graph import Graph
-from netbic.io import Dataset, GeneSets, open_dataset, read_gene_sets
+from netbic.io.dataset import Dataset, open_dataset
+from netbic.io.samples import GeneSets, read_gene_sets
 from netbic.methods import method
 from reproduction.published import LEVELS
 

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 import netbic
 from netbic.arrays import checked, compressed_problem, sparse_problem, without_names
-from netbic.operators import BlockError
+from netbic.operators.executors import BlockError
 
 X = np.random.default_rng(0).poisson(1.0, (12, 8)).astype(np.float64)
 X[:6, :4] += 3

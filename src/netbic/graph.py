@@ -38,7 +38,7 @@ from netbic.arrays import (
 from netbic.errors import InputError
 from netbic.graph_terms import TERM_CLASSES, TERMS, GraphTerm, rescale
 
-__all__ = ["Graph", "coexpression", "contradicted", "match", "sign_of", "signs_of"]
+__all__ = ["Graph", "coexpression"]
 
 _SWEEPS_BETWEEN = 12  # one rewired graph and the next
 _FEW_MATCHES = 0.05  # share of matched names below which the wrong kind of names is likely

@@ -85,7 +85,7 @@ def test_an_interrupted_fit_is_resumed_on_another_cluster(files, address, tmp_pa
     def interrupted(self, number, module):
         keep(self, number, module)
         if number == 1:
-            raise netbic.operators.ClusterError("the Dask cluster tcp://x went away: start it again")
+            raise netbic.operators.executors.ClusterError("the Dask cluster tcp://x went away: start it again")
 
     monkeypatch.setattr(Run, "keep", interrupted)
     broken = fit(files, tmp_path / "out", "--dask", address, "--no-report")

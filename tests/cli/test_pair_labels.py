@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 
 import netbic
-from netbic.files import recorded_files
-from netbic.io import read_table
+from netbic.files import read_table, recorded_files
 from support.commands import run, run_successfully
 from support.pair_folders import both_tables, write_tables
 

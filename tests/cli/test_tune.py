@@ -9,7 +9,7 @@ import pytest
 
 import netbic
 from netbic.cli.tune import tune as command
-from netbic.io import read_table
+from netbic.files import read_table
 from netbic.simulate import cohort
 from netbic.storage import TUNING_PIECES, Pieces
 from support.commands import run

@@ -14,7 +14,7 @@ import netbic
 from netbic import AdaptiveSupport, SparseGraphSVD
 from netbic.errors import InputError
 from netbic.estimators import module_scores
-from netbic.operators import DataOperator, as_operator
+from netbic.operators.base import DataOperator, as_operator
 from support.batches import assert_equal_fits, cohort, residuals
 from support.block_problems import sparse_blocks
 

@@ -7,7 +7,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 import netbic
 from netbic import SparseGraphSVD
-from netbic.operators import DenseOperator, Masked, Scaler, learn_from_observed
+from netbic.operators.corrected import Scaler
+from netbic.operators.dense import DenseOperator
+from netbic.operators.masked import Masked, learn_from_observed
 from netbic.solver.starts import Starts
 from support.operator_entries import entries_of
 

@@ -33,9 +33,10 @@ import scipy.io
 import scipy.sparse as sp
 
 import netbic
-from netbic.io import InputError, open_store, read_expression, read_network
-from netbic.io.expression import _open_parquet_rows
-from netbic.io.stores import open_matrix
+from netbic.errors import InputError
+from netbic.io.expression import _open_parquet_rows, read_expression
+from netbic.io.networks import read_network
+from netbic.io.stores import open_matrix, open_store
 
 OUTCOMES = ("read", "refused", "signal", "hang", "memory", "traceback")
 FINE = ("read", "refused")

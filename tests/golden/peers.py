@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from netbic.operators import DenseOperator
+from netbic.operators.dense import DenseOperator
 from netbic.penalties import Dense
 from netbic.solver import Side, State, Vector, rounds
 

@@ -24,7 +24,7 @@ from golden.peers import (
 )
 from netbic import L0, L1, SCAD, AdaptiveLasso, Graph, KeepSoft, L1Ball
 from netbic.estimators.results import explained
-from netbic.operators import Masked, learn_from_observed
+from netbic.operators.masked import Masked, learn_from_observed
 from netbic.solver import Side
 from support.shared_data import shared_folder
 

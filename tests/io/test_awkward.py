@@ -12,7 +12,11 @@ import scipy.sparse as sp
 
 import netbic
 from netbic import InputError
-from netbic.io import align, open_dataset, prepare, read_expression, read_network
+from netbic.io.dataset import open_dataset
+from netbic.io.expression import read_expression
+from netbic.io.matching import align
+from netbic.io.networks import read_network
+from netbic.io.preprocessing import prepare
 from support.commands import run
 
 generator = np.random.default_rng(0)

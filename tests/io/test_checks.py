@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 import netbic
 from netbic.cli import main
-from netbic.io import check_expression
+from netbic.io.checks import check_expression
 from netbic.io.names import genes_as_dates
 
 DATA = Path(os.environ.get("NETBIC_DATA", "none"))

@@ -13,8 +13,11 @@ import scipy.io
 import scipy.sparse as sp
 
 import netbic
-from netbic.io import InputError, convert, open_expression, prepare, read_expression
-from netbic.operators import BlockError
+from netbic.errors import InputError
+from netbic.io.conversion import convert
+from netbic.io.expression import open_expression, read_expression
+from netbic.io.preprocessing import prepare
+from netbic.operators.executors import BlockError
 from support.commands import run
 
 generator = np.random.default_rng(1)

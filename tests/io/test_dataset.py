@@ -8,8 +8,8 @@ import scipy.sparse as sp
 
 import netbic
 from netbic import InputError
-from netbic.io import Expression, SampleMatching, fit_by_name, in_features, scores_by_name
-from netbic.io.dataset import about_table, match_samples
+from netbic.io.dataset import SampleMatching, about_table, fit_by_name, in_features, match_samples, scores_by_name
+from netbic.io.expression import Expression
 
 
 def table(samples, n_features=4):

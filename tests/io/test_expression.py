@@ -12,7 +12,10 @@ import pytest
 import scipy.io
 import scipy.sparse as sp
 
-from netbic.io import InputError, read_expression, read_gene_sets, read_network
+from netbic.errors import InputError
+from netbic.io.expression import read_expression
+from netbic.io.networks import read_network
+from netbic.io.samples import read_gene_sets
 
 GENES, SAMPLES = ["TP53", "MDM2", "EGFR", "MYC"], ["s1", "s2", "s3"]
 VALUES = np.array([[1.5, 2.0, -3.25], [0.0, 4.5, 1e-3], [7.0, 8.0, 9.0], [1e5, 0.1, 0.2]])

@@ -10,8 +10,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from netbic.io import InputError, open_dataset, read_expression, read_gene_sets, read_network
+from netbic.errors import InputError
+from netbic.io.dataset import open_dataset
+from netbic.io.expression import read_expression
 from netbic.io.names import read_id_map
+from netbic.io.networks import read_network
+from netbic.io.samples import read_gene_sets
 
 FIELDS = st.one_of(
     st.sampled_from(

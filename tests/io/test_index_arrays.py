@@ -15,7 +15,11 @@ import scipy.sparse as sp
 import zarr
 
 import netbic
-from netbic.io import InputError, convert, open_expression, open_store, read_expression, read_network
+from netbic.errors import InputError
+from netbic.io.conversion import convert
+from netbic.io.expression import open_expression, read_expression
+from netbic.io.networks import read_network
+from netbic.io.stores import open_store
 from support.zarr_stores import write_zarr
 
 COUNTS = np.random.default_rng(0).poisson(0.8, (30, 40)).astype(np.float32)

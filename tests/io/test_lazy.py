@@ -17,9 +17,11 @@ import scipy.sparse as sp
 import zarr
 
 import netbic
-from netbic.io import InputError, open_dataset, open_expression, prepare, read_expression
-from netbic.io.preprocessing import variances
-from netbic.operators import BlockError
+from netbic.errors import InputError
+from netbic.io.dataset import open_dataset
+from netbic.io.expression import open_expression, read_expression
+from netbic.io.preprocessing import prepare, variances
+from netbic.operators.executors import BlockError
 from support.zarr_stores import write_zarr
 
 COHORT = netbic.simulate.cohort(90, 300, n_modules=2, random_state=3)

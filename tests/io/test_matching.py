@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 
 from netbic import Graph, tl
-from netbic.io import InputError, align, open_dataset
-from netbic.io.matching import check_overlap
+from netbic.errors import InputError
+from netbic.io.dataset import open_dataset
+from netbic.io.matching import align, check_overlap
 from support.commands import run
 
 GENES = np.array(["TP53", "MDM2", "EGFR", "GRB2", "ACTB", "GAPDH"], dtype=object)

@@ -15,8 +15,12 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 import netbic
-from netbic.io import InputError, read_expression, read_gene_sets, read_network, read_table, write_table
+from netbic.errors import InputError
+from netbic.files import read_table, write_table
+from netbic.io.expression import read_expression
 from netbic.io.names import read_id_map
+from netbic.io.networks import read_network
+from netbic.io.samples import read_gene_sets
 from support.commands import run
 
 SURROGATE = re.compile("[\ud800-\udfff]")

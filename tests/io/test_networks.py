@@ -11,7 +11,9 @@ import scipy.sparse as sp
 
 import netbic.io
 from netbic import Graph
-from netbic.io import InputError, open_dataset, read_network
+from netbic.errors import InputError
+from netbic.io.dataset import open_dataset
+from netbic.io.networks import read_network
 
 EDGES = [("TP53", "MDM2"), ("MDM2", "MDM4"), ("EGFR", "GRB2"), ("GRB2", "SOS1")]
 RELATIONS = ["controls", "binds", "binds", "controls"]

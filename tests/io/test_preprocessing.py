@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from netbic.io import Expression, InputError, prepare
+from netbic.errors import InputError
+from netbic.io.expression import Expression
+from netbic.io.preprocessing import prepare
 
 generator = np.random.default_rng(0)
 COUNTS = generator.poisson(2.0, (6, 8)).astype(float) + np.arange(8)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import netbic
-from netbic.io import read_gene_sets, read_sample_info
+from netbic.io.samples import read_gene_sets, read_sample_info
 
 TABLE = pd.DataFrame(
     {"age": [61.0, np.nan, 45.0], "subtype": ["Basal", "LumA", None], "drug": ["None", "A", "B"]},

@@ -7,7 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 import netbic
-from netbic.operators import BlockError, blocks
+from netbic.operators import blocks
+from netbic.operators.executors import BlockError
 from support.block_problems import COUNTS, DENSE, assert_same, model, sparse_blocks
 
 

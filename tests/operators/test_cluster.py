@@ -14,7 +14,8 @@ import zarr
 from distributed import Client, LocalCluster
 from distributed.comm.core import CommClosedError
 
-from netbic.operators import BlockError, ClusterError, blocks, executors
+from netbic.operators import blocks, executors
+from netbic.operators.executors import BlockError, ClusterError
 from support.block_problems import COUNTS, DENSE, assert_same, model, sparse_blocks
 
 CLUSTER = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 60}

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from netbic.operators import Cross, CrossOperator, Scaler, Table, Whitening, as_operator
+from netbic.operators.base import as_operator
+from netbic.operators.corrected import Scaler
+from netbic.operators.cross import Cross, CrossOperator, Table, Whitening
 
 N, P, Q = 17, 30, 23
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import netbic
-from netbic.operators import DataOperator, as_operator
+from netbic.operators.base import DataOperator, as_operator
 from netbic.selection import graph_value, n_modules, stability, tune
 
 PAGE = Path(__file__).parents[2] / "docs/extending.md"

@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import netbic
-from netbic.operators import ChunkedOperator, RowBlocks, blocks, chunked, executors
+from netbic.operators import blocks, chunked, executors
+from netbic.operators.blocks import RowBlocks
+from netbic.operators.chunked import ChunkedOperator
 from support.block_problems import COUNTS, DENSE, GRAPH, assert_same, model, sparse_blocks
 
 PARAMETERS = {

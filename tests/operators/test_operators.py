@@ -5,8 +5,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from netbic.operators import ChunkedOperator, DataOperator, DenseOperator, RowBlocks, Scaler, SparseOperator
-from netbic.operators.dense import _BLOCK_ENTRIES
+from netbic.operators.base import DataOperator
+from netbic.operators.blocks import RowBlocks
+from netbic.operators.chunked import ChunkedOperator
+from netbic.operators.corrected import Scaler
+from netbic.operators.dense import _BLOCK_ENTRIES, DenseOperator
+from netbic.operators.sparse import SparseOperator
 from support.operator_entries import entries_of
 
 GENERATOR = np.random.default_rng(0)

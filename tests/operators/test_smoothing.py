@@ -6,7 +6,10 @@ import pytest
 import scipy.sparse as sp
 
 import netbic
-from netbic.operators import RowBlocks, Scaler, SmoothedOperator, Smoother, as_operator, smoothed
+from netbic.operators.base import as_operator
+from netbic.operators.blocks import RowBlocks
+from netbic.operators.corrected import Scaler
+from netbic.operators.smoothing import SmoothedOperator, Smoother, smoothed
 
 GENERATOR = np.random.default_rng(0)
 X = GENERATOR.poisson(0.7, (40, 25)) * GENERATOR.uniform(1, 3, (40, 25))

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 import netbic
 from netbic import L0, AdaptiveSupport, SparseGraphSVD
-from netbic.operators import winsorised
+from netbic.operators.corrected import winsorised
 from netbic.penalties import Choice
 from netbic.penalties.adaptive import evidence_of_gradation
 from netbic.simulate import paper

@@ -7,7 +7,9 @@ from scipy.stats import kstest
 import reproduction.run as experiments
 from netbic import InputError
 from netbic.enrichment import edges
-from netbic.io import read_gene_sets, read_network, read_table
+from netbic.files import read_table
+from netbic.io.networks import read_network
+from netbic.io.samples import read_gene_sets
 from reproduction.published import LEVELS, PAPER_METHODS
 from reproduction.tumours import (
     Sizes,

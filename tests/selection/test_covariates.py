@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from netbic import AdaptiveSupport, Graph, SparseGraphSVD, selection
 from netbic.errors import InputError
-from netbic.operators import winsorised
+from netbic.operators.corrected import winsorised
 from netbic.selection.graph_value import Folded, fit_folds
 from netbic.selection.n_modules import Evening, with_random_signs
 from netbic.selection.tune import Block

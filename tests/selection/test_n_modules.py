@@ -6,7 +6,7 @@ import pytest
 
 import netbic
 from netbic import SparseGraphSVD
-from netbic.operators import winsorised
+from netbic.operators.corrected import winsorised
 from netbic.selection import n_modules
 from netbic.selection.n_modules import Evening, with_random_signs
 from support.simulations import NOISE, three_modules_in_noise

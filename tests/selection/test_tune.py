@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV, KFold
 
 import netbic
 from netbic import Graph, L1Ball, SparseGraphSVD
-from netbic.io import InputError
+from netbic.errors import InputError
 from netbic.selection import tune
 from netbic.selection.resampling import folds
 from netbic.selection.tune import Block, choose_point, default_grid, describe_choice, standard_error_of_difference

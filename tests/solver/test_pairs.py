@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from netbic import L0, L1Ball
-from netbic.operators import Scaler, Table, as_operator
+from netbic.operators.base import as_operator
+from netbic.operators.corrected import Scaler
+from netbic.operators.cross import Table
 from netbic.penalties import Dense
 from netbic.solver import Axis, PairSearch, Settings, pairs
 from netbic.solver.pairs import PairStarts

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netbic import L0, Graph, L1Ball, SparseGraphSVD
-from netbic.operators import Corrected, DenseOperator
+from netbic.operators.corrected import Corrected
+from netbic.operators.dense import DenseOperator
 from netbic.simulate import paper
 from netbic.solver import DEFLATIONS, Settings, Side, Solution, State, Vector, rounds, solve
 from netbic.solver.half_step import candidate, half_step

@@ -13,8 +13,12 @@ from hypothesis import strategies as st
 
 from netbic import L0, Graph, SparseGraphSVD
 from netbic.graph_terms import TERMS
-from netbic.operators import ChunkedOperator, DenseOperator, RowBlocks, Scaler, SparseOperator
+from netbic.operators.blocks import RowBlocks
+from netbic.operators.chunked import ChunkedOperator
+from netbic.operators.corrected import Scaler
+from netbic.operators.dense import DenseOperator
 from netbic.operators.masked import Masked
+from netbic.operators.sparse import SparseOperator
 from netbic.solver import Settings, Side, Vector, rounds, working_sets
 from netbic.solver.problem import ModuleProblem
 from netbic.solver.solve import extrapolated
@@ -91,7 +95,7 @@ def test_the_other_solvers_and_custom_penalties_use_no_working_sets():
         def restricted(self):
             return None
 
-    with mock.patch("netbic.operators.Corrected.part", side_effect=AssertionError):
+    with mock.patch("netbic.operators.corrected.Corrected.part", side_effect=AssertionError):
         SparseGraphSVD(1, column_penalty=Own(5)).fit(GENERATOR.standard_normal((30, 5000)))
 
 

@@ -115,7 +115,7 @@ def test_backed_objects(tmp_path, kind, mode):
     same(backed, data)
     tl.score(backed)
     for work in (tl.modules, tl.score):
-        with pytest.raises(netbic.io.InputError, match=r"copy=True needs the data in memory: use adata\.to_memory"):
+        with pytest.raises(netbic.InputError, match=r"copy=True needs the data in memory: use adata\.to_memory"):
             work(backed, copy=True)
     np.testing.assert_allclose(backed.obsm["X_netbic"], data.obsm["X_netbic"], atol=1e-8)
     backed.file.close()
@@ -200,5 +200,5 @@ def test_views_of_objects_on_disk_are_refused_before_reading(tmp_path):
     adata = anndata.AnnData(np.random.default_rng(0).standard_normal((30, 20)))
     adata.write_h5ad(tmp_path / "cells.h5ad")
     view = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")[:20]
-    with pytest.raises(netbic.io.InputError, match=r"view of an object on disk.*to_memory"):
+    with pytest.raises(netbic.InputError, match=r"view of an object on disk.*to_memory"):
         netbic.tl.modules(view, n_rows=5, n_columns=5)

@@ -18,7 +18,8 @@ from netbic.estimators import (
     module_scores,
     training_design,
 )
-from netbic.operators import RowBlocks, as_operator
+from netbic.operators.base import as_operator
+from netbic.operators.blocks import RowBlocks
 
 
 def gene_membership(model: SparseGraphSVD, X: Any) -> Floats:

@@ -100,7 +100,7 @@ class Command(click.Command):
 
     def _in_one_line(self, problem: Exception, resumable: bool) -> click.ClickException:
         from netbic.files import FolderInUse, WriteError
-        from netbic.operators import BlockError, ClusterError
+        from netbic.operators.executors import BlockError, ClusterError
 
         text = in_options(" ".join(str(problem).split()))
         kept = f"modules found so far are kept: {self.resume_hint}"

@@ -39,7 +39,7 @@ def align(expression: str, graph: str, as_json: bool, **reading: Any) -> None:
     EXPRESSION is a table (.tsv, .csv, .parquet; genes in rows), an .h5ad file, a .zarr store, an .npy array
     or a 10x folder.
     """
-    from netbic.io import open_dataset
+    from netbic.io.dataset import open_dataset
 
     dataset = open_dataset(expression, graph, **reading)
     lines = [in_options(line) for line in dataset.alignment.lines()]
@@ -94,7 +94,7 @@ def graph(reference: str, out: Path, neighbours: int, absolute: bool, force: boo
     or a 10x folder. The network can be used by netbic fit --graph.
     """
     from netbic.graph import coexpression
-    from netbic.io import open_dataset
+    from netbic.io.dataset import open_dataset
     from netbic.storage import check_network_file, write_network
 
     inputs = {"the reference data": reference, "the id map": reading["id_map"]}

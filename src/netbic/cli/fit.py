@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from netbic.estimators import SparseGraphSVD
-    from netbic.io import Dataset, GeneSets
+    from netbic.io.dataset import Dataset
+    from netbic.io.samples import GeneSets
     from netbic.selection import Judgement, SampleGroups
     from netbic.storage import Run
 
@@ -125,7 +126,8 @@ def fit(
     DIR/report.html      all results as a web page
     DIR/model/           the fitted model: netbic.load("DIR")
     """
-    from netbic.io import digest, read_gene_sets
+    from netbic.io.dataset import digest
+    from netbic.io.samples import read_gene_sets
     from netbic.storage import Run, check_folder
 
     settings, tests = ({name: given.pop(name) for name in names} for names in (_SETTINGS, options.TESTS))
@@ -200,7 +202,7 @@ def read_data(
     expression: str, graph: str | None, settings: dict[str, Any], *, lazy: bool = False, **reading: Any
 ) -> Dataset:
     """Read data and network and print how they match; an error if there are missing entries and no --missing."""
-    from netbic.io import open_dataset
+    from netbic.io.dataset import open_dataset
 
     dataset = open_dataset(expression, graph, lazy=lazy, **reading)
     echo(*map(in_options, dataset.alignment.lines()))
@@ -217,7 +219,8 @@ def check_data(dataset: Dataset, *, scaled: bool = False, table: int | None = No
 
     `table` is the number of one of two tables.
     """
-    from netbic.io import check_expression, in_features
+    from netbic.io.checks import check_expression
+    from netbic.io.dataset import in_features
 
     logged = any(step["step"] == "log1p" for step in dataset.alignment.steps)
     findings = []

@@ -17,7 +17,7 @@ from netbic.cli.fit import check_data, report_lines
 from netbic.cli.samples import SampleTable, sample_table_of
 
 if TYPE_CHECKING:
-    from netbic.io import PairedDatasets
+    from netbic.io.dataset import PairedDatasets
     from netbic.selection import PairTests
     from netbic.storage import PairModel
 
@@ -90,8 +90,9 @@ def pairs(
     DIR/report.html      all results as a web page
     DIR/model/           the fitted model: netbic.load("DIR")
     """
-    from netbic import io, storage
+    from netbic import storage
     from netbic.files import scratch_folder
+    from netbic.io.dataset import fit_by_name, open_paired_datasets
 
     settings, tests = ({name: reading.pop(name) for name in names} for names in (_SETTINGS, options.TESTS))
     sample_info, report, permutations = (reading.pop(name) for name in ("sample_info", "report", "permutations"))
@@ -103,7 +104,7 @@ def pairs(
     storage.check_pair_folder(out, force=force, inputs=files)
     _check(settings, graph1, graph2)
     given = [_of_table(reading, number, graph is not None) for number, graph in enumerate((graph1, graph2))]
-    tables = io.open_paired_datasets(table1, table2, (graph1, graph2), (given[0], given[1]))
+    tables = open_paired_datasets(table1, table2, (graph1, graph2), (given[0], given[1]))
     echo(*tables.lines())
     described = table1 if sample_table_of(None, table1) else table2
     samples = tables.first.expression.samples
@@ -122,7 +123,7 @@ def pairs(
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             one, other = (each.expression for each in tables.datasets)
-            io.fit_by_name(model, one.matrix, other.matrix, one.samples, one.genes, other.genes, ("table 1", "table 2"))
+            fit_by_name(model, one.matrix, other.matrix, one.samples, one.genes, other.genes, ("table 1", "table 2"))
         tested = None
         if permutations and model.n_components_ and len(one.samples) >= _FEWEST and not tests["by"]:
             tested = _test(model, tables, permutations, progress)

@@ -54,7 +54,7 @@ class SampleTable:
 
         from netbic.association import Averages, match_samples, read_variables, variable_line
         from netbic.errors import InputError, one_line
-        from netbic.io import read_sample_info
+        from netbic.io.samples import read_sample_info
 
         tests = dict(tests)
         na_values = tests.pop("na_values")
@@ -78,7 +78,7 @@ class SampleTable:
 
     def for_covariates(self) -> pd.DataFrame:
         """The table in which "unknown" is a group of its own, unless --na says that it is missing."""
-        from netbic.io import read_sample_info
+        from netbic.io.samples import read_sample_info
 
         return self.table if self.na_values is not None else read_sample_info(self.origin, na_values=())
 
@@ -250,7 +250,7 @@ def associate(folder: Path, sample_info: str, na_values: list[str] | None, **tes
     """
     from netbic import association
     from netbic.files import check_not_input, locked
-    from netbic.io import read_sample_info
+    from netbic.io.samples import read_sample_info
     from netbic.storage import contains_pairs, load, load_modules
 
     check_not_input([folder / name for name in association.WRITTEN], {"the sample table": sample_info})
@@ -289,7 +289,7 @@ def score(folder: Path, expression: str, out: Path | None, force: bool, **given:
     For modules that were found with --covariates or --studies, --sample-info has these columns for the new samples.
     """
     from netbic.files import check_output_file, recorded_paths, write_table
-    from netbic.io import scores_by_name, scores_table
+    from netbic.io.dataset import scores_by_name, scores_table
     from netbic.storage import load_modules, read_like
 
     sample_info, studies = given.pop("sample_info"), given.pop("studies")
@@ -318,7 +318,7 @@ def _about_samples(
     """The covariates and studies of new samples that a model needs."""
     from netbic.estimators import covariate_names
     from netbic.files import finished_record
-    from netbic.io import read_sample_info
+    from netbic.io.samples import read_sample_info
 
     coding = model.covariate_coding_
     if coding is None:

@@ -136,7 +136,7 @@ def _covariates(names: list[str], path: str | None, samples: Any, types: dict[st
     import pandas as pd
 
     from netbic.association import match_samples, read_variables
-    from netbic.io import read_sample_info
+    from netbic.io.samples import read_sample_info
 
     match = match_samples(pd.Index(samples), read_sample_info(path, na_values=()))
     echo(*match.lines())
@@ -164,7 +164,7 @@ def _check_folder(out: Path, force: bool, inputs: dict[str, Any]) -> None:
 
 def _tune(*given: Any, **options: Any) -> Any:
     """`netbic.selection.tune`, with errors in the words of the command."""
-    from netbic.operators import ClusterError
+    from netbic.operators.executors import ClusterError
     from netbic.selection import tune
     from netbic.storage import CheckpointMismatch
 

@@ -27,7 +27,7 @@ from netbic.arrays import (
 from netbic.enrichment import adjust_p_values, repeated_in_rows
 from netbic.errors import InputError, shown
 from netbic.estimators import SparseGraphSVD, axis_names, check_count, fitted_model, name_features, names_of
-from netbic.operators import as_operator
+from netbic.operators.base import as_operator
 
 REPLICATED, PARTLY, NOT_REPLICATED = "replicated", "partly", "not replicated"
 TOO_FEW = "too few to tell"

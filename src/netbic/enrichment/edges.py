@@ -31,7 +31,8 @@ from netbic.arrays import (
 )
 from netbic.estimators import SparseGraphSVD, axis_names, check_count, covariates_of, fitted_model, is_model, unwrapped
 from netbic.graph import Graph, match
-from netbic.operators import RowBlocks, as_operator
+from netbic.operators.base import as_operator
+from netbic.operators.blocks import RowBlocks
 
 Counts = NDArray[np.int64]
 Modules = Any  # a fitted model, or a list of index arrays, boolean masks or names

@@ -23,7 +23,7 @@ from netbic.enrichment.edges import (
 from netbic.errors import InputError, one_line
 from netbic.estimators import SparseGraphSVD, check_same_data, fitted_model, heaviest, is_model, is_number, names_of
 from netbic.files import add_files, json_bytes, read_bytes, read_json, table_bytes
-from netbic.io import GeneSets, read_gene_sets
+from netbic.io.samples import GeneSets, read_gene_sets
 from netbic.storage import npz_arrays, npz_bytes, sides_of
 
 Sets = Mapping[str, Iterable[str]]  # term to genes

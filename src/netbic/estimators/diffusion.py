@@ -14,7 +14,8 @@ from netbic.arrays import Array, Floats, Indices
 from netbic.estimators.parameters import is_number
 from netbic.estimators.prediction import check_complete, smoother, span
 from netbic.graph import Graph
-from netbic.operators import Corrected, Smoother, scaled_rows, smoothed, smoothed_rows
+from netbic.operators.corrected import Corrected
+from netbic.operators.smoothing import Smoother, scaled_rows, smoothed, smoothed_rows
 from netbic.penalties import Penalty
 
 if TYPE_CHECKING:

@@ -18,17 +18,11 @@ from threadpoolctl import ThreadpoolController
 
 from netbic.arrays import Array, Floats, checked, is_sparse, kind_of, stored_values, without_names
 from netbic.errors import InputError
-from netbic.operators import (
-    Corrected,
-    DenseOperator,
-    Masked,
-    RowBlocks,
-    RowReduction,
-    Scaler,
-    as_operator,
-    learn_from_observed,
-    winsorised,
-)
+from netbic.operators.base import RowReduction, as_operator
+from netbic.operators.blocks import RowBlocks
+from netbic.operators.corrected import Corrected, Scaler, winsorised
+from netbic.operators.dense import DenseOperator
+from netbic.operators.masked import Masked, learn_from_observed
 
 if TYPE_CHECKING:
     from netbic.estimators.svd import SparseGraphSVD

@@ -20,7 +20,8 @@ from netbic.errors import some_names
 from netbic.estimators.inputs import axis_names, one_blas_thread, scale_data, validated_table
 from netbic.estimators.parameters import build_axis, check_solver_parameters, is_number, iteration_settings
 from netbic.graph import Graph
-from netbic.operators import Corrected, Scaler, Table, Whitening
+from netbic.operators.corrected import Corrected, Scaler
+from netbic.operators.cross import Table, Whitening
 from netbic.penalties import Penalty
 from netbic.solver import PAIR_DEFLATIONS, Axis, Pair, PairSearch, diagnostics, pair_words
 

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from netbic.arrays import Array, check_choice
 from netbic.graph import Graph, match
 from netbic.graph_terms import TERMS
-from netbic.operators import CENTERS
+from netbic.operators.corrected import CENTERS
 from netbic.penalties import L0, Dense, Penalty
 from netbic.solver import DEFLATIONS, SOLVERS, Axis, Settings
 

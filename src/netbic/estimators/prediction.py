@@ -21,7 +21,10 @@ from netbic.estimators.inputs import axis_names, has_missing, validated, without
 from netbic.estimators.results import DEPENDENT, triangle_of
 from netbic.estimators.studies import as_matrix, as_one_study, study_of_new
 from netbic.graph import Graph
-from netbic.operators import Smoother, as_operator, compute_rows, winsorised
+from netbic.operators.base import as_operator
+from netbic.operators.blocks import compute_rows
+from netbic.operators.corrected import winsorised
+from netbic.operators.smoothing import Smoother
 
 if TYPE_CHECKING:
     from netbic.estimators.svd import SparseGraphSVD

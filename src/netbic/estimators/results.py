@@ -13,7 +13,7 @@ from scipy.linalg import solve_triangular
 
 from netbic.arrays import Array, Floats, Indices, jaccard
 from netbic.errors import InputError, some_names
-from netbic.operators import Corrected
+from netbic.operators.corrected import Corrected
 from netbic.penalties import Choice, Penalty
 from netbic.solver import REPEATED, Module, correlations
 

@@ -44,7 +44,9 @@ from netbic.estimators.covariates import (
     text_labels,
 )
 from netbic.estimators.inputs import has_missing, holds_studies, names_of_index
-from netbic.operators import Corrected, Scaler, as_operator, learn_from_observed
+from netbic.operators.base import as_operator
+from netbic.operators.corrected import Corrected, Scaler
+from netbic.operators.masked import learn_from_observed
 from netbic.solver import REPEATED, correlations
 
 if TYPE_CHECKING:

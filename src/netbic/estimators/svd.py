@@ -24,7 +24,8 @@ from netbic.estimators.prediction import Prediction, smoother
 from netbic.estimators.results import chosen_groups, recurrence, store_modules
 from netbic.estimators.studies import StudyInput, StudyScaling, as_matrix, studies_table, study_input, study_numbers
 from netbic.graph import Graph
-from netbic.operators import Corrected, Scaler, passes, released
+from netbic.operators.blocks import passes, released
+from netbic.operators.corrected import Corrected, Scaler
 from netbic.penalties import Kept, Penalty
 from netbic.solver import (
     Axis,

@@ -40,7 +40,8 @@ from netbic.io.matching import Alignment, align, check_overlap, some_names, with
 from netbic.io.names import look_exchanged, renaming
 from netbic.io.networks import read_network
 from netbic.io.preprocessing import prepare
-from netbic.operators import Scaler, compute_rows
+from netbic.operators.blocks import compute_rows
+from netbic.operators.corrected import Scaler
 
 _NETWORK = ("relations", "min_score", "string_info", "header", "source", "target", "weighted", "signs")
 _PREPROCESSING = ("duplicates", "cpm", "log1p", "n_variable")

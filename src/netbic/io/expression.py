@@ -25,7 +25,7 @@ from netbic.io.tables import (
     read_parquet,
 )
 from netbic.io.text import NameArray, as_names, check_characters, check_file
-from netbic.operators import ColumnStatistics, column_statistics, map_rows, select_columns
+from netbic.operators.blocks import ColumnStatistics, column_statistics, map_rows, select_columns
 
 READING = ("samples_in_rows", "layer", "gene_names", "skip_columns")  # parameters of `read_expression`
 _LARGE_GROUP = 16 * BLOCK_BYTES

@@ -15,7 +15,7 @@ from netbic.errors import InputError, shown
 from netbic.io.expression import Expression
 from netbic.io.tables import Step
 from netbic.io.text import MISSING
-from netbic.operators import map_rows
+from netbic.operators.blocks import map_rows
 
 Steps = list[Step]
 _FEWEST_GENES = 2

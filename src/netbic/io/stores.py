@@ -34,7 +34,7 @@ from netbic.io.text import (
     text_lines,
     text_pieces,
 )
-from netbic.operators import free_memory
+from netbic.operators.executors import free_memory
 
 BLOCK_BYTES = 64_000_000
 _ZARR_FILES = ("zarr.json", ".zgroup", ".zarray")

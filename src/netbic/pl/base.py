@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from netbic.arrays import Array, Indices, Matrix, is_sparse, kind_of, to_dense
 from netbic.errors import InputError, import_optional, one_line, shown
 from netbic.estimators import SparseGraphSVD, fitted_model, is_model, names_of, rescaled
-from netbic.io import as_floats, as_matrix
+from netbic.io.expression import as_floats
+from netbic.io.tables import as_matrix
 
 if TYPE_CHECKING:
     from anndata import AnnData

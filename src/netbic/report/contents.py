@@ -23,7 +23,8 @@ from netbic.estimators import (
     smoothness_of,
 )
 from netbic.files import finished_record, read_json, read_table
-from netbic.io import Alignment, NetworkSummary
+from netbic.io.matching import Alignment
+from netbic.io.networks import NetworkSummary
 from netbic.pl import variable_colours
 from netbic.report.associations import (
     AnswerLine,

@@ -21,7 +21,7 @@ from netbic.association import (
 from netbic.errors import InputError
 from netbic.estimators import SparseGraphCCA, smoothness_of
 from netbic.files import finished_record
-from netbic.io import SampleMatching, table_lines
+from netbic.io.dataset import SampleMatching, table_lines
 from netbic.pl import variable_colours
 from netbic.report.contents import read_alignment, read_associations, read_known, read_record
 from netbic.report.figures import MISSING, OTHER, Figure, as_label, round_ticks

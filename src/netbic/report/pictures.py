@@ -18,7 +18,8 @@ from netbic.errors import import_optional
 from netbic.estimators import SparseGraphSVD, check_same_data, fitted_model, heaviest, rescaled
 from netbic.files import add_files, read_bytes
 from netbic.graph import Graph
-from netbic.operators import RowBlocks, Scaler
+from netbic.operators.blocks import RowBlocks
+from netbic.operators.corrected import Scaler
 from netbic.storage import npz_arrays, npz_bytes
 
 FILE = "heatmaps.npz"

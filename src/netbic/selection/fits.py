@@ -23,7 +23,7 @@ from joblib.parallel import get_active_backend
 from netbic.arrays import Floats, check_in_memory, is_sparse
 from netbic.enrichment import is_decided, sequential_p_values
 from netbic.estimators import one_blas_thread
-from netbic.operators import BlockError, ClusterError, ClusterExecutor, current_executor
+from netbic.operators.executors import BlockError, ClusterError, ClusterExecutor, current_executor
 
 Jobs = int | str | None
 Progress = Callable[[int, int], object]  # called with the numbers of finished fits and of all fits

@@ -14,7 +14,9 @@ from sklearn.base import clone
 
 from netbic.arrays import Array, Floats, Matrix, RandomState, checked, is_sparse
 from netbic.estimators import SparseGraphSVD, axis_names, basis_of, check_count, training_design, unwrapped
-from netbic.operators import Scaler, as_operator, learn_from_observed, winsorised
+from netbic.operators.base import as_operator
+from netbic.operators.corrected import Scaler, winsorised
+from netbic.operators.masked import learn_from_observed
 from netbic.selection.fits import Fits, Jobs, Progress, local_jobs, quiet
 from netbic.selection.resampling import fallback_penalties, graphs_by_position, seeded
 

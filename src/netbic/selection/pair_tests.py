@@ -24,7 +24,9 @@ from sklearn.base import clone
 
 from netbic.arrays import Array, Floats, Indices, Matrix, RandomState
 from netbic.estimators import TwoTableModel, axis_names, check_count, iteration_settings, paired_correlations
-from netbic.operators import Corrected, DenseOperator, Table
+from netbic.operators.corrected import Corrected
+from netbic.operators.cross import Table
+from netbic.operators.dense import DenseOperator
 from netbic.selection.fits import Fits, Jobs, Progress, quiet
 from netbic.selection.resampling import complement, draw_seed, folds, match_scores, pairs_by_position, seeded
 from netbic.solver import Axis, PairSearch, Settings

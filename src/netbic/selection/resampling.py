@@ -25,7 +25,8 @@ from netbic.estimators import (
     validated_y,
 )
 from netbic.graph import Graph, match
-from netbic.operators import Scaler, as_operator
+from netbic.operators.base import as_operator
+from netbic.operators.corrected import Scaler
 from netbic.penalties import Penalty
 
 SIDES = ("x", "y")  # the features of the first and of the second of two tables

@@ -33,8 +33,10 @@ from netbic.estimators import (
 )
 from netbic.estimators.inputs import validated
 from netbic.graph import Graph
-from netbic.io import digest
-from netbic.operators import Scaler, as_operator, learn_from_observed
+from netbic.io.dataset import digest
+from netbic.operators.base import as_operator
+from netbic.operators.corrected import Scaler
+from netbic.operators.masked import learn_from_observed
 from netbic.selection.fits import Fits, Jobs, Progress, quiet
 from netbic.selection.resampling import (
     SIDES,

@@ -31,7 +31,9 @@ from netbic.estimators import (
     name_features,
     training_design,
 )
-from netbic.operators import Scaler, as_operator, learn_from_observed, winsorised
+from netbic.operators.base import as_operator
+from netbic.operators.corrected import Scaler, winsorised
+from netbic.operators.masked import learn_from_observed
 from netbic.penalties import L0
 from netbic.selection.fits import Fits, Jobs, Progress, quiet
 from netbic.selection.resampling import (

@@ -43,7 +43,7 @@ from scipy import special
 
 from netbic.arrays import Bools, Floats, Indices
 from netbic.graph_terms import GraphTerm
-from netbic.operators import Operator
+from netbic.operators.base import Operator
 from netbic.penalties import Choice, Penalty, expected_noise_norm
 
 SolverName = Literal["aisp", "monotone", "auto"]

@@ -21,7 +21,9 @@ import numpy as np
 from scipy.linalg import get_blas_funcs, get_lapack_funcs
 
 from netbic.arrays import Array, Floats
-from netbic.operators import Corrected, Cross, CrossOperator, DenseOperator, Table
+from netbic.operators.corrected import Corrected
+from netbic.operators.cross import Cross, CrossOperator, Table
+from netbic.operators.dense import DenseOperator
 from netbic.penalties import DataDriven
 from netbic.solver.search import MAX_MODULES, Axis, Module, described, problems_of, solve_module
 from netbic.solver.solve import Settings

@@ -33,7 +33,7 @@ import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
 from netbic.arrays import Floats
-from netbic.operators import Corrected
+from netbic.operators.corrected import Corrected
 from netbic.penalties import largest
 from netbic.solver.half_step import Side, State, Vector
 from netbic.solver.sizes import best_of_sizes

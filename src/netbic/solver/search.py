@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from netbic.arrays import Floats, Indices, scatter
 from netbic.graph_terms import GraphTerm
-from netbic.operators import Corrected
+from netbic.operators.corrected import Corrected
 from netbic.penalties import DIAGNOSTICS, Dense, Penalty
 from netbic.solver.half_step import Side, Vector
 from netbic.solver.problem import ModuleProblem, before_graph, share_by_data, solve_with_graph, worst_rank

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from netbic.arrays import Floats
-from netbic.operators import Corrected
+from netbic.operators.corrected import Corrected
 from netbic.penalties import L0, Choice, Dense, Penalty
 from netbic.solver.half_step import Side, State, Vector, adaptive_step, scale_scores, strength_of
 from netbic.solver.solve import Budget, Solution, with_fixed_size

@@ -9,7 +9,8 @@ from typing import Final, Literal
 import numpy as np
 
 from netbic.arrays import Floats
-from netbic.operators import Corrected, Operator
+from netbic.operators.base import Operator
+from netbic.operators.corrected import Corrected
 from netbic.penalties import L0
 from netbic.solver.half_step import Side, SolverName, State, Vector, rounds
 from netbic.solver.working_sets import WorkingSets

@@ -22,7 +22,8 @@ from scipy.linalg import eigh, get_blas_funcs, get_lapack_funcs
 from scipy.sparse.linalg import ArpackError, LinearOperator, svds
 
 from netbic.arrays import Array, Floats, Indices
-from netbic.operators import Corrected, Operator
+from netbic.operators.base import Operator
+from netbic.operators.corrected import Corrected
 from netbic.solver.half_step import Side, State, Vector, step_without_graph
 
 _EXACT_WORK = 2e8  # multiplications up to which the Gram matrix is made and solved in double precision

@@ -24,7 +24,8 @@ import numpy as np
 
 from netbic.arrays import Floats, Indices
 from netbic.graph_terms import GraphTerm
-from netbic.operators import Corrected, Operator
+from netbic.operators.base import Operator
+from netbic.operators.corrected import Corrected
 from netbic.penalties import largest
 from netbic.solver.half_step import Side, State, Vector, scored
 

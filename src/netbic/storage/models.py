@@ -42,7 +42,7 @@ from netbic.estimators import (
 )
 from netbic.files import JsonValue, Record
 from netbic.graph import Graph
-from netbic.operators import Scaler
+from netbic.operators.corrected import Scaler
 from netbic.penalties import Choice
 from netbic.solver import Module, Vector
 

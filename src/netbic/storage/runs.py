@@ -25,7 +25,10 @@ from netbic import __version__, files
 from netbic.errors import InputError, one_line, shown, unusable
 from netbic.estimators import SparseGraphSVD, names_of
 from netbic.files import FIT_PIECES, FolderInUse, JsonValue, Record
-from netbic.io import READING, Expression, check_keywords, prepare, read_expression, renaming
+from netbic.io.dataset import check_keywords
+from netbic.io.expression import READING, Expression, read_expression
+from netbic.io.names import renaming
+from netbic.io.preprocessing import prepare
 from netbic.solver import Module
 from netbic.storage.models import PairModel, load_modules, module_arrays, module_from, npz_arrays, npz_bytes, save
 from netbic.storage.tables import modules_table, pair_scores_table, pairs_table, summary_table, weights_table

@@ -16,7 +16,7 @@ from netbic.arrays import Matrix, check_choice, kind_of, stored_values
 from netbic.association import Removed, associate_scores, listed_names
 from netbic.errors import InputError
 from netbic.estimators import SparseGraphSVD, covariate_names, fitted_model, is_model, module_scores, own_covariates
-from netbic.io import check_keywords, scores_by_name
+from netbic.io.dataset import check_keywords, scores_by_name
 from netbic.methods import usual_settings
 from netbic.penalties import L0, Dense
 from netbic.selection import SampleGroups

@@ -17,7 +17,7 @@ from netbic.arrays import Array, Matrix, check_choice, kind_of
 from netbic.errors import InputError, import_optional, shown
 from netbic.estimators import SparseGraphCCA, SparseGraphPLS
 from netbic.graph import Graph
-from netbic.io import check_keywords, fit_by_name
+from netbic.io.dataset import check_keywords, fit_by_name
 from netbic.methods import usual_sizes
 from netbic.storage import PairModel, pairs_table, settings_of
 from netbic.tl.objects import aligned_graph, chosen_genes, graph_matrix, read_matrix, storable, warn_before_fit

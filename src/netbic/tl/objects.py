@@ -26,8 +26,12 @@ from netbic.estimators import (
     own_covariates,
 )
 from netbic.graph import Graph
-from netbic.io import Alignment, align, as_floats, as_matrix, check_expression, open_store, with_names
-from netbic.operators import select_columns
+from netbic.io.checks import check_expression
+from netbic.io.expression import as_floats
+from netbic.io.matching import Alignment, align, with_names
+from netbic.io.stores import open_store
+from netbic.io.tables import as_matrix
+from netbic.operators.blocks import select_columns
 from netbic.storage import ModelState, model_from, state_of
 from netbic.storage.models import SHAPES
 
