@@ -302,5 +302,5 @@ def test_tabs_and_line_feeds_survive_a_fit(tmp_path):
         assert run(*arguments, "--genes", "6", "--samples", "5").exit_code == 0
         assert run("score", "out", "data.parquet", "--out", "scores.tsv").exit_code == 0
     members, model = read_table(tmp_path / "out" / "modules.tsv"), netbic.load(tmp_path / "out")
-    pd.testing.assert_frame_equal(members, netbic.storage.modules_table(model))
+    pd.testing.assert_frame_equal(members, netbic.storage.modules_table(model, feature_name="gene"))
     assert read_table(tmp_path / "scores.tsv")["sample"].tolist() == data.columns.tolist()
