@@ -225,7 +225,7 @@ def test_files_that_appear_at_a_target_meanwhile_are_not_replaced(cohort, result
         (tmp_path / "scores.tsv").write_bytes(b"mine")
         return table(*arguments)
 
-    monkeypatch.setattr(netbic.io, "scores_table", slow)
+    monkeypatch.setattr("netbic.io.dataset.scores_table", slow)
     assert run("score", results, cohort / "expression.tsv", "--out", tmp_path / "scores.tsv").exit_code == 2
     assert (tmp_path / "scores.tsv").read_bytes() == b"mine"
 
