@@ -7,7 +7,16 @@ corrections for the parameters `center` and `scale`.
 """
 
 from netbic.operators.base import DataOperator, Operator, RowReduction, as_operator
+from netbic.operators.chunked import ChunkedOperator
 from netbic.operators.dense import DenseOperator
 from netbic.operators.sparse import SparseOperator
 
-__all__ = ["DataOperator", "DenseOperator", "Operator", "RowReduction", "SparseOperator", "as_operator"]
+__all__ = [
+    "ChunkedOperator",
+    "DataOperator",
+    "DenseOperator",
+    "Operator",
+    "RowReduction",
+    "SparseOperator",
+    "as_operator",
+]
