@@ -106,8 +106,8 @@ class ChunkedOperator(DataOperator):
     def _lines_to_pack(self, wanted: Indices, axis: str) -> Indices:
         """The wanted lines and, as memory allows, those with the next largest scores."""
         among = self.shape[axis == "columns"]
-        room = min(_PACKED_SHARE * among, self._limit / self._line_bytes(among))
-        count = min(_PREFETCHED * wanted.size, int(room)) - wanted.size
+        most = min(_PACKED_SHARE * among, self._limit / self._line_bytes(among))
+        count = min(_PREFETCHED * wanted.size, int(most)) - wanted.size
         if axis not in self._scores or count <= 0:
             return wanted
         sizes = np.abs(self._scores[axis])
