@@ -12,7 +12,7 @@ modularity adds nothing positive between C and the others, gives
     |w_C| <= (|z_C| / |c|) / (1 - sigma lambda_C / |c|),
 
 with lambda_C the largest eigenvalue of M within C, at most that of M. So sigma is reduced until
-sigma lambda_max(M) <= share |c|: no set of entries gets more than 1 / (1 - share) times what the data give it.
+sigma lambda_max(M) <= share |c|: no such set gets more than 1 / (1 - share) times what the data give it.
 By F, |c| = d + sigma w'Mw.
 
 Where many scores are nearly equal, a small bonus changes the order much. So sigma is also reduced until the 20 largest
