@@ -86,9 +86,9 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         Weight of the graph. If a graph is given, None means 0.6 (0.2 unless `smoothness_scale="module"`); otherwise 0.
     smoothness_scale : {"module", "relative", "absolute"}, default="module"
         "module": in units of the d of the module without the graph (and of the scale of the graph term). With a
-        smoothness of s < 1, the graph multiplies the weight that the data give to features of the module without
-        edges to its other features by at most 1 / (1 - s). It is reduced further for a module if one of its 20 leading
-        features would not be among the first 60 by the data alone.
+        smoothness of s < 1, the graph multiplies the weight that the data give to a group of features without edges
+        to other features of the module by at most 1 / (1 - s). It is reduced further for a module if one of its 20
+        leading features would not be among the first 60 by the data alone.
         "relative": in units of the leading singular value of the residual of X, which can be far larger than the d of
         a sparse module. Sensible values are between 0 and about 0.2.
         "absolute": sigma as in the paper.
