@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from netbic.estimators import SparseGraphSVD
+from netbic.estimators.svd import SparseGraphSVD
 from netbic.penalties import L0, SCAD, AdaptiveLasso, AdaptiveSupport, KeepSoft, Penalty
 
 __all__ = ["METHODS", "Method", "method", "usual_settings", "usual_sizes", "why_not_adaptive"]

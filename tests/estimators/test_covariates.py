@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 import netbic
 from netbic import AdaptiveSupport, SparseGraphSVD
 from netbic.errors import InputError
-from netbic.estimators import module_scores
+from netbic.estimators.prediction import module_scores
 from netbic.operators.base import DataOperator, as_operator
 from support.batches import assert_equal_fits, cohort, residuals
 from support.block_problems import sparse_blocks

@@ -10,7 +10,8 @@ import scipy.sparse as sp
 
 import netbic
 from netbic import SparseGraphSVD
-from netbic.estimators import StableModules, diffusion
+from netbic.estimators import diffusion
+from netbic.estimators.svd import StableModules
 from netbic.graph import coexpression
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from netbic import Graph, SparseGraphSVD
-from netbic.estimators import recurrent_features
+from netbic.estimators.results import recurrent_features
 
 
 def tumours(folder, expression, network):

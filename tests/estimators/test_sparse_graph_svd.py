@@ -20,7 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import netbic
 from netbic import L0, Graph, L1Ball, SparseGraphSVD
-from netbic.estimators import one_blas_thread
+from netbic.estimators.inputs import one_blas_thread
 
 X = np.random.default_rng(0).standard_normal((30, 20)) + np.arange(20)
 

@@ -8,7 +8,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import roc_auc_score
 
 import netbic
-from netbic.estimators import as_one_study
+from netbic.estimators.studies import as_one_study
 from netbic.pl.base import Data, entries
 from netbic.report.pictures import heatmaps_of
 from netbic.selection import n_modules, stability, verdicts

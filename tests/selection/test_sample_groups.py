@@ -10,7 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import netbic
 from netbic import AdaptiveSupport, Dense, SparseGraphSVD
-from netbic.estimators import module_scores
+from netbic.estimators.prediction import module_scores
 from netbic.operators.corrected import winsorised
 from netbic.penalties import score_groups
 from netbic.penalties.score_groups import (

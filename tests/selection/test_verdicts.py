@@ -8,7 +8,7 @@ import scipy.sparse as sp
 import netbic
 from netbic import AdaptiveSupport, Graph, SparseGraphSVD
 from netbic.arrays import leading_right_vector
-from netbic.estimators import coherence
+from netbic.estimators.studies import coherence
 from netbic.selection import verdicts
 from netbic.selection.verdicts import Half, Halves, judged_features
 

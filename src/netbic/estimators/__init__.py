@@ -5,7 +5,6 @@ from netbic.estimators.covariates import (
     Design,
     as_table,
     basis_of,
-    check_part,
     covariate_names,
     covariates_of,
     design_of_new,
@@ -14,17 +13,9 @@ from netbic.estimators.covariates import (
     training_design,
 )
 from netbic.estimators.inputs import axis_names, check_same_data, has_missing, one_blas_thread
-from netbic.estimators.pairs import (
-    SparseGraphCCA,
-    SparseGraphPLS,
-    TwoTableModel,
-    in_order_of,
-    paired_correlations,
-    validated_x,
-    validated_y,
-)
-from netbic.estimators.parameters import AXES, check_count, is_number, iteration_settings, smoothness_of
-from netbic.estimators.prediction import module_scores, observed_scores, score_directions, scoring, span
+from netbic.estimators.pairs import SparseGraphCCA, SparseGraphPLS
+from netbic.estimators.parameters import check_count, is_number, smoothness_of
+from netbic.estimators.prediction import module_scores, score_directions
 from netbic.estimators.results import (
     DIAGNOSTIC_NUMBERS,
     diagnostics_from,
@@ -50,15 +41,12 @@ from netbic.estimators.studies import (
     study_of_new,
     without_studies,
 )
-from netbic.estimators.studies import coherence as coherence
-from netbic.estimators.svd import SearchInput, SparseGraphSVD, StableModules, fitted_model, is_model, unwrapped
+from netbic.estimators.svd import SparseGraphSVD, StableModules, fitted_model, is_model, unwrapped
 
 __all__ = [
-    "AXES",
     "DIAGNOSTIC_NUMBERS",
     "CovariateCoding",
     "Design",
-    "SearchInput",
     "SparseGraphCCA",
     "SparseGraphPLS",
     "SparseGraphSVD",
@@ -66,13 +54,11 @@ __all__ = [
     "StackedStudies",
     "StudyNumbers",
     "StudyScaling",
-    "TwoTableModel",
     "as_one_study",
     "as_table",
     "axis_names",
     "basis_of",
     "check_count",
-    "check_part",
     "check_same_data",
     "covariate_names",
     "covariates_of",
@@ -82,26 +68,20 @@ __all__ = [
     "groups_table",
     "has_missing",
     "heaviest",
-    "in_order_of",
     "is_model",
     "is_number",
-    "iteration_settings",
     "leading_features",
     "module_scores",
     "name_features",
     "names_of",
-    "observed_scores",
     "one_blas_thread",
     "own_covariates",
-    "paired_correlations",
     "position_of",
     "recurrent_features",
     "rescaled",
     "score_directions",
-    "scoring",
     "shared_by",
     "smoothness_of",
-    "span",
     "stack_studies",
     "store_choices",
     "store_covariates",
@@ -110,7 +90,5 @@ __all__ = [
     "study_of_new",
     "training_design",
     "unwrapped",
-    "validated_x",
-    "validated_y",
     "without_studies",
 ]

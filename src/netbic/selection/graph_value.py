@@ -13,7 +13,10 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 
 from netbic.arrays import Bools, Floats, Matrix, RandomState, checked, is_sparse
-from netbic.estimators import SparseGraphSVD, axis_names, check_count, training_design, unwrapped
+from netbic.estimators.covariates import training_design
+from netbic.estimators.inputs import axis_names
+from netbic.estimators.parameters import check_count
+from netbic.estimators.svd import SparseGraphSVD, unwrapped
 from netbic.selection.fits import Fits, Jobs, Progress, quiet
 from netbic.selection.resampling import (
     Parameters,

@@ -11,7 +11,9 @@ import numpy as np
 import pandas as pd
 
 from netbic.arrays import Bools
-from netbic.estimators import SparseGraphSVD, axis_names, fitted_model, module_scores, one_blas_thread
+from netbic.estimators.inputs import axis_names, one_blas_thread
+from netbic.estimators.prediction import module_scores
+from netbic.estimators.svd import SparseGraphSVD, fitted_model
 from netbic.files import add_files, table_bytes
 from netbic.penalties import ScoreGroups, score_groups
 from netbic.selection.verdicts import Verdicts

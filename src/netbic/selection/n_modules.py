@@ -13,7 +13,10 @@ from scipy.linalg import eigh, orth
 from sklearn.base import clone
 
 from netbic.arrays import Array, Floats, Matrix, RandomState, checked, is_sparse
-from netbic.estimators import SparseGraphSVD, axis_names, basis_of, check_count, training_design, unwrapped
+from netbic.estimators.covariates import basis_of, training_design
+from netbic.estimators.inputs import axis_names
+from netbic.estimators.parameters import check_count
+from netbic.estimators.svd import SparseGraphSVD, unwrapped
 from netbic.operators.base import as_operator
 from netbic.operators.corrected import Scaler, winsorised
 from netbic.operators.masked import learn_from_observed

@@ -23,7 +23,9 @@ import pandas as pd
 from sklearn.base import clone
 
 from netbic.arrays import Array, Floats, Indices, Matrix, RandomState
-from netbic.estimators import TwoTableModel, axis_names, check_count, iteration_settings, paired_correlations
+from netbic.estimators.inputs import axis_names
+from netbic.estimators.pairs import TwoTableModel, paired_correlations
+from netbic.estimators.parameters import check_count, iteration_settings
 from netbic.operators.corrected import Corrected
 from netbic.operators.cross import Table
 from netbic.operators.dense import DenseOperator

@@ -12,18 +12,11 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_array
 
 from netbic.arrays import Array, Floats, Indices, Matrix, RandomState, checked, stored_values, without_names
-from netbic.estimators import (
-    AXES,
-    SparseGraphSVD,
-    TwoTableModel,
-    axis_names,
-    has_missing,
-    in_order_of,
-    observed_scores,
-    span,
-    validated_x,
-    validated_y,
-)
+from netbic.estimators.inputs import axis_names, has_missing
+from netbic.estimators.pairs import TwoTableModel, in_order_of, validated_x, validated_y
+from netbic.estimators.parameters import AXES
+from netbic.estimators.prediction import observed_scores, span
+from netbic.estimators.svd import SparseGraphSVD
 from netbic.graph import Graph, match
 from netbic.operators.base import as_operator
 from netbic.operators.corrected import Scaler

@@ -14,19 +14,12 @@ import pandas as pd
 from sklearn.base import clone
 
 from netbic.arrays import Array, Bools, Floats, Indices, Matrix, RandomState, jaccard
-from netbic.estimators import (
-    SparseGraphSVD,
-    StableModules,
-    TwoTableModel,
-    check_count,
-    check_part,
-    check_same_data,
-    covariates_of,
-    is_number,
-    names_of,
-    training_design,
-    unwrapped,
-)
+from netbic.estimators.covariates import check_part, covariates_of, training_design
+from netbic.estimators.inputs import check_same_data
+from netbic.estimators.pairs import TwoTableModel
+from netbic.estimators.parameters import check_count, is_number
+from netbic.estimators.results import names_of
+from netbic.estimators.svd import SparseGraphSVD, StableModules, unwrapped
 from netbic.selection.fits import Fits, Jobs, Progress, quiet
 from netbic.selection.resampling import (
     SIDES,

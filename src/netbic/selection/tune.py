@@ -18,20 +18,11 @@ from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
 from netbic.arrays import Floats, Indices, Matrix, RandomState, buffers, check_choice
-from netbic.estimators import (
-    AXES,
-    SearchInput,
-    SparseGraphSVD,
-    TwoTableModel,
-    axis_names,
-    check_count,
-    covariates_of,
-    has_missing,
-    paired_correlations,
-    smoothness_of,
-    training_design,
-)
-from netbic.estimators.inputs import validated
+from netbic.estimators.covariates import covariates_of, training_design
+from netbic.estimators.inputs import axis_names, has_missing, validated
+from netbic.estimators.pairs import TwoTableModel, paired_correlations
+from netbic.estimators.parameters import AXES, check_count, smoothness_of
+from netbic.estimators.svd import SearchInput, SparseGraphSVD
 from netbic.graph import Graph
 from netbic.io.dataset import digest
 from netbic.operators.base import as_operator

@@ -18,19 +18,12 @@ from numpy.typing import ArrayLike
 from scipy.linalg import orth
 
 from netbic.arrays import Array, Floats, Indices, Matrix, RandomState, is_sparse, jaccard, leading_right_vector
-from netbic.estimators import (
-    SparseGraphSVD,
-    as_one_study,
-    basis_of,
-    check_count,
-    check_same_data,
-    coherence,
-    fitted_model,
-    has_missing,
-    heaviest,
-    name_features,
-    training_design,
-)
+from netbic.estimators.covariates import basis_of, training_design
+from netbic.estimators.inputs import check_same_data, has_missing
+from netbic.estimators.parameters import check_count
+from netbic.estimators.results import heaviest, name_features
+from netbic.estimators.studies import as_one_study, coherence
+from netbic.estimators.svd import SparseGraphSVD, fitted_model
 from netbic.operators.base import as_operator
 from netbic.operators.corrected import Scaler, winsorised
 from netbic.operators.masked import learn_from_observed
