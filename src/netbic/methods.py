@@ -32,10 +32,6 @@ def _keep_soft(k: int | None, position: float = 0.0) -> Penalty | None:
     return None if k is None else KeepSoft(k, position=position)
 
 
-def _dense(k: int | None) -> Penalty | None:
-    return None
-
-
 _SGSVD_STAR = Method(_l0, uses_graph=True)
 _SGSVD = Method(_l0, signs="signed", uses_graph=True)
 
@@ -50,7 +46,7 @@ METHODS: Final[dict[str, Method]] = {
     "ALSVD": Method(lambda k: AdaptiveLasso() if k is None else KeepSoft(k)),
     "SCADSVD": Method(SCAD),
     "PMD": Method(lambda k: _keep_soft(k, 0.5)),
-    "SVD": Method(_dense),
+    "SVD": Method(lambda k: None),
 }
 
 
@@ -103,7 +99,7 @@ def method(
     chosen = METHODS[name]
     if not chosen.uses_graph and (row_sigma or column_sigma):
         warnings.warn(f"{name} has no graph term: row_sigma and column_sigma are ignored", stacklevel=2)
-    if chosen.penalty is _dense and not (n_rows is None and n_columns is None):
+    if name == "SVD" and not (n_rows is None and n_columns is None):
         warnings.warn(f"{name} keeps every row and column: n_rows and n_columns are ignored", stacklevel=2)
     settings: dict[str, Any] = {"smoothness_scale": "absolute", "graph_term": "adjacency", "signs": chosen.signs}
     settings |= {"center": None, "solver": "aisp", "deflation": "hotelling"}

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from netbic import AdaptiveSupport, Graph, SparseGraphSVD, selection
 from netbic.errors import InputError
 from netbic.operators.corrected import winsorised
-from netbic.selection.graph_value import Folded, fit_folds
+from netbic.selection.graph_value import fit_folds
 from netbic.selection.n_modules import Evening, with_random_signs
 from netbic.selection.tune import Block
 from netbic.selection.verdicts import Half
@@ -128,7 +128,7 @@ def test_the_value_of_a_graph():
     value = selection.graph_value(model, X, covariates=TABLE, n_rewired=3, n_folds=3, n_repeats=1, random_state=0)
     design = FITTED.covariates_.to_numpy()
     seed = int(np.random.default_rng(0).integers(2**31))
-    fits = fit_folds(Folded(model, X, 3, seed, design), (["true"], [(0, 0), (0, 1), (0, 2)]))
+    fits = fit_folds((model, X, 3, seed, design), (["true"], [(0, 0), (0, 1), (0, 2)]))
     assert value.share == np.mean([score for score, _ in fits])
     order = np.random.default_rng([seed, 0]).permutation(100)
     held = np.sort(np.array_split(order, 3)[0])

@@ -8,7 +8,7 @@ from scipy import stats
 import netbic
 from netbic import Graph, SparseGraphSVD
 from netbic.selection import graph_value
-from netbic.selection.graph_value import Folded, fit_folds
+from netbic.selection.graph_value import fit_folds
 from netbic.selection.resampling import folds
 
 study = netbic.simulate.cohort(300, 1000, n_modules=3, strength=0.7, random_state=0)
@@ -51,7 +51,7 @@ def test_p_values_are_those_of_t_tests():
     t = (own - np.mean(rewired)) / (np.std(rewired, ddof=1) * np.sqrt(1 + 1 / 3))
     assert value.p_rewired == pytest.approx(stats.t.sf(t, 2))
     places = [(repeat, fold) for repeat in range(2) for fold in range(3)]
-    fits = fit_folds(Folded(nameless, X, 3, seed), (["true", "none"], places))
+    fits = fit_folds((nameless, X, 3, seed, None), (["true", "none"], places))
     scores = np.array([score for score, _ in fits]).reshape(6, 2)
     gains = scores[:, 0] - scores[:, 1]
     assert value.p_none == pytest.approx(stats.t.sf(gains.mean() / (gains.std(ddof=1) / np.sqrt(3)), 2))
@@ -60,7 +60,7 @@ def test_p_values_are_those_of_t_tests():
 def test_held_out_scores_are_the_scores_of_clones():
     X = study.expression.to_numpy()
     nameless = SparseGraphSVD(**model.get_params() | {"column_graph": study.network.weights})
-    found = fit_folds(Folded(nameless, X, 4, 3), (["none", "true"], [(0, 1), (0, 2)]))
+    found = fit_folds((nameless, X, 4, 3, None), (["none", "true"], [(0, 1), (0, 2)]))
     part = folds(300, 4, [3, 0])[2]
     inside = np.setdiff1d(np.arange(300), part)
     own = SparseGraphSVD(3, n_rows=30, n_columns=60, column_graph=study.network.weights).fit(X[inside])

@@ -15,11 +15,10 @@ from sklearn.metrics import r2_score
 from sklearn.utils import Tags
 from sklearn.utils.validation import _num_samples, check_array, check_is_fitted
 
-from netbic.arrays import Array, Bools, Floats, check_choice, checked, kind_of, without_names
+from netbic.arrays import Array, Floats, check_choice, checked, kind_of, without_names
 from netbic.errors import some_names
 from netbic.estimators.inputs import axis_names, one_blas_thread, scale_data, validated_table
 from netbic.estimators.parameters import build_axis, check_solver_parameters, is_number, iteration_settings
-from netbic.graph import Graph
 from netbic.operators.corrected import Corrected, Scaler
 from netbic.operators.cross import Table, Whitening
 from netbic.penalties import Penalty
@@ -47,27 +46,6 @@ class PreparedTable(NamedTuple):
 # scikit-learn has no types: mypy cannot check its base classes.
 class TwoTableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators for two tables; see `SparseGraphPLS` for parameters and attributes."""
-
-    x_weights_: Array
-    y_weights_: Array
-    x_scores_: Array
-    y_scores_: Array
-    x_loadings_: Array
-    y_loadings_: Array
-    x_rotations_: Array
-    y_rotations_: Array
-    x_support_: Bools
-    y_support_: Bools
-    singular_values_: Array
-    correlations_: Floats
-    n_components_: int
-    n_iter_: int
-    converged_: Bools
-    objectives_: list[Floats]
-    graph_share_: Floats
-    names_: dict[str, Array | None]
-    graphs_: dict[str, Graph | None]
-    scalers_: dict[str, Scaler]
 
     n_components: int
     deflation: str
@@ -99,21 +77,8 @@ class TwoTableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         table_names : pair of str
             What warnings call the two tables.
         """
-        self._store(*self._search(X, self._second(Y, y), y_start, table_names))
-        return self
-
-    @staticmethod
-    def _second(Y: Any, y: Any) -> Any:
-        """The second table, by either of its names."""
-        if Y is not None and y is not None:
-            raise ValueError("Y and y are both given: these are two names of the second table")
-        return y if Y is None else Y
-
-    def _search(
-        self, X: Any, Y: Any, y_start: Any = None, table_names: tuple[str, str] = ("X", "Y")
-    ) -> tuple[list[Pair], PreparedTable, PreparedTable]:
-        """Validate both tables and search for pairs; sets names and graphs."""
         self._check()
+        Y = self._second(Y, y)
         names = {"samples": axis_names(X)[0], "x": axis_names(X)[1], "y": axis_names(Y)[1]}
         Y = in_order_of(X, Y) if Y is not None else None
         X = validated_x(self, X, reset=True)
@@ -121,19 +86,21 @@ class TwoTableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         x_axis, x_graph = build_axis(self, "x", X.shape[1], names["x"])
         y_axis, y_graph = build_axis(self, "y", Y.shape[1], names["y"])
         with one_blas_thread():
-            x, y = self.prepared(X, "X"), self.prepared(Y, "Y")
-            norms = [float(np.sqrt(one.operator.squared_norm)) for one in (x, y)]
+            tables = self.prepared(X, "X"), self.prepared(Y, "Y")
+            norms = [float(np.sqrt(table.operator.squared_norm)) for table in tables]
             size = norms[0] * norms[1]
             if size and not _SMALLEST < size < _LARGEST:
                 raise ValueError(
                     f"products of the entries of X and Y leave the range of numbers (their norms are {norms[0]:.3g} "
                     f"and {norms[1]:.3g}): use scale=True, or rescale both tables"
                 )
-            noise = x.noise * norms[1] + y.noise * norms[0]  # of the cross-product, by rounding errors alone
+            # Of the cross-product, by rounding errors alone.
+            noise = tables[0].noise * norms[1] + tables[1].noise * norms[0]
             settings = iteration_settings(self, np.result_type(X, Y))
             deflation: Any = self.deflation  # a plain string to mypy; `_check` has verified it
             starts = _check_starts(y_start, Y.shape[1], self.n_components)
-            search = PairSearch(x.table, y.table, x_axis, y_axis, settings, deflation, noise, starts)
+            x, y = (table.table for table in tables)
+            search = PairSearch(x, y, x_axis, y_axis, settings, deflation, noise, starts)
             pairs: list[Pair] = []
             for _, pair in zip(range(self.n_components), search, strict=False):
                 pairs.append(pair)
@@ -142,8 +109,16 @@ class TwoTableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.names_, self.graphs_ = names, {"x": x_graph, "y": y_graph}
         found, words = ([pair.module for pair in pairs], self.n_components, search.ended), pair_words(table_names)
         for message, category in diagnostics(*found, x_axis, y_axis, settings, words):
-            warnings.warn(message, category, stacklevel=3)
-        return pairs, x, y
+            warnings.warn(message, category, stacklevel=2)
+        self._store(pairs, *tables)
+        return self
+
+    @staticmethod
+    def _second(Y: Any, y: Any) -> Any:
+        """The second table, by either of its names."""
+        if Y is not None and y is not None:
+            raise ValueError("Y and y are both given: these are two names of the second table")
+        return y if Y is None else Y
 
     def axes(self, X: Any, Y: Any) -> tuple[Axis, Axis]:
         """Penalties and graph terms of the features of two tables, whose graphs match them by position."""
@@ -329,7 +304,7 @@ class SparseGraphPLS(RegressorMixin, TwoTableModel):  # type: ignore[misc]
         if self.deflation == "regression":  # the scores of X are orthogonal, and so is each coefficient a loading
             self.y_coefficients_ = self.y_loadings_.T
         else:
-            self.y_coefficients_ = y.operator.left_products(np.linalg.pinv(self.x_scores_).T)
+            self.y_coefficients_ = y.operator.left_products(np.asarray(np.linalg.pinv(self.x_scores_).T, np.float64))
 
     def predict(self, X: Any) -> Array:
         """Y of samples: the least-squares prediction from the scores of X, in the units of Y."""
@@ -538,9 +513,7 @@ def paired_correlations(x_scores: Floats, y_scores: Floats) -> Floats:
     return np.asarray(np.divide(np.sum(x * y, axis=0), norms, out=np.zeros(x.shape[1]), where=norms > 0))
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # Validation of two tables, and matching of samples by name
-# ----------------------------------------------------------------------------------------------------------------
 
 
 def validated_x(model: TwoTableModel, X: Any, reset: bool) -> Any:

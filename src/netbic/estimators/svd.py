@@ -509,9 +509,7 @@ def is_model(thing: object) -> bool:
     return isinstance(getattr(thing, "best_estimator_", thing), SparseGraphSVD)
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # Modules re-estimated on given members
-# ----------------------------------------------------------------------------------------------------------------
 
 
 class StableModules(SparseGraphSVD):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -34,6 +34,8 @@ from netbic.selection.resampling import (
 Kind = str | int  # the graph itself ("true"), none ("none"), or the number of a rewired graph
 Place = tuple[int, int]  # a repeat and a fold
 Job = tuple[Sequence[Kind], Sequence[Place]]
+# A model whose graphs match X by position, X, the number of folds, their seed, and the design matrix of covariates.
+Folded = tuple[SparseGraphSVD, Matrix, int, int, Floats | None]
 Fit = tuple[float, Bools]  # share of the variance of held-out samples explained, and the features of every module
 
 _LEVEL = 0.05
@@ -90,11 +92,9 @@ class GraphValue:
             summary = "No evidence that the graph helps: the gain over no graph could be chance."
         else:
             summary = "No evidence that the graph helps: modules found without it do as well."
-        compared = (
-            ""
-            if np.isnan(self.p_rewired)
-            else f"{shares['rewired']:.4f} with rewired graphs (p = {self.p_rewired:.2g}), "
-        )
+        compared = ""
+        if not np.isnan(self.p_rewired):
+            compared = f"{shares['rewired']:.4f} with rewired graphs (p = {self.p_rewired:.2g}), "
         return (
             f"{summary} Variance of unseen samples explained: {shares['true']:.4f} with the graph, {compared}"
             f"{shares['none']:.4f} without a graph (p = {self.p_none:.2g})."
@@ -170,7 +170,7 @@ def graph_value(
     model = seeded(model, seed)
     graphs = graphs_by_position(model.get_params(deep=False), values.shape, axis_names(X))
     model.set_params(n_jobs=None, **fallback_penalties(model) | graphs)
-    comparison = _Comparison(Folded(model, values, n_folds, seed, design), fits)
+    comparison = _Comparison((model, values, n_folds, seed, design), fits)
     with quiet():
         if early_stopping:
             _decide(comparison, n_rewired, n_repeats)
@@ -216,22 +216,10 @@ def _degree_correlation(model: SparseGraphSVD, X: Matrix, design: Floats | None)
     return pd.DataFrame(rows, columns=["module", "correlation", "tracks"])
 
 
-class Folded(NamedTuple):
-    """A model whose graphs match X by position, and partitions of the samples into folds.
-
-    Every repeat is another partition; the same seed gives the same folds, so that graphs can be compared fold by fold.
-    """
-
-    model: SparseGraphSVD
-    X: Matrix
-    n_folds: int
-    seed: int
-    design: Floats | None = None  # of covariates, a row per sample
-
-
 def fit_folds(data: Folded, job: Job) -> list[Fit]:
     """Fit models with some graphs to some folds: all graphs to the first fold, then to the next.
 
+    Every repeat is another partition; the same seed gives the same folds, so that graphs can be compared fold by fold.
     A graph of the rows is restricted to the samples of the fold, `n_rows` is reduced in proportion, and effects of
     covariates are estimated in the samples of the fold. Held-out samples are not smoothed.
     """
@@ -266,7 +254,7 @@ class _Comparison:
     """Fits with different graphs, made as they are needed."""
 
     def __init__(self, data: Folded, fits: Fits) -> None:
-        self._data, self._executor = data, fits
+        self._data, self._n_folds, self._executor = data, data[2], fits
         self._fits: dict[Kind, dict[Place, Fit]] = {}
 
     def extend(self, kinds: Iterable[Kind], n_repeats: int) -> None:
@@ -275,7 +263,7 @@ class _Comparison:
         A rewired graph is made once, for all folds; others are compared fold by fold: they share a matrix.
         """
         kinds = list(kinds)
-        every = [(repeat, fold) for repeat in range(n_repeats) for fold in range(self._data.n_folds)]
+        every = [(repeat, fold) for repeat in range(n_repeats) for fold in range(self._n_folds)]
         left = {kind: [place for place in every if place not in self._fits.get(kind, {})] for kind in kinds}
         jobs: list[Job] = [((kind,), places) for kind, places in left.items() if isinstance(kind, int) and places]
         others = [kind for kind in kinds if isinstance(kind, str)]
@@ -298,18 +286,18 @@ class _Comparison:
     def scores(self, kind: Kind) -> Floats:
         """Shares of the variance explained: (n_repeats, n_folds)."""
         known = self._fits[kind]
-        return np.array([known[place][0] for place in sorted(known)]).reshape(-1, self._data.n_folds)
+        return np.array([known[place][0] for place in sorted(known)]).reshape(-1, self._n_folds)
 
     def share(self, kind: Kind) -> float:
         """Their mean; of a graph with fewer repeats than the true one, that of the true one and the mean difference."""
         own, true = self.scores(kind), self.scores("true")
-        return float(own.mean() + true.mean() - true[: len(own)].mean()) if len(own) < len(true) else float(own.mean())
+        further = true.mean() - true[: len(own)].mean() if len(own) < len(true) else 0.0
+        return float(own.mean() + further)
 
     def overlap(self, kind: Kind) -> float:
         """Mean Jaccard index of the features of modules of successive folds, matched one to one."""
-        places, found = sorted(self._fits[kind]), self._fits[kind]
-        overlaps = []
-        for before, at in pairwise(places):
+        found, overlaps = self._fits[kind], []
+        for before, at in pairwise(sorted(found)):
             if not at[1]:  # the first fold of a repeat
                 continue
             some, others = found[before][1], found[at][1]

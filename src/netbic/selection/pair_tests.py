@@ -180,22 +180,15 @@ def pair_tests(
         for pair in range(fitted.n_components_):
             fits.left = n_permutations * (fitted.n_components_ - pair - 1)
             tables = without_pairs(prepared, fitted, pair)
-            by_chance, p_value = fits.permutation_test(
-                strength, tables, strength(tables), (seed, pair), n_permutations, enough
-            )
+            limits = (seed, pair), n_permutations, enough
+            by_chance, p_value = fits.permutation_test(strength, tables, strength(tables), *limits)
             p_values.append(p_value)
             numbers.append(by_chance.size)
-    table = pd.DataFrame(
-        {
-            "pair": np.arange(1, fitted.n_components_ + 1),
-            "d": fitted.singular_values_,
-            "correlation": fitted.correlations_,
-            "held_out_correlation": held_out.mean(axis=0),
-            "standard_error": held_out.std(axis=0, ddof=1) / np.sqrt(len(held_out)),
-            "p_value": np.maximum.accumulate(np.array(p_values, dtype=np.float64)),
-            "n_permutations": np.array(numbers, dtype=np.intp),
-        }
-    )
+    table = pd.DataFrame({"pair": np.arange(1, fitted.n_components_ + 1), "d": fitted.singular_values_})
+    table["correlation"], table["held_out_correlation"] = fitted.correlations_, held_out.mean(axis=0)
+    table["standard_error"] = held_out.std(axis=0, ddof=1) / np.sqrt(len(held_out))
+    table["p_value"] = np.maximum.accumulate(np.array(p_values, dtype=np.float64))
+    table["n_permutations"] = np.array(numbers, dtype=np.intp)
     return PairTests(table, fitted)
 
 
@@ -236,19 +229,15 @@ def without_pairs(tables: PreparedTables, fitted: TwoTableModel, n_pairs: int) -
     """The tables after the scores of the first pairs of a fitted model were removed."""
     if not n_pairs:
         return tables
-    removed = fitted.x_scores_ if fitted.deflation == "regression" else fitted.y_scores_
-    x_left, y_left = (_complement(scores[:, :n_pairs]) for scores in (fitted.x_scores_, removed))
+    of_y = fitted.x_scores_ if fitted.deflation == "regression" else fitted.y_scores_
+    # Orthonormal bases of what is orthogonal to the scores and to a constant, in columns.
+    removed = [np.insert(scores[:, :n_pairs], 0, 1.0, axis=1) for scores in (fitted.x_scores_, of_y)]
+    x_left, y_left = (np.linalg.qr(each, mode="complete")[0][:, n_pairs + 1 :] for each in removed)
     if tables.strata is None:  # the basis of Y is rotated to be as close as possible to that of X
         left, _, right = np.linalg.svd(y_left.T @ x_left)
         return tables._replace(x=x_left.T @ tables.x, y=(y_left @ (left @ right)).T @ tables.y)
     # Rows have to remain samples.
     return tables._replace(x=x_left @ (x_left.T @ tables.x), y=y_left @ (y_left.T @ tables.y))
-
-
-def _complement(scores: Floats) -> Floats:
-    """An orthonormal basis of what is orthogonal to the scores and to a constant, in columns."""
-    removed = np.column_stack([np.ones(len(scores)), scores])
-    return np.asarray(np.linalg.qr(removed, mode="complete")[0][:, removed.shape[1] :])
 
 
 def strength(tables: PreparedTables, seed: tuple[int, ...] | None = None) -> float:

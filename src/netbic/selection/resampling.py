@@ -37,12 +37,6 @@ def folds(size: int, n_folds: int, random_state: RandomState, what: str = "sampl
     return [np.sort(part) for part in np.array_split(order, n_folds)]
 
 
-def draw_halves(generator: np.random.Generator, size: int) -> tuple[Indices, Indices]:
-    """Two disjoint halves, drawn at random."""
-    order = generator.permutation(size)
-    return np.sort(order[: size // 2]), np.sort(order[size // 2 : 2 * (size // 2)])
-
-
 def draw_half_of_groups(generator: np.random.Generator, groups: Indices, studies: Indices | None = None) -> Indices:
     """A random half of the groups of samples (a number per sample, from 0), or of those of every study."""
     order = np.asarray(generator.permutation(groups.max() + 1))
@@ -105,9 +99,8 @@ def graphs_by_position(
 
 def by_position(fitted: SparseGraphSVD, X: Matrix, sparse_format: str) -> tuple[SparseGraphSVD, Matrix]:
     """A clone of a fitted model whose graphs match X by position, and the values of X without names."""
-    values = check_array(
-        without_names(checked(X)), accept_sparse=sparse_format, dtype=[np.float64, np.float32], ensure_all_finite=False
-    )
+    options = {"accept_sparse": sparse_format, "dtype": [np.float64, np.float32], "ensure_all_finite": False}
+    values = check_array(without_names(checked(X)), **options)
     names = fitted.names_["rows"], fitted.names_["columns"]
     graphs = graphs_by_position(fitted.get_params(deep=False), values.shape, names)
     made: SparseGraphSVD = clone(fitted).set_params(n_jobs=None, verbose=0, **graphs)
@@ -116,8 +109,7 @@ def by_position(fitted: SparseGraphSVD, X: Matrix, sparse_format: str) -> tuple[
 
 def fallback_penalties(model: SparseGraphSVD) -> dict[str, Penalty | None]:
     """The penalties of a model, with fixed sizes in place of chosen ones where these have a fallback."""
-    names = ("row_penalty", "column_penalty")
-    given: dict[str, Penalty | None] = {name: getattr(model, name) for name in names}
+    given: dict[str, Penalty | None] = {"row_penalty": model.row_penalty, "column_penalty": model.column_penalty}
     return {name: penalty and (penalty.when_unreliable() or penalty) for name, penalty in given.items()}
 
 

@@ -26,7 +26,6 @@ from netbic.selection.resampling import (
     by_position,
     check_second_table,
     cosines,
-    draw_halves,
     draw_seed,
     fill_unobserved,
     fitted_to,
@@ -159,9 +158,8 @@ class Stability:
     def at(self, threshold: float | None = None, *, max_false: float | None = None) -> Stability:
         """The same frequencies at another threshold or error (see `stability`), without new fits."""
         _check_limit(threshold, max_false)
-        given = _DEFAULT_THRESHOLD if threshold is None else threshold
-        parts: dict[str, Any] = {axis: _at(part, given, max_false) for axis, part in self.parts.items()}
-        return replace(self, **parts)
+        limits = _DEFAULT_THRESHOLD if threshold is None else threshold, max_false
+        return replace(self, **{axis: _with_threshold(part, *limits) for axis, part in self.parts.items()})
 
     def refit(self, X: Matrix) -> StableModules:
         """The modules of one table re-estimated on their stable members, as a fitted model.
@@ -192,7 +190,7 @@ def _check_limit(threshold: float | None, max_false: float | None) -> None:
         raise ValueError(f"max_false={max_false!r}: a number above 0 is needed")
 
 
-def _at(part: AxisStability, threshold: float, max_false: float | None) -> AxisStability:
+def _with_threshold(part: AxisStability, threshold: float, max_false: float | None) -> AxisStability:
     """The same frequencies with another threshold, and the bound on false members."""
     p = len(part.frequency)
     # If a half finds the module and selects a candidate with probability q / p, then a half that finds the module
@@ -200,13 +198,13 @@ def _at(part: AxisStability, threshold: float, max_false: float | None) -> AxisS
     known = part.pairs_found > 0
     selected = np.minimum(part.selected / np.where(known, part.found, 1.0), p)
     pairs = np.where(known, part.pairs_found, part.n_pairs)
-    thresholds, false = [], []
-    for q, n, found in zip(selected, pairs.tolist(), part.found, strict=True):
-        tau = threshold if max_false is None else threshold_for(max_false, q, p, n)
-        thresholds.append(tau)
-        achieved = tau - _ROUNDING <= found and tau <= 1
-        false.append(expected_false(tau, q, p, n) if achieved else 0.0)
-    return replace(part, threshold=np.array(thresholds), false=np.array(false))
+    thresholds, false = np.full(len(pairs), threshold), np.zeros(len(pairs))
+    for k, (q, n) in enumerate(zip(selected, pairs.tolist(), strict=True)):
+        if max_false is not None:
+            thresholds[k] = threshold_for(max_false, q, p, n)
+        if thresholds[k] - _ROUNDING <= part.found[k] and thresholds[k] <= 1:
+            false[k] = expected_false(thresholds[k], q, p, n)
+    return replace(part, threshold=thresholds, false=false)
 
 
 def expected_false(threshold: float, q: float, p: int, n_pairs: int) -> float:
@@ -337,11 +335,8 @@ def stability(
     two = check_second_table(model, Y, covariates)
     model = cast(TwoTableModel, getattr(model, "best_estimator_", model)) if two else unwrapped(model)
     size_names = {"x": "n_x", "y": "n_y"} if two else {"columns": "n_columns", "rows": "n_rows"}
-    axes = [
-        axis
-        for axis, size in size_names.items()
-        if getattr(model, size) is not None or getattr(model, f"{axis.removesuffix('s')}_penalty") is not None
-    ]
+    chosen_by = {axis: (size, f"{axis.removesuffix('s')}_penalty") for axis, size in size_names.items()}
+    axes = [axis for axis, names in chosen_by.items() if any(getattr(model, name) is not None for name in names)]
     if not axes:
         everything, sizes = ("features", "n_x or n_y") if two else ("samples and features", "n_rows or n_columns")
         raise ValueError(f"the model keeps all {everything}, so nothing is selected: give {sizes}")
@@ -405,18 +400,9 @@ def _assess(halves: _Halves, seeds: list[Any], fits: Fits) -> list[AxisStability
     for (counts, selected, found, overlap, pairs), names in zip(total, halves.names, strict=True):
         index = pd.Index(np.arange(counts.shape[1]) if names is None else names)
         columns = [f"{'module' if halves.axis else 'pair'}_{number}" for number in range(1, len(counts) + 1)]
-        parts.append(
-            AxisStability(
-                frequency=pd.DataFrame(counts.T / (2 * np.maximum(pairs, 1)), index, columns),
-                found=found / (2 * len(seeds)),
-                overlap=overlap / np.maximum(found, 1),
-                selected=selected / (2 * len(seeds)),
-                n_pairs=len(seeds),
-                pairs_found=pairs,
-                threshold=np.zeros(len(pairs)),
-                false=np.zeros(len(pairs)),
-            )
-        )
+        frequency = pd.DataFrame(counts.T / (2 * np.maximum(pairs, 1)), index, columns)
+        means = found / (2 * len(seeds)), overlap / np.maximum(found, 1), selected / (2 * len(seeds))
+        parts.append(AxisStability(frequency, *means, len(seeds), pairs, *np.zeros((2, len(pairs)))))
     return parts
 
 
@@ -427,7 +413,8 @@ def _count_pair(halves: _Halves, seed: Any) -> list[tuple[Array, ...]]:
     that find it (in which the matched module is similar enough); Jaccard indices of those; whether both find it.
     """
     generator = np.random.default_rng(seed)
-    one, two = draw_halves(generator, halves.size)
+    order = generator.permutation(halves.size)
+    one, two = np.sort(order[: order.size // 2]), np.sort(order[order.size // 2 :][: order.size // 2])
     starts = generator.integers(2**31 - 1, size=2).tolist()
     select = _select if halves.axis else _select_pairs
     first, in_first = select(halves, one, two, starts[0])

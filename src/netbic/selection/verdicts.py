@@ -95,13 +95,9 @@ class Verdicts:
         if (self.table["verdict"] == TOO_FEW).all():
             return str(self.table["reason"].iloc[0])
         kinds = self.table["verdict"].str.partition(" ")[0].tolist()
-        counted = [
-            (kinds.count("strong"), "is strong", "are strong"),
-            (kinds.count("moderate"), "is moderate", "are moderate"),
-            (kinds.count("repeats"), "repeats an earlier one", "repeat an earlier one"),
-            (kinds.count("doubtful"), "is doubtful", "are doubtful"),
-        ]
-        parts = [f"{number} {one if number == 1 else more}" for number, one, more in counted if number]
+        words = {kind: (f"is {kind}", f"are {kind}") for kind in ("strong", "moderate", "repeats", "doubtful")}
+        words["repeats"] = "repeats an earlier one", "repeat an earlier one"
+        parts = [f"{kinds.count(kind)} {says[kinds.count(kind) > 1]}" for kind, says in words.items() if kind in kinds]
         total = f"{len(kinds)} module{'s' * (len(kinds) != 1)}"
         return f"Of {total}, {', '.join(parts)} (judged in {self.n_pairs} pairs of halves of the samples)."
 
