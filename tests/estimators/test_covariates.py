@@ -50,9 +50,9 @@ def fitted(data, covariates=None, **parameters):
 
 @pytest.mark.filterwarnings("ignore:the data do not identify how many features")
 @pytest.mark.parametrize("parameters", PARAMETERS.values(), ids=PARAMETERS)
-@pytest.mark.parametrize("kind", ["dense", "sparse", "dask"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_equals_a_fit_to_residuals(kind, parameters):
-    data, table = (COUNTS, OF_COUNTS) if kind == "sparse" else (X, TABLE)
+    data, table = (COUNTS, OF_COUNTS) if "sparse" in kind else (X, TABLE)
     model, explicit = fitted(KINDS[kind](data), table, **parameters), fitted(residuals(data, table), **parameters)
     assert_equal_fits(model, explicit)
     if "diffusion" not in parameters:
@@ -67,15 +67,6 @@ def test_equals_a_fit_to_residuals(kind, parameters):
 def test_columns_keep_their_means_unless_they_are_centred(center):
     given = {"n_columns": 20, "center": center}
     assert_equal_fits(fitted(X, TABLE, **given), fitted(residuals(X, TABLE, keep_means=True), **given), 1e-9)
-
-
-@pytest.mark.parametrize("parameters", [{}, {"scale": True}, {"center": "both"}], ids=str)
-@pytest.mark.parametrize("kind", ["dask", "sparse dask"])
-def test_blocks_equal_data_in_memory(kind, parameters):
-    assert_equal_fits(
-        fitted(KINDS[kind](COUNTS), OF_COUNTS, n_columns=20, **parameters),
-        fitted(COUNTS, OF_COUNTS, n_columns=20, **parameters),
-    )
 
 
 def test_blocks_are_read_once_more():

@@ -13,7 +13,6 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.decomposition import PCA
-from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -171,12 +170,6 @@ def test_more_modules_than_columns(deflation):
         assert (model.explained_variance_ratio_ >= 0).all()
 
 
-def test_disjoint_modules_are_found_in_order_under_projection():
-    data = np.diag(np.arange(20.0, 0, -1))
-    model = SparseGraphSVD(5, n_rows=1, n_columns=1, center=None, deflation="projection").fit(data)
-    assert model.singular_values_.tolist() == [20, 19, 18, 17, 16]
-
-
 @pytest.mark.nightly
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("low_memory", [False, True])
@@ -209,15 +202,6 @@ def test_single_precision_at_any_scale(scale):
         scaled = SparseGraphSVD(3, n_rows=10, n_columns=8, center=center).fit(form(values * np.float32(scale)))
         np.testing.assert_array_equal(scaled.columns_, plain.columns_)
         assert scaled.score(form(values * np.float32(scale))) == pytest.approx(plain.score(values), rel=1e-4)
-
-
-def test_low_memory_gives_the_same_result():
-    graph = path_graph(20)
-    for data in (X, np.asfortranarray(X)):
-        keywords = {"n_rows": 6, "n_columns": 5, "column_graph": graph, "tol": 1e-10}
-        plain, small = (SparseGraphSVD(3, low_memory=low, **keywords).fit(data) for low in (False, True))
-        np.testing.assert_array_equal(small.columns_, plain.columns_)
-        np.testing.assert_allclose(small.components_, plain.components_, atol=1e-9)
 
 
 @pytest.mark.parametrize("mean", [8.0, 1e3, 1e5])
@@ -327,15 +311,6 @@ def test_set_output_and_pipelines():
     scores = make_pipeline(StandardScaler(), model).fit(X).transform(X)
     assert scores.columns.tolist() == ["sparsegraphsvd0", "sparsegraphsvd1"]
     assert model.get_feature_names_out().tolist() == ["sparsegraphsvd0", "sparsegraphsvd1"]
-
-
-def test_grid_search_over_smoothness():
-    toy = netbic.simulate.paper(0.05, random_state=0)
-    model = SparseGraphSVD(1, n_columns=50, column_graph=toy.column_graph, center=None)
-    search = GridSearchCV(model, {"column_smoothness": [0.0, 0.2, 0.4]}, cv=3).fit(toy.X)
-    scores = search.cv_results_["mean_test_score"]
-    assert search.best_params_["column_smoothness"] > 0
-    assert scores[0] < scores.max()
 
 
 @pytest.mark.parametrize("kind", ["dense", "float32", "sparse", "missing"])
