@@ -90,6 +90,7 @@ def test_sizes_are_chosen_module_by_module():
     assert "50 features in the others" in auto.reasons_[0]
 
 
+@pytest.mark.nightly
 def test_given_sizes_are_kept_and_noise_is_reported_as_noise():
     chosen = choose_settings(SparseGraphSVD(n_columns=50), study.expression, **QUICK)
     assert chosen.reasons[0] == "Sizes: as given."
@@ -103,6 +104,7 @@ def test_given_sizes_are_kept_and_noise_is_reported_as_noise():
         AutoSVD(SparseGraphSVD(center=None), n_permutations=3, random_state=0).fit(paper(0.03, random_state=0).X)
 
 
+@pytest.mark.nightly
 def test_features_that_differ_in_noise_are_scaled():
     generator, toy = np.random.default_rng(0), paper(0.02, random_state=0)
     X = np.outer(toy.u, toy.v) + 0.02 * np.exp(0.5 * generator.standard_normal(100)) * generator.standard_normal(
@@ -114,6 +116,7 @@ def test_features_that_differ_in_noise_are_scaled():
     assert (auto.best_estimator_.columns_[0] == (toy.v != 0)).mean() > 0.9
 
 
+@pytest.mark.nightly
 def test_sparse_matrices():
     X = sp.csr_array(paper(0.02, random_state=0).X)
     chosen = choose_settings(SparseGraphSVD(center=None), X, **QUICK)
@@ -149,6 +152,7 @@ def automatic(files, out, *more):
     return run("fit", str(expression), "--graph", str(network), "--out", str(out), *options)
 
 
+@pytest.mark.nightly
 def test_the_command_prints_the_choice_and_resumes_with_it(files, tmp_path, monkeypatch):
     done = automatic(files, tmp_path / "out", "--jobs", "2")
     assert done.exit_code == 0, done.output

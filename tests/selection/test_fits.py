@@ -69,14 +69,19 @@ FUNCTIONS = {
 }
 
 
-def test_a_cluster_gives_the_same_results(client):
-    for name, function in FUNCTIONS.items():
-        assert same(function(), function(n_jobs="dask")), name
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.nightly] * (name not in ("stability, sparse", "tune")))
+        for name in FUNCTIONS
+    ],
+)
+def test_a_cluster_gives_the_same_results(client, name):
+    assert same(FUNCTIONS[name](), FUNCTIONS[name](n_jobs="dask"))
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("name", ["tune", "stability"])
-def test_a_killed_worker_does_not_change_the_results(name, monkeypatch):
+def test_a_killed_worker_does_not_change_the_results(monkeypatch):
     collect, killed = ClusterExecutor.gather, []
 
     def collect_after_a_kill(self, handles):
@@ -87,23 +92,9 @@ def test_a_killed_worker_does_not_change_the_results(name, monkeypatch):
 
     monkeypatch.setattr(ClusterExecutor, "gather", collect_after_a_kill)
     with two_workers() as client:
-        found = FUNCTIONS[name](n_jobs="dask")
+        found = FUNCTIONS["tune"](n_jobs="dask")
     assert killed
-    assert same(FUNCTIONS[name](), found)
-
-
-@pytest.mark.nightly
-def test_the_checkpoint_remains_when_a_cluster_is_lost(tmp_path, client):
-    kept = tmp_path / "tuning"
-    options = {"n_folds": 3, "random_state": 0, "checkpoint": kept}
-    with two_workers() as leaving, pytest.raises(ClusterError, match="start it again"):
-        tune(named, X, GRID, **options, n_jobs="dask", progress=lambda done, _: done == 2 and leaving.cluster.close())
-    n_kept = len(list(kept.glob("*-*")))
-    assert 2 <= n_kept < 18
-    progress = []
-    again = tune(named, X, GRID, **options, n_jobs="dask", progress=lambda done, _: progress.append(done))
-    assert progress == list(range(n_kept + 1, 19))
-    assert same(FUNCTIONS["tune"](), again.cv_results_)
+    assert same(FUNCTIONS["tune"](), found)
 
 
 @pytest.mark.nightly

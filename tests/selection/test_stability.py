@@ -172,13 +172,6 @@ def test_names_and_threads_and_storage_make_no_difference():
         np.testing.assert_array_equal(plain.columns.overlap, named.columns.overlap)
 
 
-def test_an_axis_without_selection_is_not_assessed():
-    wide = stability(SparseGraphSVD(1, n_columns=50), toy.X, n_pairs=2, random_state=0)
-    assert wide.rows is None
-    assert "n_rows" not in wide.table
-    assert wide.refit(toy.X).rows_.all()
-
-
 def test_missing_entries():
     X = toy.X.copy()
     generator = np.random.default_rng(0)
@@ -341,19 +334,10 @@ def test_modules_without_stable_members_are_dropped():
     assert nothing.transform(X).shape == (200, 0)
 
 
-def test_nonnegative_sides_stay_nonnegative():
-    X = np.abs(np.random.default_rng(0).standard_normal((40, 30)))
-    X[:10, :8] += 2
-    parameters = {"row_penalty": L0(10, nonnegative=True), "column_penalty": L0(8, nonnegative=True)}
-    stable = stability(SparseGraphSVD(1, **parameters), X, n_pairs=5, random_state=0).refit(X)
-    assert (stable.components_ >= 0).all()
-    assert (stable.left_vectors_ >= 0).all()
-
-
 # Bad input
 
 
-def test_bad_input():
+def test_bad_and_unusual_input():
     for options, message in (
         ({"n_pairs": 0}, "n_pairs=0: at least 1"),
         ({"threshold": 0.5}, "threshold=0.5"),
@@ -369,6 +353,10 @@ def test_bad_input():
             stability(**{"model": model, "X": toy.X} | options)
     with pytest.raises(ValueError, match=r"shape \(200, 300\) but the modules were found in one of shape \(200, 400\)"):
         result.refit(study.expression.iloc[:, :300])
+    wide = stability(SparseGraphSVD(1, column_penalty=L0(50, nonnegative=True)), toy.X, n_pairs=2, random_state=0)
+    assert wide.rows is None  # all samples are kept
+    assert wide.refit(toy.X).rows_.all()
+    assert (wide.refit(toy.X).components_ >= 0).all()
     # Constant data
     empty = stability(SparseGraphSVD(1, n_rows=5, n_columns=5), np.ones((20, 30)), n_pairs=2)
     assert empty.table.empty

@@ -161,22 +161,18 @@ def test_a_module_that_repeats_an_earlier_one_is_named():
     assert result.table["sample_overlap"].isna().all()
 
 
-def test_too_few_samples():
+def test_too_few_samples_and_no_module():
     few = X[:19]
     result = verdicts(fitted(few), few)
     assert (result.table["verdict"] == "too few samples to tell").all()
     assert result.n_pairs == 0
     assert result.table["score"].isna().all()
     assert result.verdict == "Too few samples to tell: 19 samples, at least 20 are needed."
-
-
-def test_no_module():
     flat = np.ones((30, 10))
     with pytest.warns(UserWarning, match="module"):
-        empty = SparseGraphSVD(2).fit(flat)
-    result = verdicts(empty, flat)
-    assert result.table.empty
-    assert "No module" in repr(result)
+        empty = verdicts(SparseGraphSVD(2).fit(flat), flat)
+    assert empty.table.empty
+    assert "No module" in repr(empty)
 
 
 def test_replicates_stay_together_if_they_are_given_as_groups():
