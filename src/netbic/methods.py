@@ -105,10 +105,8 @@ def method(
     settings |= {"center": None, "solver": "aisp", "deflation": "hotelling"}
     sides = ("row", n_rows, row_graph, row_sigma), ("column", n_columns, column_graph, column_sigma)
     for axis, k, graph, sigma in sides:
-        if chosen.penalty is _l0:
-            settings[f"n_{axis}s"] = k
-        else:  # a penalty given by the user replaces that of the method
-            settings[f"{axis}_penalty"] = chosen.penalty(k)
+        # A penalty given by the user replaces that of the method.
+        settings |= {f"n_{axis}s": k} if chosen.penalty is _l0 else {f"{axis}_penalty": chosen.penalty(k)}
         if chosen.uses_graph:
             settings |= {f"{axis}_graph": graph, f"{axis}_smoothness": sigma}
     return SparseGraphSVD(n_components, **(settings | keywords))
@@ -157,10 +155,7 @@ def why_not_adaptive(shape: tuple[int, int], model: SparseGraphSVD | None = None
 
     Parameters
     ----------
-    shape : pair of int
-        Numbers of samples and features.
-    model : SparseGraphSVD, optional
-        The estimator with which it would be used.
+    shape, model : as for `usual_settings`
 
     Examples
     --------

@@ -139,7 +139,9 @@ class TwoTableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.x_scores_ = _columns([pair.x_scores for pair in pairs], n)
         self.y_scores_ = _columns([pair.y_scores for pair in pairs], n)
         predictor = self.x_scores_ if self.deflation == "regression" else self.y_scores_
-        self.x_loadings_, self.y_loadings_ = _loadings(x.table, self.x_scores_), _loadings(y.table, predictor)
+        # Least-squares coefficients of each feature on the scores of each pair by itself: X't / t't.
+        self.x_loadings_ = x.table.left_products(self.x_scores_).T / np.sum(self.x_scores_**2, axis=0)
+        self.y_loadings_ = y.table.left_products(predictor).T / np.sum(predictor**2, axis=0)
         self.x_rotations_ = _rotations(x, self.x_weights_, None if self.deflation == "hotelling" else self.x_loadings_)
         self.y_rotations_ = _rotations(y, self.y_weights_, self.y_loadings_ if self.deflation == "canonical" else None)
         if self.deflation == "regression":  # the scores of Y itself, not of what earlier pairs leave
@@ -493,11 +495,6 @@ def _columns(vectors: list[Floats], size: int) -> Floats:
     return np.array(vectors).reshape(len(vectors), size).T
 
 
-def _loadings(table: Table, scores: Floats) -> Floats:
-    """Least-squares coefficients of each feature on the scores of each pair by itself: X't / t't."""
-    return np.asarray(table.left_products(scores).T / np.sum(scores**2, axis=0))
-
-
 def _rotations(table: PreparedTable, weights: Floats, loadings: Floats | None) -> Floats:
     """R such that X R are the scores: W (P'W)^-1 if the scores of earlier pairs were projected out, else W."""
     rotations = weights
@@ -595,8 +592,6 @@ def in_order_of(X: Any, Y: Any) -> Any:
         if len(only := index.difference(pd.Index(others), sort=False)):
             listed = some_names(only, quoted=False)
             missing.append(f"{len(only):,} of {len(names):,} samples of {table} are not in the other table: {listed}")
-    if not missing:
-        return Y.loc[x_names]
     remedy = "keep the samples of both, e.g. both = X.index.intersection(Y.index), and give X.loc[both] and Y.loc[both]"
     if not np.isin(x_names, y_names).any():
         remedy = "use the same names of samples in both; if samples are in columns, give X.T and Y.T"

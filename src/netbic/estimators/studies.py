@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -156,20 +157,16 @@ def study_input(model: SparseGraphSVD, X: Any, studies: Any, covariates: Any, na
             "leave it out, or add samples",
             ["studies"],
         )
-    table = pd.DataFrame({_STUDY: pd.Categorical(labels.astype(str), categories=levels.tolist())})
-    own: tuple[str, ...] = ()
+    given, is_table = pd.DataFrame(index=np.arange(len(labels))), True
     if covariates is not None:
         given, is_table = as_table(covariates, len(labels), names)
         complete_columns(given, given.columns, names)
-        own = tuple(map(str, given.columns))
-        for name in own:
-            values = given[name].reset_index(drop=True)
-            Covariate.learn(name, values, is_table)  # for its warnings and errors
-            for study in levels:
-                table[f"{name} in {study}"] = _only_within(values, labels == study, None)
+    own = tuple(map(str, given.columns))
+    for name in own:
+        Covariate.learn(name, given[name], is_table)  # for its warnings and errors
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "covariates with one value")  # as of a batch in one study only
-        coding, design = CovariateCoding.learn(table, len(labels), None)
+        coding, design = CovariateCoding.learn(_within_studies(given, labels, levels.tolist()), len(labels), None)
     norms, factors = np.empty(len(levels)), np.ones((len(levels), X.shape[1]))
     for study, name in enumerate(levels):
         rows = numbers == study
@@ -215,14 +212,25 @@ def _scaling_within(model: SparseGraphSVD, X: Matrix, basis: Floats, name: str) 
     return norm, factors
 
 
-def _only_within(values: pd.Series[Any], own: Array, known: Covariate | None) -> Any:
-    """A covariate within one study: samples of others have the mean, or the reference level, of this study."""
-    if holds_numbers(values) if known is None else known.levels is None:
-        numbers = values.to_numpy(dtype=np.float64)
-        return np.where(own, numbers, numbers[own].mean() if known is None else known.mean)
-    texts = text_labels(values)
-    reference = min(texts[own]) if known is None else (known.levels or ("",))[0]
-    return np.where(own, texts, reference)
+def _within_studies(
+    covariates: pd.DataFrame, labels: Array, studies: Sequence[str], coded: Sequence[Covariate] = ()
+) -> pd.DataFrame:
+    """The study of each sample, and every covariate within every study (`coded` in a fit, or not yet).
+
+    Samples of other studies have the mean, or the reference level, of this study.
+    """
+    table = pd.DataFrame({_STUDY: pd.Categorical(labels.astype(str), categories=list(studies))})
+    fitted = {each.name: each for each in coded}
+    for name, study in product(covariates.columns, studies):
+        values, own, known = covariates[name], labels == study, fitted.get(f"{name} in {study}")
+        if holds_numbers(values) if known is None else known.levels is None:
+            inside: Any = values.to_numpy(dtype=np.float64)
+            outside = inside[own].mean() if known is None else known.mean
+        else:
+            inside = text_labels(values)
+            outside = min(inside[own]) if known is None else (known.levels or ("",))[0]
+        table[f"{name} in {study}"] = np.where(own, inside, outside)
+    return table
 
 
 def study_of_new(
@@ -240,20 +248,15 @@ def study_of_new(
     numbers = scaling.numbers(labels)
     if isinstance(covariates, Design):
         return numbers, covariates.values
-    table = pd.DataFrame({_STUDY: pd.Categorical(labels.astype(str), categories=list(scaling.names))})
     if (covariates is not None) != bool(scaling.covariates):
         wanted = f"with covariates ({some_names(scaling.covariates)})" if scaling.covariates else "without covariates"
         raise InputError(
             f"the model was fitted {wanted}: give these samples' covariates in the same way (`covariates`)"
         )
+    given = pd.DataFrame(index=np.arange(len(labels)))
     if covariates is not None:
         given = complete_columns(as_table(covariates, len(labels), names)[0], scaling.covariates, names)
-        coded = {each.name: each for each in coding.covariates}
-        for name in scaling.covariates:
-            values = given[name].reset_index(drop=True)
-            for study in scaling.names:
-                within = f"{name} in {study}"
-                table[within] = _only_within(values, labels == study, coded[within])
+    table = _within_studies(given, labels, scaling.names, coding.covariates)
     return numbers, coding.encode(table, len(labels), None)
 
 

@@ -60,10 +60,9 @@ class GraphValue:
         not compared with rewired graphs.
     table : DataFrame
         `graph` ("true", "none" or "rewired"), `share`, the variance of held-out samples explained, mean over folds,
-        `overlap`, the mean Jaccard index of the features of matched modules of successive folds, and `n_fits`, the
-        number of folds. The overlap is not used in the decision: any graph increases it, also in noise. If a graph was
-        fitted to fewer folds than the true one, its `share` is that of the true one plus the mean difference of both on
-        these folds.
+        `overlap`, the mean Jaccard index of the features of matched modules of successive folds (which any graph
+        increases, also in noise), and `n_fits`, the number of folds. The `share` of a graph that was fitted to fewer
+        folds than the true one is that of the true one plus the mean difference of both on these folds.
     degree : DataFrame
         Per module of a fit to all samples: `correlation` of membership with degree (Spearman), and whether it `tracks`
         degree (above 0.3).
@@ -141,12 +140,9 @@ def graph_value(
         is not better than none. Otherwise, five of them with one repeat, five or ten with all repeats are enough if
         the graph is clearly better (p <= 0.001) or not at all (p > 0.5): the level of 0.05 becomes at most 0.053.
     progress : function, optional
-        Called after each fit, in the calling thread, with the number of finished fits and the number of all fits, as
-        far as it is known: it may increase, and the last fits may not be needed.
-    random_state : None, int or numpy.random.Generator
-    n_jobs : int or "dask", optional
-        Threads over folds and graphs (default: all cores, unless X is small), or the workers of the current Dask
-        client; the result does not depend on it.
+        As for `n_modules`.
+    random_state, n_jobs
+        As for `stability`.
 
     Examples
     --------

@@ -104,9 +104,8 @@ def sample_groups(model: Any, X: Any, *, names: Sequence[Any] | None = None, cov
     Notes
     -----
     A model fitted with `n_rows` or a row penalty has selected samples with extreme scores, and groups are then found in
-    noise as well: use a model that keeps all samples, or samples that were not part of the fit. `AdaptiveSupport` does
-    not select samples in this sense where it has kept groups among the scores of all samples (`free_locations` in
-    `choices_`).
+    noise as well: use a model that keeps all samples, or samples that were not part of the fit. (Not so where an
+    `AdaptiveSupport` has kept groups among the scores of all samples, `free_locations` in `choices_`.)
 
     See Also
     --------

@@ -105,12 +105,10 @@ def pair_tests(
 ) -> PairTests:
     """Test every pair of two tables against tables whose samples are permuted, and in samples that were not fitted.
 
-    The model is fitted to tables in which the samples of Y are permuted: X and Y keep their own structure, but are
-    independent. The p-value of the first pair is the share of permutations whose leading pair is as strong (d) as the
-    first pair of the data. That is exact if samples are exchangeable. Later pairs are tested in the tables that are
-    left after the scores of earlier pairs were removed; what is left of n samples is mapped to n - 1 - k dimensions
-    first (Huh and Jhun 2001), because residuals themselves are not exchangeable. The test of a later pair is therefore
-    approximate. A p-value is at least as large as those of earlier pairs: a pair counts only if all earlier ones do.
+    The p-value of the first pair is the share of tables with permuted samples of Y whose leading pair is as strong (d)
+    as the first pair of the data, which is exact if samples are exchangeable. Later pairs are tested in the tables that
+    are left after the scores of earlier pairs were removed, mapped to n - 1 - k dimensions (Huh and Jhun 2001); this
+    test is approximate. A p-value is at least as large as those of earlier pairs: a pair counts only if these do.
 
     For the held-out correlation the model is fitted without one fold of the samples after another, its pairs are
     matched to those of the whole fit by the correlation of their scores, and their scores are correlated in the fold.
@@ -118,9 +116,7 @@ def pair_tests(
     Parameters
     ----------
     model : SparseGraphPLS or SparseGraphCCA
-        Its settings must not have been chosen on the same data, or the p-values are too small. Graphs are used for
-        permuted tables as well. With `deflation="hotelling"` later pairs are tested in tables from which the scores of
-        earlier pairs were removed.
+        If its settings were chosen on the same data, p-values are too small. Graphs are used for permuted tables, too.
     X, Y : arrays, DataFrames or sparse matrices
         Two tables of the same samples, as for `SparseGraphPLS.fit`. Dense copies are made of sparse tables.
     n_permutations : int
@@ -128,18 +124,16 @@ def pair_tests(
     n_folds : int
         Folds for the held-out correlation.
     strata : array of shape (n_samples,), optional
-        Labels such as batches. Samples are permuted only within strata, so that differences between strata which both
-        tables have in common do not count as evidence. The residuals of later pairs are then permuted themselves.
+        Labels such as batches, within which samples are permuted: differences between strata are then no evidence. The
+        residuals of later pairs are then permuted themselves.
     early_stopping : bool
         Make no more permutations once so many are as strong as the pair that p > 0.05 is certain: 50 of 999. If that
         happens at permutation l, p = 50 / l (Besag and Clifford 1991), otherwise p = (1 + b) / (1 + n_permutations)
-        where b are as strong. Both are valid, and whether p <= 0.05 is the same as with all permutations.
+        where b are as strong.
     progress : function, optional
         As for `n_modules`.
-    random_state : None, int or numpy.random.Generator
-    n_jobs : int or "dask", optional
-        Threads over permutations (default: all cores, unless X is small), or the workers of the current Dask client;
-        the result does not depend on it.
+    random_state, n_jobs
+        As for `stability`.
 
     Examples
     --------

@@ -54,19 +54,16 @@ class AxisStability:
     Attributes
     ----------
     frequency : DataFrame
-        A row per feature (or sample), a column per module (`module_1`, or `pair_1`): how often it is a member if the
-        module is found, as a share of the halves of the pairs in which both halves find the module (0 if there is no
-        such pair).
+        A row per feature (or sample), a column per module (`module_1`, or `pair_1`): how often it is a member, as a
+        share of the halves of the pairs in which both halves find the module (0 if there is no such pair).
     found : ndarray
         Share of halves in which the module was found again. Below the threshold, no member is stable.
     overlap : ndarray
         Mean Jaccard index of its members with those of the modules matched to it; 0 if there is none.
     selected : ndarray
         Mean number of members in a half.
-    n_pairs : int
-        Pairs of halves.
-    pairs_found : ndarray
-        Pairs of which both halves find the module.
+    n_pairs, pairs_found : int, ndarray
+        Pairs of halves, and those of which both halves find the module.
     threshold : ndarray
         Frequency from which a member is stable, and share of halves in which the module has to be found; infinite where
         no threshold achieves the requested error.
@@ -267,22 +264,17 @@ def stability(
     """Find the members of modules that are selected in most halves of the data.
 
     The samples are split at random into two halves, many times; the model is fitted to each half (sizes in proportion,
-    graphs restricted to it), and its modules are matched one to one to those of the fit to all data. A module is found
-    again in a half if the matched module is similar enough (`found`, the share of such halves). How often a feature is
-    a member of it then (`frequency`) measures how stable the feature is (Meinshausen and Buehlmann 2010; Shah and
-    Samworth 2013). The module itself has to be found as often as its stable members. Samples are assessed in the same
-    way in halves of the *features*: in halves of the samples, each sample would always come with the same noise.
+    graphs restricted to it), and its modules are matched one to one to those of the fit to all data. `found` is the
+    share of halves in which the matched module is similar enough, `frequency` how often a feature is then a member of
+    it (Meinshausen and Buehlmann 2010; Shah and Samworth 2013). Samples are assessed in the same way in halves of the
+    *features*. For two tables, pairs are matched by the correlation of their scores in the *other* half, and found
+    again if it is at least 0.6 (the geometric mean of those of X and of Y); only features are assessed.
 
-    For two tables, pairs are matched by the correlation of their scores in the *other* half, and found again if it is
-    at least 0.6 (the geometric mean of those of X and of Y). Only features are assessed.
-
-    The bound on false members counts features (samples) that are selected from half the data, as members of the module
-    found again, with a probability of at most q / p, where q of p are selected on average. It is a bound for
-    `frequency`, given that the module is found: q is divided by `found`, and only pairs are used of which both halves
-    find it. It assumes that the two halves are independent: that samples are independent and, for the selection of
-    samples, that features are independent given the module. It does not cover features that are selected more often
-    for reasons common to all halves: a larger variance, a graph that favours them, a batch effect.
-    The theory does not cover the matching either, which uses all data.
+    The bound on false members counts features (samples) that half of the data selects, given that the module is found,
+    with a probability of at most q / p, where q of p are selected on average. It assumes that samples are independent
+    and, for the selection of samples, that features are independent given the module. It does not cover features that
+    are selected more often for reasons common to all halves (a larger variance, a graph that favours them, a batch
+    effect), nor the matching, which uses all data.
 
     Parameters
     ----------
@@ -304,8 +296,7 @@ def stability(
         Called after each pair of halves, in the calling thread, with the numbers of finished and of all of them.
     random_state : None, int or numpy.random.Generator
     n_jobs : int or "dask", optional
-        Threads over pairs (default: all cores, unless X is small), or the workers of the current Dask client; the
-        result does not depend on it.
+        Threads (default: all cores, unless X is small), or the workers of the Dask client. It changes no result.
 
     Examples
     --------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, MutableMapping, Sequence, Sized
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -136,10 +135,9 @@ def tune(
         With missing values only if the model's `missing` says how to treat them.
     grid : dict of lists, or list of such dicts, optional
         As for scikit-learn's ParameterGrid. Default: five numbers of features up to all of them (and of samples, if the
-        model has `n_rows`), and smoothness 0, 0.25, 0.5 and 0.75 where the model has a graph (0, 0.05, 0.1 and 0.25
-        unless `smoothness_scale="module"`). Sizes are those for all of X; they are reduced in proportion to the part of
-        X that is fitted. For two tables: five numbers of features of X and of Y, smoothness where there is a graph, and
-        four values of the ridge for `covariance="ridge"`.
+        model has `n_rows`), smoothness 0, 0.25, 0.5 and 0.75 where the model has a graph (0, 0.05, 0.1 and 0.25 unless
+        `smoothness_scale="module"`), and four values of the ridge for `covariance="ridge"`. Sizes are those for all of
+        X; they are reduced in proportion to the part of X that is fitted.
     Y : array, DataFrame or sparse matrix
         The second table, for SparseGraphPLS and SparseGraphCCA. The score is then the correlation of the scores of both
         tables in held-out samples, averaged over the pairs; `covariates` cannot be given.
@@ -149,19 +147,16 @@ def tune(
     n_folds : int
         Folds of samples and of features.
     rule : {"one_se", "best"}
-        "one_se": the simplest point whose mean score is within one standard error (over folds, of the difference) of
-        the best; simplest means fewest members (as shares of both axes), then least smoothness. "best": the largest
-        mean score.
+        "one_se": the simplest point (fewest members, then least smoothness) whose mean score is within one standard
+        error (over folds, of the difference) of the best. "best": the largest mean score.
     checkpoint : path, optional
-        A folder for a small file per finished fit. After an interruption, a call with the same folder continues the
-        search and gives the same result.
+        A folder for a small file per finished fit: after an interruption, a call with the same folder continues.
     progress : function, optional
         Called after each fit, in the calling thread, with the numbers of finished fits and of all fits.
     random_state : None, int or numpy.random.Generator
         Seed of the folds, and of the random starts of a model (`n_init`) whose own `random_state` is not an integer.
     n_jobs : int or "dask", optional
-        Processes over points (default: all cores, unless X is small), or the workers of the current Dask client; the
-        result does not depend on it. Each holds a fold in memory.
+        Processes (default: all cores, unless X is small), or the workers of the Dask client. It changes no result.
     feature_name : str
         The word for features in the verdict.
 
@@ -288,7 +283,7 @@ def _named(point: Parameters) -> Iterator[None]:
 # The fits
 
 
-class _Search(ABC):
+class _Search:
     """A model per point of the grid, to be fitted without each fold of the data."""
 
     points: list[Parameters]
@@ -298,13 +293,13 @@ class _Search(ABC):
     sizes: dict[str, tuple[int, str]]  # of each axis, and of what, by the name of the parameter that selects part of it
     columns: tuple[str, str, str]  # of the results: the number of modules and their shares of both axes
 
-    @abstractmethod
     def groups(self, points: Iterable[int]) -> list[list[int]]:
-        """Points that share a prepared matrix."""
+        """Points that share a prepared matrix; by default, it is prepared for every point."""
+        return [[point] for point in points]
 
-    @abstractmethod
     def fits(self, batch: Batch) -> Iterator[Fit]:
         """Fit points that share a prepared matrix to a fold."""
+        raise NotImplementedError
 
     def _make_models(self, model: Any, shape: tuple[int, int], names: Names, seed: int, check: Any) -> list[Any]:
         """A model for every point, with seeded starts and graphs matched by position (each once); `check` is called."""
@@ -480,10 +475,6 @@ class _PairSearch(_Search):
         self.sizes = {f"n_{side}": (n, f"features of {side.upper()}") for side, n in zip(SIDES, shape, strict=True)}
         self.points = _points_of(model, grid, shape)
         self.models = self._make_models(model, shape, names, seed, lambda made: made.axes(self.X, self.Y))
-
-    def groups(self, points: Iterable[int]) -> list[list[int]]:
-        """Tables are prepared for every point."""
-        return [[point] for point in points]
 
     def fits(self, batch: Batch) -> Iterator[Fit]:
         """The score is the mean correlation of all pairs in the fold; pairs that are not found count as 0."""
