@@ -78,12 +78,17 @@ def test_nothing_to_find(data):
     np.testing.assert_allclose(model.inverse_transform(model.transform(data)), data)
 
 
-def test_fewer_modules_than_requested():
+def test_fewer_modules_than_requested(capsys):
     data = np.outer(np.arange(1.0, 7), np.arange(1.0, 6)) + np.outer(np.ones(6), [1.0, -1, 1, -1, 1])
     with pytest.warns(UserWarning, match="found 2 of 4 modules"):
-        model = SparseGraphSVD(4, center=None).fit(data)
+        model = SparseGraphSVD(4, center=None, verbose=1).fit(data)
+    assert [line.split(":")[0] for line in capsys.readouterr().out.splitlines()] == ["module 1", "module 2"]
     assert model.components_.shape == (2, 5)
     assert model.explained_variance_ratio_.sum() == pytest.approx(1)
+    with pytest.raises(ValueError, match=r"scores have shape \(4, 3\): \(n_samples, 2\) is needed"):
+        model.inverse_transform(np.ones((4, 3)))
+    with pytest.raises(NotFittedError):
+        SparseGraphSVD().inverse_transform(np.ones((4, 2)))
 
 
 def test_warnings_say_what_is_wrong():
@@ -112,16 +117,3 @@ def test_names_that_do_not_match():
     graph = pd.DataFrame({"source": ["TP53", "MDM2"], "target": ["MDM2", "MDM4"]})
     with pytest.raises(ValueError, match=r"the graph has MDM2, MDM4, TP53, \.\.\.; the data have ENSG0, ENSG1"):
         SparseGraphSVD(column_graph=graph).fit(frame)
-
-
-def test_inverse_transform_of_the_wrong_shape():
-    model = SparseGraphSVD(2).fit(X)
-    with pytest.raises(ValueError, match=r"scores have shape \(4, 3\): \(n_samples, 2\) is needed"):
-        model.inverse_transform(np.ones((4, 3)))
-    with pytest.raises(NotFittedError):
-        SparseGraphSVD().inverse_transform(np.ones((4, 2)))
-
-
-def test_verbose_prints_a_line_per_module(capsys):
-    SparseGraphSVD(2, n_columns=4, verbose=1).fit(X)
-    assert [line.split(":")[0] for line in capsys.readouterr().out.splitlines()] == ["module 1", "module 2"]

@@ -4,7 +4,6 @@ import warnings
 
 import dask.array as da
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 
@@ -85,16 +84,6 @@ def test_sparse_and_dask_input_give_the_same_modules(center, scale):
     assert_same(model(**options, low_memory=True).fit(counts), dense)
     single = model(**options).fit(counts.astype(np.float32))
     assert single.components_.dtype == single.transform(counts.astype(np.float32)).dtype == np.float32
-
-
-def test_prepared_data_give_the_modules_of_a_fit():
-    frame = pd.DataFrame(X, columns=[f"g{i}" for i in range(200)])
-    named = model(diffusion=0.7, column_graph=netbic.Graph(PRIOR.weights, frame.columns))
-    turned = frame[frame.columns[::-1]]
-    fitted = named.fit(turned)
-    by_position = model(diffusion=0.7, column_graph=netbic.Graph(PRIOR.weights[::-1][:, ::-1]))
-    for module, vector in zip(by_position.modules_of(named.prepared(turned)), fitted.components_, strict=True):
-        np.testing.assert_allclose(module.v.full(), vector, atol=1e-12)
 
 
 # ----------------------------------------------------------------------------------------------------------------

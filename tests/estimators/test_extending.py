@@ -63,7 +63,7 @@ def test_fits_end_at_a_fixed_point(penalty):
 
 
 @PENALTIES
-def test_tune_chooses_among_its_parameters(penalty, tmp_path):
+def test_tune_chooses_among_its_parameters_and_stability_fits_it_to_halves(penalty, tmp_path):
     field = {"Above": "level", "PricePerEntry": "price"}[type(penalty).__name__]
     grid = {"column_penalty": [type(penalty)(factor * getattr(penalty, field)) for factor in (0.2, 1.0, 2.0)]}
     options = {"n_folds": 3, "random_state": 0, "checkpoint": tmp_path / "tuning"}
@@ -73,10 +73,6 @@ def test_tune_chooses_among_its_parameters(penalty, tmp_path):
     assert len(set(tuning.cv_results_["mean_test_score"])) == 3
     again = netbic.selection.tune(model(penalty), toy.X, grid, **options)  # read from the checkpoint
     np.testing.assert_array_equal(again.cv_results_["mean_test_score"], tuning.cv_results_["mean_test_score"])
-
-
-@PENALTIES
-def test_stability_fits_it_to_halves(penalty):
     found = netbic.selection.stability(model(penalty), toy.X, n_pairs=2, random_state=0)
     frequency = found.columns.frequency["module_1"].to_numpy()
     assert frequency[toy.v != 0].mean() > frequency[toy.v == 0].mean() + 0.4

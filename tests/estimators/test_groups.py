@@ -3,11 +3,9 @@
 import warnings
 
 import anndata
-import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -107,17 +105,6 @@ def test_the_best_pair_of_a_tiny_problem():
         assert model.groups_["axis"].tolist() == ["rows", "columns"]
 
 
-def test_kinds_of_matrices_agree():
-    X, sets, _ = planted()
-    positions = {name: [GENES.index(gene) for gene in own] for name, own in sets.items()}
-    model = SparseGraphSVD(1, column_penalty=GroupL0(sets, 2)).fit(X)
-    values = X.to_numpy()
-    for other in (values, sp.csr_array(values), da.from_array(values, chunks=(20, 120))):
-        found = SparseGraphSVD(1, column_penalty=GroupL0(positions, 2)).fit(other)
-        assert found.groups_["group"].tolist() == model.groups_["group"].tolist()
-        np.testing.assert_allclose(np.abs(found.components_), np.abs(model.components_), atol=1e-6)
-
-
 def test_a_model_is_saved_and_loaded(tmp_path):
     X, sets, _ = planted()
     model = SparseGraphSVD(2, column_penalty=GroupL0(sets, 2, nonnegative=True)).fit(X)
@@ -168,13 +155,3 @@ def test_what_cannot_be_fitted():
     ):
         with pytest.raises(ValueError, match=message):
             SparseGraphSVD(1, **options).fit(data)
-
-
-def test_fewer_groups_than_asked_for_are_said():
-    X = np.zeros((10, 6))
-    X[:, :2] = np.random.default_rng(0).standard_normal((10, 1))
-    with pytest.warns(
-        UserWarning, match="module 1: fewer than 2 groups of features, no other has a positive score to add"
-    ):
-        model = SparseGraphSVD(1, column_penalty=GroupL0([[0, 1], [2, 3], [4, 5]], 2)).fit(X)
-    assert model.groups_["group"].tolist() == ["0"]

@@ -9,7 +9,6 @@ from netbic import SparseGraphSVD
 from netbic.operators.corrected import Scaler
 from netbic.operators.dense import DenseOperator
 from netbic.operators.masked import Masked, learn_from_observed
-from netbic.solver.starts import Starts
 from support.operator_entries import entries_of
 
 GENERATOR = np.random.default_rng(0)
@@ -46,14 +45,6 @@ def test_scaling_from_observed_entries(center):
     if center == "columns":
         np.testing.assert_allclose(np.nanmean(incomplete, axis=0), 0, atol=1e-12)
         np.testing.assert_allclose(np.nanstd(incomplete, axis=0), 1)
-
-
-@pytest.mark.parametrize("missing", ["ignore", "impute"])
-def test_nothing_missing_changes_nothing(missing):
-    keywords = {"n_rows": 8, "n_columns": 6}
-    plain, other = SparseGraphSVD(3, **keywords).fit(X), SparseGraphSVD(3, missing=missing, **keywords).fit(X)
-    np.testing.assert_array_equal(other.components_, plain.components_)
-    np.testing.assert_array_equal(other.transform(X), plain.transform(X))
 
 
 @pytest.mark.nightly
@@ -105,19 +96,6 @@ def test_later_modules_shrink_under_every_deflation(missing, deflation):
     assert model.converged_.all()
     assert model.singular_values_[0] > 2 * model.singular_values_[1:].max()
     assert 0 < model.score(incomplete) <= 1
-
-
-def test_sigma_is_relative_to_the_residual_with_missing_entries_too():
-    """The sigma of the second module is relative to the leading singular value of the deflated matrix."""
-    operator = Masked(INCOMPLETE - 5, impute=False)
-    starts = Starts(operator, exact=False)
-    for _ in range(3):
-        leading = starts.leading(operator)
-        assert leading.value == pytest.approx(np.linalg.norm(entries_of(operator), 2))
-        left, right = np.where(np.arange(30) < 8, leading.vector[:30] if leading.on_rows else 1.0, 0.0), np.ones(20)
-        product = operator.matvec(np.arange(20), right)
-        starts.deflate(operator, left, right, product)
-        operator = operator.minus(left, right, product)
 
 
 def test_scores_use_only_observed_entries():

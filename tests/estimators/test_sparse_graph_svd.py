@@ -1,9 +1,6 @@
 """SparseGraphSVD as a scikit-learn estimator."""
 
-import copy
-import pickle
 import tracemalloc
-import warnings
 from itertools import product
 
 import networkx as nx
@@ -11,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -158,18 +154,6 @@ def test_sparse_input_gives_the_result_of_dense_input(form, center):
     assert sparse.score(form(counts)) == pytest.approx(dense.score(counts))
 
 
-@pytest.mark.parametrize("deflation", ["hotelling", "projection", "schur"])
-def test_more_modules_than_columns(deflation):
-    data = np.random.default_rng(0).standard_normal((60, 20))
-    for X in (data, sp.csr_array(data)):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # under "schur" every module lowers the rank: there are at most 20
-            model = SparseGraphSVD(25, n_rows=10, n_columns=5, deflation=deflation).fit(X)
-        assert model.n_components_ == (20 if deflation == "schur" else 25)
-        assert model.explained_variance_ratio_.sum() == pytest.approx(model.score(X))
-        assert (model.explained_variance_ratio_ >= 0).all()
-
-
 @pytest.mark.nightly
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("low_memory", [False, True])
@@ -202,18 +186,6 @@ def test_single_precision_at_any_scale(scale):
         scaled = SparseGraphSVD(3, n_rows=10, n_columns=8, center=center).fit(form(values * np.float32(scale)))
         np.testing.assert_array_equal(scaled.columns_, plain.columns_)
         assert scaled.score(form(values * np.float32(scale))) == pytest.approx(plain.score(values), rel=1e-4)
-
-
-@pytest.mark.parametrize("mean", [8.0, 1e3, 1e5])
-def test_single_precision_with_a_large_offset(mean):
-    generator = np.random.default_rng(3)
-    noise = generator.standard_normal((30, 40))
-    data = (noise + mean).astype(np.float32)
-    model = SparseGraphSVD(3, n_rows=10, n_columns=10).fit(data)
-    exact = SparseGraphSVD(3, n_rows=10, n_columns=10).fit(data.astype(np.float64))
-    assert model.converged_.all()
-    np.testing.assert_array_equal(model.columns_, exact.columns_)
-    np.testing.assert_allclose(model.singular_values_, exact.singular_values_, rtol=1e-4)
 
 
 @pytest.mark.parametrize("largest", [1e-120, 1e140])
@@ -297,13 +269,6 @@ def test_names_match_the_graph_to_the_columns():
 # --------------------------------------------------------------------------------------------------------------------
 # Compatibility with scikit-learn
 # --------------------------------------------------------------------------------------------------------------------
-
-
-def test_clone_pickle_and_copy():
-    model = SparseGraphSVD(2, n_columns=5, column_graph=Graph(path_graph(20)), column_penalty=None).fit(X)
-    assert clone(model).get_params()["column_graph"] is model.column_graph
-    for again in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
-        np.testing.assert_array_equal(again.transform(X), model.transform(X))
 
 
 def test_set_output_and_pipelines():

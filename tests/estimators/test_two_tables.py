@@ -93,14 +93,6 @@ def test_dense_cca_is_that_of_the_textbook(ridge, shape):
         np.testing.assert_allclose(model.correlations_, d[:3], rtol=1e-8)
 
 
-def test_a_ridge_of_one_ignores_covariances():
-    X, Y = two_tables()
-    one = SparseGraphCCA(2, n_x=8, n_y=5, covariance="ridge", ridge=1.0).fit(X, Y)
-    other = SparseGraphCCA(2, n_x=8, n_y=5).fit(X, Y)
-    np.testing.assert_allclose(one.x_weights_, other.x_weights_, atol=1e-6)
-    np.testing.assert_allclose(one.x_scores_, other.x_scores_, atol=1e-5)
-
-
 MODELS = {
     "regression": SparseGraphPLS(2, n_x=8, n_y=5),
     "canonical": SparseGraphPLS(2, n_x=8, n_y=5, deflation="canonical"),

@@ -50,33 +50,6 @@ def test_dense_data_get_default_sizes():
     assert "No evidence" in chosen.reasons[2]
 
 
-def weak_factors(seed, n_samples):
-    """Five weak groups of 20 genes that are correlated in every cohort."""
-    generator = np.random.default_rng(seed)
-    factors = np.kron(np.eye(5), np.full(20, 0.55))
-    return generator.standard_normal((n_samples, 5)) @ factors + generator.standard_normal((n_samples, 100))
-
-
-@pytest.mark.nightly
-def test_a_coexpression_prior_smooths_the_data_if_that_is_better():
-    prior = netbic.graph.coexpression(weak_factors(1, 300), k=6)
-    sizes = {"n_columns": 20, "row_penalty": netbic.Dense()}
-    model, X = SparseGraphSVD(column_graph=prior, **sizes), weak_factors(0, 30)
-    chosen = choose_settings(model, X, **QUICK)
-    assert chosen.settings["diffusion"] > 0
-    assert chosen.reasons[2].startswith(f"Graph: used to smooth the data (diffusion {chosen.settings['diffusion']:g})")
-    found = clone(model).set_params(**chosen.settings).fit(X)
-    assert found.diffusion_ == chosen.settings["diffusion"]
-    assert (found.graph_share_ == 0).all()
-    order = np.random.default_rng(0).permutation(100)
-    wrong = netbic.Graph(prior.weights[order][:, order])
-    for given in (None, "cv"):
-        model = SparseGraphSVD(column_graph=wrong, diffusion=given, **sizes)
-        chosen = choose_settings(model, X, **QUICK)
-        assert chosen.settings["column_smoothness"] == 0.0
-        assert not clone(model).set_params(**chosen.settings).fit(X).diffusion_
-
-
 def test_sizes_are_chosen_module_by_module():
     """A module of 40 features and a dense factor: one size is identified, the fallback is used for the other."""
     generator = np.random.default_rng(0)

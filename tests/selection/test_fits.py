@@ -179,14 +179,6 @@ def test_finished_fits_are_reported():
         assert calls == [(1, 13), (2, 13), (3, 13), (6, 6)]
 
 
-def test_fits_that_are_not_needed_end_without_a_warning():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        results = Fits(X, 2).map(operator.mul, 2.0, range(50))
-        assert next(results) == 0
-        results.close()
-
-
 def test_every_function_reports_its_progress():
     for name in ("n_modules", "stability", "graph_value", "tune", "choose_settings"):
         calls = []

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn.model_selection import GridSearchCV, KFold
 
 import netbic
 from netbic import Graph, SparseGraphCCA, SparseGraphPLS, SparseGraphSVD
@@ -267,13 +266,6 @@ def test_checkpoints_of_tune_belong_to_one_pair_of_tables(tmp_path):
     assert not made
     with pytest.raises(ValueError, match="Y"):
         tune(model, X, grid, Y=Y + 1, checkpoint=tmp_path / "tuning", random_state=0)
-
-
-def test_grid_search_of_scikit_learn():
-    X, Y = two_tables(0, 60)
-    search = GridSearchCV(SparseGraphCCA(1, n_y=5), {"n_x": [1, 8]}, cv=KFold(3)).fit(X, Y)
-    assert search.best_params_ == {"n_x": 8}
-    assert pair_tests(search, X, Y, n_permutations=19, n_folds=2, random_state=0).table["p_value"][0] == 0.05
 
 
 BAD = (

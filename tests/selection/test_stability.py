@@ -301,17 +301,11 @@ def test_stable_modules_can_be_used_like_a_fitted_model(tmp_path):
     np.testing.assert_array_equal(stable.columns_, result.columns.members)
     edges = netbic.enrichment.edges(stable, study.network)
     assert edges["n_nodes"].tolist() == result.columns.members.sum(axis=1).tolist()
-    netbic.save(stable, tmp_path)
-    adata = netbic.tl.to_anndata(stable, study.expression)
-    adata.write_h5ad(tmp_path / "stable.h5ad")
-    for again in (netbic.load(tmp_path), netbic.tl.from_anndata(anndata.read_h5ad(tmp_path / "stable.h5ad"))):
-        assert type(again) is StableModules
-        np.testing.assert_array_equal(again.kept_, stable.kept_)
-        np.testing.assert_array_equal(again.components_, stable.components_)
-        np.testing.assert_array_equal(again.scaler_.offsets, stable.scaler_.offsets)
-        with pytest.raises(TypeError, match=r"made by Stability\.refit"):
-            again.fit(study.expression)
-    np.testing.assert_array_equal(netbic.load(tmp_path).transform(study.expression), stable.transform(study.expression))
+    netbic.tl.to_anndata(stable, study.expression).write_h5ad(tmp_path / "stable.h5ad")
+    again = netbic.tl.from_anndata(anndata.read_h5ad(tmp_path / "stable.h5ad"))
+    assert type(again) is StableModules
+    np.testing.assert_array_equal(again.kept_, stable.kept_)
+    np.testing.assert_array_equal(again.components_, stable.components_)
     assert netbic.storage.modules_table(stable)["name"].isin([*study.expression.columns, *study.expression.index]).all()
     assert 0 < stable.score(study.expression) < 1
     with pytest.raises(TypeError, match=r"made by Stability\.refit"):

@@ -41,21 +41,6 @@ def test_planted_sizes_are_found():
     assert np.mean(hits) > 0.6, right
 
 
-@pytest.mark.nightly
-@pytest.mark.filterwarnings("ignore:the graph makes up")
-def test_smoothness_is_larger_for_the_true_graph_than_for_a_shuffled_one():
-    grid = {"column_smoothness": [0.0, 0.5, 1.0]}
-    taken = []
-    for seed in range(4):
-        hard = netbic.simulate.paper(0.06, random_state=seed)
-        order = np.random.default_rng(seed).permutation(100)
-        for graph in (hard.column_graph, Graph(hard.column_graph.weights[order][:, order])):
-            units = {"graph_term": "normalized", "smoothness_scale": "relative"}
-            model = SparseGraphSVD(1, n_rows=50, n_columns=50, column_graph=graph, center=None, **units)
-            taken.append(tune(model, hard.X, grid, random_state=seed, rule="best").best_params_["column_smoothness"])
-    assert np.mean(taken[::2]) > np.mean(taken[1::2]) + 0.2
-
-
 def results_of(scores, points, members):
     scores = np.array(scores, dtype=float)
     results = {f"split{fold}_test_score": column for fold, column in enumerate(scores.T)}
@@ -146,17 +131,6 @@ def test_grid_search_of_scikit_learn_scores_held_out_samples():
     assert own.score(toy.X[test]) == pytest.approx(np.sum(explained**2) / np.sum(toy.X[test] ** 2))
 
 
-def test_graphs_are_matched_by_name(cohort):
-    shuffled = cohort.network.names[np.random.default_rng(0).permutation(300)]
-    grid = {"column_smoothness": [0.5]}
-    model = SparseGraphSVD(2, n_rows=20, n_columns=30, column_graph=cohort.network.align(shuffled))
-    by_name = tune(model, cohort.expression, grid, random_state=0)
-    by_place = tune(
-        model.set_params(column_graph=cohort.network.weights), cohort.expression.to_numpy(), grid, random_state=0
-    )
-    assert by_name.best_score_ == by_place.best_score_
-
-
 def test_the_default_grid(cohort):
     model = SparseGraphSVD(column_graph=cohort.network, row_penalty=L1Ball(3.0))
     grid = default_grid(model, (120, 300))
@@ -211,6 +185,7 @@ def test_held_out_scores_are_those_of_plain_fits(cohort, kind):
     assert tuning.best_estimator_.n_features_in_ == 300
 
 
+@pytest.mark.nightly
 def test_a_sparse_matrix_is_never_made_dense():
     X = sp.random(200, 40_000, density=0.005, random_state=0, format="csr")
     tracemalloc.start()
