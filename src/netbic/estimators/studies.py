@@ -114,7 +114,7 @@ class StudyScaling:
 
 
 class StudyInput(NamedTuple):
-    """The data of a fit after the scaling of studies, which is None for one study; `labels` is then None too."""
+    """The data of a fit after the scaling of studies; for one study, `scaling` and `labels` are None."""
 
     X: Any
     coding: CovariateCoding | None = None
@@ -271,10 +271,9 @@ def rescaled(model: SparseGraphSVD, X: Matrix, rows: Any = slice(None), columns:
 def as_one_study(model: SparseGraphSVD, X: Any) -> tuple[SparseGraphSVD, Any]:
     """The modules of several studies as those of one study with covariates, and its data.
 
-    The samples of each study are scaled and weighted, and indicators of the studies are covariates: a fit of the
-    returned model to the returned data, with its own covariates, finds the same modules. Functions that do not know
-    several studies, such as `n_modules` and `graph_value`, can be used with both. If the model was fitted to one study,
-    model and data are returned unchanged.
+    The samples of each study are scaled and weighted, and indicators of the studies are covariates. Functions that do
+    not know several studies, such as `n_modules` and `graph_value`, can be used with both. If the model was fitted to
+    one study, model and data are returned unchanged.
 
     Parameters
     ----------
@@ -383,17 +382,14 @@ def _coherences(operator: Corrected, parts: list[Any], features: Indices, start:
     base, factors, left, right = operator.parts()
     columns = base.submatrix(np.arange(operator.shape[0]), features).astype(np.float64)
     columns = np.asarray(columns * (1.0 if factors is None else factors[features]) - left @ right[features].T)
-    halves, grams = [], []
+    halves = []  # two per study
     for samples, basis, positions in parts:
         own = columns[samples] - basis @ (basis.T @ columns[samples])
-        halves.append([own[half] for half in positions])
-        grams.append([own[half].T @ own[half] for half in positions])
-    total = np.sum([gram for study in grams for gram in study], axis=0)
-    found = np.zeros(len(parts))
-    for number, (study, own_grams) in enumerate(zip(halves, grams, strict=True)):
-        each = [coherence(half, _leading(total - gram, start)) for half, gram in zip(study, own_grams, strict=True)]
-        found[number] = np.mean(each)
-    return found
+        halves += [own[half] for half in positions]
+    grams = [half.T @ half for half in halves]
+    total = np.sum(grams, axis=0)
+    each = [coherence(half, _leading(total - gram, start)) for half, gram in zip(halves, grams, strict=True)]
+    return np.asarray(np.reshape(each, (-1, 2)).mean(axis=1))
 
 
 def _leading(gram: Floats, vector: Floats) -> Floats:
@@ -427,19 +423,13 @@ def coherence(columns: Floats, weights: Floats) -> float:
 
 def studies_table(model: SparseGraphSVD, scaling: StudyScaling, found: StudyNumbers) -> pd.DataFrame:
     """A row per module and study: `module`, `study`, `n_samples`, `d`, `share`, `ratio` and `lives_here`."""
-    labels = pd.Series(model.study_labels_)
     n_modules, n_studies = found.d.shape
-    return pd.DataFrame(
-        {
-            "module": np.repeat(np.arange(1, n_modules + 1), n_studies),
-            "study": np.tile(np.array(scaling.names, dtype=object), n_modules),
-            "n_samples": np.tile([int((labels == name).sum()) for name in scaling.names], n_modules),
-            "d": found.d.ravel(),
-            "share": found.share.ravel(),
-            "ratio": found.ratio.ravel(),
-            "lives_here": found.ratio.ravel() >= _LIMIT,
-        }
-    )
+    table = pd.DataFrame({"module": np.repeat(np.arange(1, n_modules + 1), n_studies)})
+    table["study"] = np.tile(np.array(scaling.names, dtype=object), n_modules)
+    table["n_samples"] = np.tile([int(np.sum(model.study_labels_ == name)) for name in scaling.names], n_modules)
+    for name, values in found._asdict().items():
+        table[name] = values.ravel()
+    return table.assign(lives_here=table["ratio"] >= _LIMIT)
 
 
 def shared_by(table: pd.DataFrame) -> list[str]:
