@@ -9,8 +9,6 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.decomposition import PCA
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import netbic
@@ -269,13 +267,6 @@ def test_names_match_the_graph_to_the_columns():
 # --------------------------------------------------------------------------------------------------------------------
 # Compatibility with scikit-learn
 # --------------------------------------------------------------------------------------------------------------------
-
-
-def test_set_output_and_pipelines():
-    model = SparseGraphSVD(2, n_columns=5).set_output(transform="pandas")
-    scores = make_pipeline(StandardScaler(), model).fit(X).transform(X)
-    assert scores.columns.tolist() == ["sparsegraphsvd0", "sparsegraphsvd1"]
-    assert model.get_feature_names_out().tolist() == ["sparsegraphsvd0", "sparsegraphsvd1"]
 
 
 @pytest.mark.parametrize("kind", ["dense", "float32", "sparse", "missing"])

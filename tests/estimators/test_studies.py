@@ -193,18 +193,6 @@ def test_one_study_with_covariates_is_the_same_model(shuffled):
     np.testing.assert_allclose(again.components_, model.components_, atol=1e-12)
 
 
-def test_models_are_saved_with_their_studies(shuffled, tmp_path):
-    X, labels = shuffled
-    table = pd.DataFrame({"age": np.arange(len(X), dtype=float)}, index=X.index)
-    model = netbic.SparseGraphSVD(2, n_columns=20, scale=True).fit(X, studies=labels, covariates=table)
-    netbic.save(model, tmp_path / "model")
-    again = netbic.load(tmp_path / "model")
-    pd.testing.assert_frame_equal(again.studies_, model.studies_)
-    np.testing.assert_array_equal(again.study_labels_, labels)
-    given = {"studies": labels, "covariates": table}
-    np.testing.assert_array_equal(again.transform(X, **given), model.transform(X, **given))
-
-
 def test_words_say_where_a_module_lives(model):
     summary = netbic.storage.summary_table(model)["studies"].tolist()
     assert summary[0] == "shared by 3 of 3 studies"

@@ -5,9 +5,8 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-import netbic
 from netbic import Graph, SparseGraphCCA, SparseGraphPLS, SparseGraphSVD
-from netbic.selection import default_grid, pair_tests, stability, tune
+from netbic.selection import pair_tests, stability, tune
 from netbic.selection.fits import quiet
 from netbic.selection.pair_tests import prepare_tables, random_order, strata_of, strength, without_pairs
 from netbic.selection.resampling import match_scores, pairs_by_position
@@ -245,15 +244,6 @@ def test_a_graph_that_fits_is_used_and_a_permuted_one_is_not():
             chosen[name] += found.best_params_["x_smoothness"] > 0
     assert chosen["own"] >= 4
     assert chosen["permuted"] <= 2
-
-
-def test_default_grids():
-    graph = block_graph(30, 8)
-    model = SparseGraphCCA(1, x_graph=graph, covariance="ridge")
-    grid = default_grid(model, (30, 20))
-    assert set(grid) == {"n_x", "n_y", "x_smoothness", "ridge"}
-    assert (grid["n_x"][-1], grid["n_y"][-1]) == (30, 20)
-    assert set(default_grid(SparseGraphPLS(y_penalty=netbic.KeepSoft(3)), (30, 20))) == {"n_x"}
 
 
 def test_checkpoints_of_tune_belong_to_one_pair_of_tables(tmp_path):
