@@ -153,10 +153,7 @@ def scale_data(
     masked = in_memory and missing != "error" and has_missing(X)
     if in_memory and clip is not None:
         if design is not None:  # entries are clipped without the effects of covariates: a batch is no outlier
-            if masked:
-                effects = learn_from_observed(X, "columns", False, design).effects
-            else:
-                effects = Scaler.learn(as_operator(X, low_memory=True), "columns", False, design).effects
+            effects = learn_scaler(X, "columns", False, design).effects
             X, design = without_effects(X, effects, design), None
         X = winsorised(X, clip)
     if masked:
@@ -184,6 +181,13 @@ def scale_data(
     if has_design and operator.squared_norm <= noise**2:
         raise ValueError("the covariates explain all of X, and no variance is left to search: use fewer covariates")
     return operator, noise, scaler if effects is None else replace(scaler, effects=effects)
+
+
+def learn_scaler(X: Any, center: str | None, scale: bool, design: Floats | None) -> Scaler:
+    """How the rows of X are centred and scaled; from the observed entries if some are missing."""
+    if has_missing(X):
+        return learn_from_observed(X, center, scale, design)
+    return Scaler.learn(as_operator(X, low_memory=True), center, scale, design)
 
 
 def without_effects(X: Array, effects: Floats | None, design: Floats | None) -> Array:

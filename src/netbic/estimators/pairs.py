@@ -120,10 +120,10 @@ class TwoTableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             raise ValueError("Y and y are both given: these are two names of the second table")
         return y if Y is None else Y
 
-    def axes(self, X: Any, Y: Any) -> tuple[Axis, Axis]:
-        """Penalties and graph terms of the features of two tables, whose graphs match them by position."""
+    def check(self, shape: tuple[int, int]) -> tuple[Axis, Axis]:
+        """Check the parameters for two tables with so many features (by position); options of both axes."""
         self._check()
-        return build_axis(self, "x", X.shape[1], None)[0], build_axis(self, "y", Y.shape[1], None)[0]
+        return build_axis(self, "x", shape[0], None)[0], build_axis(self, "y", shape[1], None)[0]
 
     def prepared(self, table: Any, name: str) -> PreparedTable:
         """A validated table, centred, scaled and whitened as by `fit`."""

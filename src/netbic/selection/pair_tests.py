@@ -216,7 +216,8 @@ def prepare_tables(model: TwoTableModel, X: Matrix, Y: Matrix, strata: Indices |
         np.ascontiguousarray(table.columns(np.arange(table.shape[1])), dtype=np.float64)
         for table in (model.prepared(X, "X").table, model.prepared(Y, "Y").table)
     )
-    return PreparedTables(x, y, model.axes(X, Y), iteration_settings(model, np.float64), strata)
+    axes = model.check((X.shape[1], Y.shape[1]))
+    return PreparedTables(x, y, axes, iteration_settings(model, np.float64), strata)
 
 
 def without_pairs(tables: PreparedTables, fitted: TwoTableModel, n_pairs: int) -> PreparedTables:

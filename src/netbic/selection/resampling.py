@@ -65,6 +65,11 @@ def seeded(model: Model, seed: int) -> Model:
     return made if isinstance(model.random_state, Integral) else made.set_params(random_state=seed)
 
 
+def size_names(model: SparseGraphSVD | TwoTableModel) -> dict[str, str]:
+    """The parameters with the numbers of members, by axis."""
+    return {"x": "n_x", "y": "n_y"} if isinstance(model, TwoTableModel) else {"row": "n_rows", "column": "n_columns"}
+
+
 def fitted_to(model: SparseGraphSVD, X: Matrix, covariates: Any = None) -> SparseGraphSVD:
     """The model, fitted to X; covariates are given to `fit` only if there are any."""
     made: SparseGraphSVD = model.fit(X) if covariates is None else model.fit(X, covariates=covariates)
