@@ -2,7 +2,6 @@
 
 import operator
 import os
-import pickle
 import signal
 import sys
 import threading
@@ -106,21 +105,6 @@ def test_fits_that_kill_every_worker_fail_with_the_likely_cause():
         for in_order in (True, False):
             with pytest.raises(ClusterError, match="every worker that took one of the fits died, most likely"):
                 list(Fits(X, "dask").map(die, None, [1], in_order=in_order))
-
-
-def test_data_travel_once_and_jobs_are_small(client, monkeypatch):
-    sent, each = [], ClusterExecutor.map
-    monkeypatch.setattr(ClusterExecutor, "map", lambda self, *tasks: sent.append(tasks) or each(self, *tasks))
-    large = np.zeros((1500, 1500))  # Dask warns of graphs of tasks beyond ten megabytes
-    assert next(Fits(X, "dask").map(np.take, large, [0])) == 0
-    for name in ("stability", "tune"):
-        sent.clear()
-        FUNCTIONS[name](n_jobs="dask")
-        assert len(sent) == (4 if name == "stability" else 2)  # halves of samples, then of features
-        for (_, data), (function, fits, _, jobs) in zip(sent[::2], sent[1::2], strict=True):
-            (packed,) = data
-            assert X.size * 8 <= len(packed) < 2 * X.size * 8
-            assert max(len(pickle.dumps((function, *job))) for job in zip(fits, jobs, strict=True)) < 500
 
 
 def test_errors_of_fits_are_raised_and_those_of_workers_say_what_they_cannot_import(client, monkeypatch):

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from scipy.optimize import linprog
 
 import netbic
-from netbic import L0, SCAD, L1Ball, SparseGraphSVD
+from netbic import L0, SparseGraphSVD
 from netbic.arrays import jaccard
 from netbic.selection import StableModules, stability
 from netbic.selection.resampling import (
@@ -17,7 +17,6 @@ from netbic.selection.resampling import (
     geometric_mean,
     match_rows,
     partners,
-    restrict,
 )
 from netbic.selection.stability import expected_false, threshold_for
 from netbic.simulate import cohort, paper
@@ -71,21 +70,6 @@ def test_more_modules_than_partners():
 
 
 # Parts of a model
-
-
-def test_a_model_for_part_of_an_axis():
-    whole = SparseGraphSVD(1, n_rows=50, n_columns=50, column_graph=toy.column_graph, row_graph=toy.row_graph)
-    inside = np.arange(1, 100, 2)
-    half = restrict(whole, "column", inside, 100)
-    assert (half.n_rows, half.n_columns) == (50, 25)
-    assert (half.column_graph.weights != toy.column_graph.weights[inside][:, inside]).nnz == 0
-    assert half.row_graph is toy.row_graph
-    whole = SparseGraphSVD(row_penalty=L1Ball(9.0, nonnegative=True), column_penalty=L0(30))
-    assert restrict(whole, "row", np.arange(50), 100).row_penalty == L1Ball(9.0 * np.sqrt(0.5), nonnegative=True)
-    assert restrict(whole, "row", np.arange(50), 100).column_penalty == L0(30)
-    assert restrict(whole, "column", np.arange(50), 100).column_penalty == L0(15)
-    bic = SparseGraphSVD(column_penalty=SCAD())
-    assert restrict(bic, "column", np.arange(50), 100).column_penalty == SCAD()
 
 
 # Frequencies
