@@ -149,7 +149,7 @@ def test_names_and_threads_and_storage_make_no_difference():
     assert named.columns.frequency.index.tolist() == study.expression.columns.tolist()
     assert named.rows.frequency.index.tolist() == study.expression.index.tolist()
     nameless = SparseGraphSVD(**pair.get_params() | {"column_graph": study.network.weights})
-    for values, n_jobs in ((X, 2), (sp.csr_array(X), 64), (sp.csc_array(X), 1)):
+    for values, n_jobs in ((X, 2), (sp.csr_array(X), 1)):
         plain = stability(nameless, values, **few, n_jobs=n_jobs)
         np.testing.assert_array_equal(plain.columns.frequency, named.columns.frequency)
         np.testing.assert_array_equal(plain.rows.frequency, named.rows.frequency)

@@ -211,13 +211,13 @@ def test_tables_sparse_matrices_and_threads_give_the_same():
 def test_any_centring_and_missing_values():
     for center in (None, "rows", "both", "grand"):
         options = {"center": center, "scale": center == "both"}
-        result = verdicts(fitted(X, 2, **options), X, random_state=0, n_pairs=4)
+        result = verdicts(fitted(X, 2, **options), X, random_state=0, n_pairs=3)
         assert (result.table["verdict"] == "strong").all()
         sparse = sp.csr_array(X)
-        same(result, verdicts(fitted(sparse, 2, **options), sparse, random_state=0, n_pairs=4))
+        same(result, verdicts(fitted(sparse, 2, **options), sparse, random_state=0, n_pairs=3))
     holes = np.where(np.random.default_rng(7).random(X.shape) < 0.1, np.nan, X)
     for missing in ("ignore", "impute"):
-        result = verdicts(fitted(holes, 2, missing=missing), holes, random_state=0, n_pairs=4)
+        result = verdicts(fitted(holes, 2, missing=missing), holes, random_state=0, n_pairs=3)
         assert (result.table["verdict"] == "strong").all()
 
 
