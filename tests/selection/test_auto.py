@@ -50,33 +50,6 @@ def test_dense_data_get_default_sizes():
     assert "No evidence" in chosen.reasons[2]
 
 
-def weak_factors(seed, n_samples):
-    """Five weak groups of 20 genes that are correlated in every cohort."""
-    generator = np.random.default_rng(seed)
-    factors = np.kron(np.eye(5), np.full(20, 0.55))
-    return generator.standard_normal((n_samples, 5)) @ factors + generator.standard_normal((n_samples, 100))
-
-
-@pytest.mark.nightly
-def test_a_coexpression_prior_smooths_the_data_if_that_is_better():
-    prior = netbic.graph.coexpression(weak_factors(1, 300), k=6)
-    sizes = {"n_columns": 20, "row_penalty": netbic.Dense()}
-    model, X = SparseGraphSVD(column_graph=prior, **sizes), weak_factors(0, 30)
-    chosen = choose_settings(model, X, **QUICK)
-    assert chosen.settings["diffusion"] > 0
-    assert chosen.reasons[2].startswith(f"Graph: used to smooth the data (diffusion {chosen.settings['diffusion']:g})")
-    found = clone(model).set_params(**chosen.settings).fit(X)
-    assert found.diffusion_ == chosen.settings["diffusion"]
-    assert (found.graph_share_ == 0).all()
-    order = np.random.default_rng(0).permutation(100)
-    wrong = netbic.Graph(prior.weights[order][:, order])
-    for given in (None, "cv"):
-        model = SparseGraphSVD(column_graph=wrong, diffusion=given, **sizes)
-        chosen = choose_settings(model, X, **QUICK)
-        assert chosen.settings["column_smoothness"] == 0.0
-        assert not clone(model).set_params(**chosen.settings).fit(X).diffusion_
-
-
 def test_sizes_are_chosen_module_by_module():
     """A module of 40 features and a dense factor: one size is identified, the fallback is used for the other."""
     generator = np.random.default_rng(0)
@@ -90,6 +63,7 @@ def test_sizes_are_chosen_module_by_module():
     assert "50 features in the others" in auto.reasons_[0]
 
 
+@pytest.mark.nightly
 def test_given_sizes_are_kept_and_noise_is_reported_as_noise():
     chosen = choose_settings(SparseGraphSVD(n_columns=50), study.expression, **QUICK)
     assert chosen.reasons[0] == "Sizes: as given."
@@ -103,6 +77,7 @@ def test_given_sizes_are_kept_and_noise_is_reported_as_noise():
         AutoSVD(SparseGraphSVD(center=None), n_permutations=3, random_state=0).fit(paper(0.03, random_state=0).X)
 
 
+@pytest.mark.nightly
 def test_features_that_differ_in_noise_are_scaled():
     generator, toy = np.random.default_rng(0), paper(0.02, random_state=0)
     X = np.outer(toy.u, toy.v) + 0.02 * np.exp(0.5 * generator.standard_normal(100)) * generator.standard_normal(
@@ -114,6 +89,7 @@ def test_features_that_differ_in_noise_are_scaled():
     assert (auto.best_estimator_.columns_[0] == (toy.v != 0)).mean() > 0.9
 
 
+@pytest.mark.nightly
 def test_sparse_matrices():
     X = sp.csr_array(paper(0.02, random_state=0).X)
     chosen = choose_settings(SparseGraphSVD(center=None), X, **QUICK)
@@ -149,6 +125,7 @@ def automatic(files, out, *more):
     return run("fit", str(expression), "--graph", str(network), "--out", str(out), *options)
 
 
+@pytest.mark.nightly
 def test_the_command_prints_the_choice_and_resumes_with_it(files, tmp_path, monkeypatch):
     done = automatic(files, tmp_path / "out", "--jobs", "2")
     assert done.exit_code == 0, done.output

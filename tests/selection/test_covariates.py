@@ -9,7 +9,7 @@ from sklearn.base import clone
 from netbic import AdaptiveSupport, Graph, SparseGraphSVD, selection
 from netbic.errors import InputError
 from netbic.operators.corrected import winsorised
-from netbic.selection.graph_value import Folded, fit_folds
+from netbic.selection.graph_value import fit_folds
 from netbic.selection.n_modules import Evening, with_random_signs
 from netbic.selection.tune import Block
 from netbic.selection.verdicts import Half
@@ -86,15 +86,6 @@ def test_groups_of_samples():
     assert new["samples"].tolist() == [60] * 3
 
 
-def test_tuning_is_close_to_that_of_residuals():
-    """Effects are estimated in part of the samples only, so that scores differ a little."""
-    grid = {"n_columns": [10, 20, 40]}
-    found = selection.tune(MODEL, X, grid, covariates=TABLE, n_folds=3, random_state=0)
-    plain = selection.tune(MODEL, REST, grid, n_folds=3, random_state=0)
-    np.testing.assert_allclose(found.table["score"], plain.table["score"], atol=0.03)
-    assert_equal_fits(found.best_estimator_, clone(MODEL).set_params(**found.best_params_).fit(X, covariates=TABLE))
-
-
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
 def test_held_out_parts_are_corrected_by_the_effects_of_the_fitted_part(kind):
     design = FITTED.covariates_.to_numpy()
@@ -115,7 +106,8 @@ def test_held_out_parts_are_corrected_by_the_effects_of_the_fitted_part(kind):
 
 def test_a_checkpoint_knows_its_covariates(tmp_path):
     path, grid = tmp_path / "tuning", {"n_columns": [10, 20]}
-    selection.tune(MODEL, X, grid, covariates=TABLE, n_folds=2, checkpoint=path, random_state=0)
+    found = selection.tune(MODEL, X, grid, covariates=TABLE, n_folds=2, checkpoint=path, random_state=0)
+    assert_equal_fits(found.best_estimator_, clone(MODEL).set_params(**found.best_params_).fit(X, covariates=TABLE))
     with pytest.raises(InputError, match="covariates differs"):
         selection.tune(MODEL, X, grid, covariates=TABLE[["age"]], n_folds=2, checkpoint=path, random_state=0)
 
@@ -128,7 +120,7 @@ def test_the_value_of_a_graph():
     value = selection.graph_value(model, X, covariates=TABLE, n_rewired=3, n_folds=3, n_repeats=1, random_state=0)
     design = FITTED.covariates_.to_numpy()
     seed = int(np.random.default_rng(0).integers(2**31))
-    fits = fit_folds(Folded(model, X, 3, seed, design), (["true"], [(0, 0), (0, 1), (0, 2)]))
+    fits = fit_folds((model, X, 3, seed, design), (["true"], [(0, 0), (0, 1), (0, 2)]))
     assert value.share == np.mean([score for score, _ in fits])
     order = np.random.default_rng([seed, 0]).permutation(100)
     held = np.sort(np.array_split(order, 3)[0])
@@ -162,6 +154,8 @@ def test_batches_are_no_modules():
     holes = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
     tolerant = SparseGraphSVD(n_columns=20, missing="ignore")
     assert selection.n_modules(tolerant, holes, covariates=TABLE, most=4, random_state=0).n == 2
+    auto = selection.AutoSVD(SparseGraphSVD(), most=4, random_state=0).fit(X, covariates=TABLE)
+    assert auto.transform(X, covariates=TABLE).shape == (100, 2)
 
 
 @pytest.mark.nightly
@@ -175,11 +169,3 @@ def test_noise_with_ten_batches_has_no_modules():
         found = selection.n_modules(SparseGraphSVD(n_columns=10), data, covariates=table, most=1, random_state=seed)
         p_values.append(found.table["p_value"][0])
     assert np.mean(np.array(p_values) <= 0.05) <= 0.17  # P < 0.01 at level 0.05
-
-
-def test_chosen_settings():
-    auto = selection.AutoSVD(SparseGraphSVD(), most=4, random_state=0).fit(X, covariates=TABLE)
-    assert auto.best_params_["n_components"] == 2
-    assert auto.best_estimator_.covariates_.shape == (100, 3)
-    assert auto.transform(X, covariates=TABLE).shape == (100, 2)
-    assert auto.score(X, covariates=TABLE) == auto.best_estimator_.score(X, covariates=TABLE)

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 import netbic
 from netbic import AdaptiveSupport, Graph, SparseGraphSVD
 from netbic.arrays import leading_right_vector
-from netbic.estimators import coherence
+from netbic.estimators.studies import coherence
 from netbic.selection import verdicts
 from netbic.selection.verdicts import Half, Halves, judged_features
 
@@ -161,22 +161,18 @@ def test_a_module_that_repeats_an_earlier_one_is_named():
     assert result.table["sample_overlap"].isna().all()
 
 
-def test_too_few_samples():
+def test_too_few_samples_and_no_module():
     few = X[:19]
     result = verdicts(fitted(few), few)
     assert (result.table["verdict"] == "too few samples to tell").all()
     assert result.n_pairs == 0
     assert result.table["score"].isna().all()
     assert result.verdict == "Too few samples to tell: 19 samples, at least 20 are needed."
-
-
-def test_no_module():
     flat = np.ones((30, 10))
     with pytest.warns(UserWarning, match="module"):
-        empty = SparseGraphSVD(2).fit(flat)
-    result = verdicts(empty, flat)
-    assert result.table.empty
-    assert "No module" in repr(result)
+        empty = verdicts(SparseGraphSVD(2).fit(flat), flat)
+    assert empty.table.empty
+    assert "No module" in repr(empty)
 
 
 def test_replicates_stay_together_if_they_are_given_as_groups():
@@ -215,13 +211,13 @@ def test_tables_sparse_matrices_and_threads_give_the_same():
 def test_any_centring_and_missing_values():
     for center in (None, "rows", "both", "grand"):
         options = {"center": center, "scale": center == "both"}
-        result = verdicts(fitted(X, 2, **options), X, random_state=0, n_pairs=4)
+        result = verdicts(fitted(X, 2, **options), X, random_state=0, n_pairs=3)
         assert (result.table["verdict"] == "strong").all()
         sparse = sp.csr_array(X)
-        same(result, verdicts(fitted(sparse, 2, **options), sparse, random_state=0, n_pairs=4))
+        same(result, verdicts(fitted(sparse, 2, **options), sparse, random_state=0, n_pairs=3))
     holes = np.where(np.random.default_rng(7).random(X.shape) < 0.1, np.nan, X)
     for missing in ("ignore", "impute"):
-        result = verdicts(fitted(holes, 2, missing=missing), holes, random_state=0, n_pairs=4)
+        result = verdicts(fitted(holes, 2, missing=missing), holes, random_state=0, n_pairs=3)
         assert (result.table["verdict"] == "strong").all()
 
 

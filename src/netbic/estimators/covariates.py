@@ -114,11 +114,10 @@ class CovariateCoding:
         coded = _encode(found, table)
         labels = [column for each in found for column in each.columns]
         means = coded.mean(axis=0) if coded.size else np.zeros(coded.shape[1])
-        kept = _independent(coded, means, labels, [each.name for each in found if not each.columns])
+        kept = _independent(coded - means, coded, labels, [each.name for each in found if not each.columns])
         design = np.ascontiguousarray(coded[:, kept] - means[kept])
         check_part(design, n_samples)
-        chosen = tuple(labels[at] for at in kept)
-        return cls(found, chosen, tuple(kept.tolist()), tuple(means[kept].tolist()), is_table), design
+        return cls(found, tuple(labels[at] for at in kept), tuple(kept), tuple(means[kept].tolist()), is_table), design
 
     def encode(self, covariates: Any, n_samples: int, names: Array | None) -> Floats:
         """The design matrix for other samples."""
@@ -139,18 +138,14 @@ class CovariateCoding:
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> CovariateCoding:
-        """The coding from its fields as JSON; an error if it cannot be one."""
-        try:
-            levels = [None if one["levels"] is None else tuple(one["levels"]) for one in record["covariates"]]
-            each = [Covariate(**(one | {"levels": own})) for one, own in zip(record["covariates"], levels, strict=True)]
-            columns, kept, means = (tuple(record[name]) for name in ("columns", "kept", "means"))
-            labels = [column for one in each for column in one.columns]
-            whole = tuple(labels[at] for at in kept) == columns and len(means) == len(columns)
-        except (KeyError, TypeError, IndexError):
-            whole = False
-        if not whole:
+        """The coding from its fields as JSON."""
+        columns, kept, means = (tuple(record[name]) for name in ("columns", "kept", "means"))
+        each = [one | {"levels": one["levels"] and tuple(one["levels"])} for one in record["covariates"]]
+        made = cls(tuple(Covariate(**one) for one in each), columns, kept, means, bool(record["is_table"]))
+        labels = [column for one in made.covariates for column in one.columns]
+        if tuple(labels[at] for at in kept) != columns or len(means) != len(columns):
             raise InputError("the covariates of the model are not described correctly: it was changed, fit again")
-        return cls(tuple(each), columns, kept, means, bool(record["is_table"]))
+        return made
 
 
 def _encode(covariates: Sequence[Covariate], table: pd.DataFrame) -> Floats:
@@ -158,28 +153,25 @@ def _encode(covariates: Sequence[Covariate], table: pd.DataFrame) -> Floats:
     return np.hstack([np.empty((len(table), 0)), *parts])
 
 
-def _independent(coded: Floats, means: Floats, labels: Sequence[str], constant: list[str]) -> Indices:
+def _independent(centred: Floats, coded: Floats, labels: Sequence[str], constant: list[str]) -> list[int]:
     """Positions of columns that are neither constant nor determined by earlier ones; there is a warning for others.
 
     `constant` names further covariates, which have no column because they have one level only.
     """
-    basis = np.empty((coded.shape[1], len(coded)))
-    kept, dependent = list[int](), list[str]()
-    for at, label in enumerate(labels):
-        centred = coded[:, at] - means[at]
-        length = float(np.linalg.norm(centred))
-        if length <= 1e-10 * max(float(np.linalg.norm(coded[:, at])), np.finfo(float).tiny):
-            constant.append(label)
-            continue
-        rest = centred / length
+    lengths = np.linalg.norm(centred, axis=0)
+    varies = lengths > 1e-10 * np.maximum(np.linalg.norm(coded, axis=0), np.finfo(float).tiny)
+    constant += [label for label, known in zip(labels, varies, strict=True) if not known]
+    units = centred / np.where(varies, lengths, 1.0)
+    kept, dependent, basis = list[int](), list[str](), np.empty((len(coded), 0))
+    for at in np.flatnonzero(varies).tolist():
+        rest = units[:, at]
         for _ in range(2):  # Gram-Schmidt, applied twice
-            rest = rest - (basis[: len(kept)] @ rest) @ basis[: len(kept)]
-        outside = float(np.linalg.norm(rest))
-        if outside <= _DEPENDENT:
-            dependent.append(label)
-            continue
-        basis[len(kept)] = rest / outside
-        kept.append(at)
+            rest = rest - basis @ (basis.T @ rest)
+        if (outside := float(np.linalg.norm(rest))) > _DEPENDENT:
+            basis = np.column_stack([basis, rest / outside])
+            kept.append(at)
+        else:
+            dependent.append(labels[at])
     if constant:
         warnings.warn(f"covariates with one value for all samples have no effect: {some_names(constant)}", stacklevel=5)
     if dependent:
@@ -188,7 +180,7 @@ def _independent(coded: Floats, means: Floats, labels: Sequence[str], constant: 
             f"{some_names(dependent)}",
             stacklevel=5,
         )
-    return np.array(kept, dtype=np.intp)
+    return kept
 
 
 def check_part(design: Floats | None, n_samples: int, part: str = "") -> None:
@@ -200,9 +192,7 @@ def check_part(design: Floats | None, n_samples: int, part: str = "") -> None:
         )
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # Tables
-# ----------------------------------------------------------------------------------------------------------------
 
 
 def as_table(covariates: Any, n_samples: int, names: Array | None) -> tuple[pd.DataFrame, bool]:
@@ -309,9 +299,7 @@ def text_labels(values: pd.Series[Any]) -> Array:
     return np.array([*texts, ""], dtype=object)[:-1]  # an array of objects, even of equal lengths
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # Fitted models
-# ----------------------------------------------------------------------------------------------------------------
 
 
 def store_covariates(model: SparseGraphSVD, coding: CovariateCoding | None, design: Floats | None) -> None:

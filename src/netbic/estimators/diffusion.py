@@ -138,10 +138,6 @@ def _fold_scores(model: SparseGraphSVD, graph: Graph, smooth: list[Array], held_
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they are about trial fits
         run = Parallel(n_jobs=model.n_jobs, prefer="threads")
-        found = run(delayed(_components)(part, values, kept) for values in smooth)
-    return [float(np.sum((unseen @ span(vectors)) ** 2)) / total for vectors in found]
-
-
-def _components(model: SparseGraphSVD, X: Array, kept: Indices) -> Floats:
-    vectors: Array = clone(model).fit(X[kept]).components_
-    return vectors.astype(np.float64)
+        fitted = run(delayed(clone(part).fit)(values[kept]) for values in smooth)
+    spans = (span(each.components_.astype(np.float64)) for each in fitted)
+    return [float(np.sum((unseen @ basis) ** 2)) / total for basis in spans]

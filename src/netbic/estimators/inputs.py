@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from functools import cache
+from functools import cached_property
 from threading import Lock, local
 from typing import TYPE_CHECKING, Any
 
@@ -119,9 +119,7 @@ def names_of_index(index: Any) -> Array | None:
     return index.to_numpy() if index.dtype.kind in "iu" else np.asarray(index.astype(object).to_numpy(), dtype=object)
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # Centring and scaling
-# ----------------------------------------------------------------------------------------------------------------
 
 
 def scale_data(
@@ -155,10 +153,7 @@ def scale_data(
     masked = in_memory and missing != "error" and has_missing(X)
     if in_memory and clip is not None:
         if design is not None:  # entries are clipped without the effects of covariates: a batch is no outlier
-            if masked:
-                effects = learn_from_observed(X, "columns", False, design).effects
-            else:
-                effects = Scaler.learn(as_operator(X, low_memory=True), "columns", False, design).effects
+            effects = learn_scaler(X, "columns", False, design).effects
             X, design = without_effects(X, effects, design), None
         X = winsorised(X, clip)
     if masked:
@@ -186,6 +181,13 @@ def scale_data(
     if has_design and operator.squared_norm <= noise**2:
         raise ValueError("the covariates explain all of X, and no variance is left to search: use fewer covariates")
     return operator, noise, scaler if effects is None else replace(scaler, effects=effects)
+
+
+def learn_scaler(X: Any, center: str | None, scale: bool, design: Floats | None) -> Scaler:
+    """How the rows of X are centred and scaled; from the observed entries if some are missing."""
+    if has_missing(X):
+        return learn_from_observed(X, center, scale, design)
+    return Scaler.learn(as_operator(X, low_memory=True), center, scale, design)
 
 
 def without_effects(X: Array, effects: Floats | None, design: Floats | None) -> Array:
@@ -222,9 +224,7 @@ def _check_range(largest: float, name: str) -> None:
         )
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # Threads
-# ----------------------------------------------------------------------------------------------------------------
 
 
 class _OneThread(AbstractContextManager[object]):
@@ -239,10 +239,14 @@ class _OneThread(AbstractContextManager[object]):
         self._lock, self._count, self._depth = Lock(), 0, local()
         self._libraries: list[tuple[Any, int]] = []  # and their usual numbers of threads
 
+    @cached_property
+    def _blas(self) -> Any:
+        return ThreadpoolController().select(user_api="blas")
+
     def __enter__(self) -> None:
         with self._lock:
             if not self._count:
-                self._libraries = [(library, library.num_threads) for library in _blas().lib_controllers]
+                self._libraries = [(library, library.num_threads) for library in self._blas.lib_controllers]
             self._count += 1
             self._depth.here = getattr(self._depth, "here", 0) + 1  # fits of this thread that are inside
             for library, _ in self._libraries:
@@ -257,11 +261,6 @@ class _OneThread(AbstractContextManager[object]):
                 per_process = library.info()["threading_layer"] == "pthreads"
                 if not (self._count if per_process else self._depth.here):
                     library.set_num_threads(usual)
-
-
-@cache
-def _blas() -> Any:
-    return ThreadpoolController().select(user_api="blas")
 
 
 _one_thread = _OneThread()

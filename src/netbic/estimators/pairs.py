@@ -15,11 +15,10 @@ from sklearn.metrics import r2_score
 from sklearn.utils import Tags
 from sklearn.utils.validation import _num_samples, check_array, check_is_fitted
 
-from netbic.arrays import Array, Bools, Floats, check_choice, checked, kind_of, without_names
+from netbic.arrays import Array, Floats, check_choice, checked, kind_of, without_names
 from netbic.errors import some_names
 from netbic.estimators.inputs import axis_names, one_blas_thread, scale_data, validated_table
 from netbic.estimators.parameters import build_axis, check_solver_parameters, is_number, iteration_settings
-from netbic.graph import Graph
 from netbic.operators.corrected import Corrected, Scaler
 from netbic.operators.cross import Table, Whitening
 from netbic.penalties import Penalty
@@ -47,27 +46,6 @@ class PreparedTable(NamedTuple):
 # scikit-learn has no types: mypy cannot check its base classes.
 class TwoTableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators for two tables; see `SparseGraphPLS` for parameters and attributes."""
-
-    x_weights_: Array
-    y_weights_: Array
-    x_scores_: Array
-    y_scores_: Array
-    x_loadings_: Array
-    y_loadings_: Array
-    x_rotations_: Array
-    y_rotations_: Array
-    x_support_: Bools
-    y_support_: Bools
-    singular_values_: Array
-    correlations_: Floats
-    n_components_: int
-    n_iter_: int
-    converged_: Bools
-    objectives_: list[Floats]
-    graph_share_: Floats
-    names_: dict[str, Array | None]
-    graphs_: dict[str, Graph | None]
-    scalers_: dict[str, Scaler]
 
     n_components: int
     deflation: str
@@ -99,7 +77,40 @@ class TwoTableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         table_names : pair of str
             What warnings call the two tables.
         """
-        self._store(*self._search(X, self._second(Y, y), y_start, table_names))
+        self._check()
+        Y = self._second(Y, y)
+        names = {"samples": axis_names(X)[0], "x": axis_names(X)[1], "y": axis_names(Y)[1]}
+        Y = in_order_of(X, Y) if Y is not None else None
+        X = validated_x(self, X, reset=True)
+        Y, self._y_is_vector = validated_y(self, Y, reset=True)
+        x_axis, x_graph = build_axis(self, "x", X.shape[1], names["x"])
+        y_axis, y_graph = build_axis(self, "y", Y.shape[1], names["y"])
+        with one_blas_thread():
+            tables = self.prepared(X, "X"), self.prepared(Y, "Y")
+            norms = [float(np.sqrt(table.operator.squared_norm)) for table in tables]
+            size = norms[0] * norms[1]
+            if size and not _SMALLEST < size < _LARGEST:
+                raise ValueError(
+                    f"products of the entries of X and Y leave the range of numbers (their norms are {norms[0]:.3g} "
+                    f"and {norms[1]:.3g}): use scale=True, or rescale both tables"
+                )
+            # Of the cross-product, by rounding errors alone.
+            noise = tables[0].noise * norms[1] + tables[1].noise * norms[0]
+            settings = iteration_settings(self, np.result_type(X, Y))
+            deflation: Any = self.deflation  # a plain string to mypy; `_check` has verified it
+            starts = _check_starts(y_start, Y.shape[1], self.n_components)
+            x, y = (table.table for table in tables)
+            search = PairSearch(x, y, x_axis, y_axis, settings, deflation, noise, starts)
+            pairs: list[Pair] = []
+            for _, pair in zip(range(self.n_components), search, strict=False):
+                pairs.append(pair)
+                if self.verbose:
+                    print(f"pair {len(pairs)}: d = {pair.module.d:.6g}, {len(pair.module.objectives)} iterations")
+        self.names_, self.graphs_ = names, {"x": x_graph, "y": y_graph}
+        found, words = ([pair.module for pair in pairs], self.n_components, search.ended), pair_words(table_names)
+        for message, category in diagnostics(*found, x_axis, y_axis, settings, words):
+            warnings.warn(message, category, stacklevel=2)
+        self._store(pairs, *tables)
         return self
 
     @staticmethod
@@ -109,46 +120,10 @@ class TwoTableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             raise ValueError("Y and y are both given: these are two names of the second table")
         return y if Y is None else Y
 
-    def _search(
-        self, X: Any, Y: Any, y_start: Any = None, table_names: tuple[str, str] = ("X", "Y")
-    ) -> tuple[list[Pair], PreparedTable, PreparedTable]:
-        """Validate both tables and search for pairs; sets names and graphs."""
+    def check(self, shape: tuple[int, int]) -> tuple[Axis, Axis]:
+        """Check the parameters for two tables with so many features (by position); options of both axes."""
         self._check()
-        names = {"samples": axis_names(X)[0], "x": axis_names(X)[1], "y": axis_names(Y)[1]}
-        Y = in_order_of(X, Y) if Y is not None else None
-        X = validated_x(self, X, reset=True)
-        Y, self._y_is_vector = validated_y(self, Y, reset=True)
-        x_axis, x_graph = build_axis(self, "x", X.shape[1], names["x"])
-        y_axis, y_graph = build_axis(self, "y", Y.shape[1], names["y"])
-        with one_blas_thread():
-            x, y = self.prepared(X, "X"), self.prepared(Y, "Y")
-            norms = [float(np.sqrt(one.operator.squared_norm)) for one in (x, y)]
-            size = norms[0] * norms[1]
-            if size and not _SMALLEST < size < _LARGEST:
-                raise ValueError(
-                    f"products of the entries of X and Y leave the range of numbers (their norms are {norms[0]:.3g} "
-                    f"and {norms[1]:.3g}): use scale=True, or rescale both tables"
-                )
-            noise = x.noise * norms[1] + y.noise * norms[0]  # of the cross-product, by rounding errors alone
-            settings = iteration_settings(self, np.result_type(X, Y))
-            deflation: Any = self.deflation  # a plain string to mypy; `_check` has verified it
-            starts = _check_starts(y_start, Y.shape[1], self.n_components)
-            search = PairSearch(x.table, y.table, x_axis, y_axis, settings, deflation, noise, starts)
-            pairs: list[Pair] = []
-            for _, pair in zip(range(self.n_components), search, strict=False):
-                pairs.append(pair)
-                if self.verbose:
-                    print(f"pair {len(pairs)}: d = {pair.module.d:.6g}, {len(pair.module.objectives)} iterations")
-        self.names_, self.graphs_ = names, {"x": x_graph, "y": y_graph}
-        found, words = ([pair.module for pair in pairs], self.n_components, search.ended), pair_words(table_names)
-        for message, category in diagnostics(*found, x_axis, y_axis, settings, words):
-            warnings.warn(message, category, stacklevel=3)
-        return pairs, x, y
-
-    def axes(self, X: Any, Y: Any) -> tuple[Axis, Axis]:
-        """Penalties and graph terms of the features of two tables, whose graphs match them by position."""
-        self._check()
-        return build_axis(self, "x", X.shape[1], None)[0], build_axis(self, "y", Y.shape[1], None)[0]
+        return build_axis(self, "x", shape[0], None)[0], build_axis(self, "y", shape[1], None)[0]
 
     def prepared(self, table: Any, name: str) -> PreparedTable:
         """A validated table, centred, scaled and whitened as by `fit`."""
@@ -164,7 +139,9 @@ class TwoTableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.x_scores_ = _columns([pair.x_scores for pair in pairs], n)
         self.y_scores_ = _columns([pair.y_scores for pair in pairs], n)
         predictor = self.x_scores_ if self.deflation == "regression" else self.y_scores_
-        self.x_loadings_, self.y_loadings_ = _loadings(x.table, self.x_scores_), _loadings(y.table, predictor)
+        # Least-squares coefficients of each feature on the scores of each pair by itself: X't / t't.
+        self.x_loadings_ = x.table.left_products(self.x_scores_).T / np.sum(self.x_scores_**2, axis=0)
+        self.y_loadings_ = y.table.left_products(predictor).T / np.sum(predictor**2, axis=0)
         self.x_rotations_ = _rotations(x, self.x_weights_, None if self.deflation == "hotelling" else self.x_loadings_)
         self.y_rotations_ = _rotations(y, self.y_weights_, self.y_loadings_ if self.deflation == "canonical" else None)
         if self.deflation == "regression":  # the scores of Y itself, not of what earlier pairs leave
@@ -329,7 +306,7 @@ class SparseGraphPLS(RegressorMixin, TwoTableModel):  # type: ignore[misc]
         if self.deflation == "regression":  # the scores of X are orthogonal, and so is each coefficient a loading
             self.y_coefficients_ = self.y_loadings_.T
         else:
-            self.y_coefficients_ = y.operator.left_products(np.linalg.pinv(self.x_scores_).T)
+            self.y_coefficients_ = y.operator.left_products(np.asarray(np.linalg.pinv(self.x_scores_).T, np.float64))
 
     def predict(self, X: Any) -> Array:
         """Y of samples: the least-squares prediction from the scores of X, in the units of Y."""
@@ -518,11 +495,6 @@ def _columns(vectors: list[Floats], size: int) -> Floats:
     return np.array(vectors).reshape(len(vectors), size).T
 
 
-def _loadings(table: Table, scores: Floats) -> Floats:
-    """Least-squares coefficients of each feature on the scores of each pair by itself: X't / t't."""
-    return np.asarray(table.left_products(scores).T / np.sum(scores**2, axis=0))
-
-
 def _rotations(table: PreparedTable, weights: Floats, loadings: Floats | None) -> Floats:
     """R such that X R are the scores: W (P'W)^-1 if the scores of earlier pairs were projected out, else W."""
     rotations = weights
@@ -538,9 +510,7 @@ def paired_correlations(x_scores: Floats, y_scores: Floats) -> Floats:
     return np.asarray(np.divide(np.sum(x * y, axis=0), norms, out=np.zeros(x.shape[1]), where=norms > 0))
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # Validation of two tables, and matching of samples by name
-# ----------------------------------------------------------------------------------------------------------------
 
 
 def validated_x(model: TwoTableModel, X: Any, reset: bool) -> Any:
@@ -622,8 +592,6 @@ def in_order_of(X: Any, Y: Any) -> Any:
         if len(only := index.difference(pd.Index(others), sort=False)):
             listed = some_names(only, quoted=False)
             missing.append(f"{len(only):,} of {len(names):,} samples of {table} are not in the other table: {listed}")
-    if not missing:
-        return Y.loc[x_names]
     remedy = "keep the samples of both, e.g. both = X.index.intersection(Y.index), and give X.loc[both] and Y.loc[both]"
     if not np.isin(x_names, y_names).any():
         remedy = "use the same names of samples in both; if samples are in columns, give X.T and Y.T"

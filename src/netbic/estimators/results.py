@@ -136,9 +136,7 @@ def store_choices(model: SparseGraphSVD, rows: Sequence[Choice | None], columns:
     model.choices_ = pd.DataFrame(table, columns=_CHOICE_COLUMNS)
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # What may be wrong with a module
-# ----------------------------------------------------------------------------------------------------------------
 
 
 def diagnostics_table(modules: Sequence[Module], scores: Floats) -> pd.DataFrame:
@@ -200,9 +198,7 @@ def recurrence(components: Array, names: Array | None, feature_name: str) -> str
     )
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # Access to a fitted model
-# ----------------------------------------------------------------------------------------------------------------
 
 
 def position_of(module: object, n_modules: int, unit: str = "module") -> int:

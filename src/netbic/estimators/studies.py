@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -113,7 +114,7 @@ class StudyScaling:
 
 
 class StudyInput(NamedTuple):
-    """The data of a fit after the scaling of studies, which is None for one study; `labels` is then None too."""
+    """The data of a fit after the scaling of studies; for one study, `scaling` and `labels` are None."""
 
     X: Any
     coding: CovariateCoding | None = None
@@ -122,9 +123,7 @@ class StudyInput(NamedTuple):
     labels: Array | None = None
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # A fit
-# ----------------------------------------------------------------------------------------------------------------
 
 
 def as_matrix(X: Any, studies: Any) -> tuple[Any, Any]:
@@ -158,20 +157,16 @@ def study_input(model: SparseGraphSVD, X: Any, studies: Any, covariates: Any, na
             "leave it out, or add samples",
             ["studies"],
         )
-    table = pd.DataFrame({_STUDY: pd.Categorical(labels.astype(str), categories=levels.tolist())})
-    own: tuple[str, ...] = ()
+    given, is_table = pd.DataFrame(index=np.arange(len(labels))), True
     if covariates is not None:
         given, is_table = as_table(covariates, len(labels), names)
         complete_columns(given, given.columns, names)
-        own = tuple(map(str, given.columns))
-        for name in own:
-            values = given[name].reset_index(drop=True)
-            Covariate.learn(name, values, is_table)  # for its warnings and errors
-            for study in levels:
-                table[f"{name} in {study}"] = _only_within(values, labels == study, None)
+    own = tuple(map(str, given.columns))
+    for name in own:
+        Covariate.learn(name, given[name], is_table)  # for its warnings and errors
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "covariates with one value")  # as of a batch in one study only
-        coding, design = CovariateCoding.learn(table, len(labels), None)
+        coding, design = CovariateCoding.learn(_within_studies(given, labels, levels.tolist()), len(labels), None)
     norms, factors = np.empty(len(levels)), np.ones((len(levels), X.shape[1]))
     for study, name in enumerate(levels):
         rows = numbers == study
@@ -217,14 +212,25 @@ def _scaling_within(model: SparseGraphSVD, X: Matrix, basis: Floats, name: str) 
     return norm, factors
 
 
-def _only_within(values: pd.Series[Any], own: Array, known: Covariate | None) -> Any:
-    """A covariate within one study: samples of others have the mean, or the reference level, of this study."""
-    if holds_numbers(values) if known is None else known.levels is None:
-        numbers = values.to_numpy(dtype=np.float64)
-        return np.where(own, numbers, numbers[own].mean() if known is None else known.mean)
-    texts = text_labels(values)
-    reference = min(texts[own]) if known is None else (known.levels or ("",))[0]
-    return np.where(own, texts, reference)
+def _within_studies(
+    covariates: pd.DataFrame, labels: Array, studies: Sequence[str], coded: Sequence[Covariate] = ()
+) -> pd.DataFrame:
+    """The study of each sample, and every covariate within every study (`coded` in a fit, or not yet).
+
+    Samples of other studies have the mean, or the reference level, of this study.
+    """
+    table = pd.DataFrame({_STUDY: pd.Categorical(labels.astype(str), categories=list(studies))})
+    fitted = {each.name: each for each in coded}
+    for name, study in product(covariates.columns, studies):
+        values, own, known = covariates[name], labels == study, fitted.get(f"{name} in {study}")
+        if holds_numbers(values) if known is None else known.levels is None:
+            inside: Any = values.to_numpy(dtype=np.float64)
+            outside = inside[own].mean() if known is None else known.mean
+        else:
+            inside = text_labels(values)
+            outside = min(inside[own]) if known is None else (known.levels or ("",))[0]
+        table[f"{name} in {study}"] = np.where(own, inside, outside)
+    return table
 
 
 def study_of_new(
@@ -242,20 +248,15 @@ def study_of_new(
     numbers = scaling.numbers(labels)
     if isinstance(covariates, Design):
         return numbers, covariates.values
-    table = pd.DataFrame({_STUDY: pd.Categorical(labels.astype(str), categories=list(scaling.names))})
     if (covariates is not None) != bool(scaling.covariates):
         wanted = f"with covariates ({some_names(scaling.covariates)})" if scaling.covariates else "without covariates"
         raise InputError(
             f"the model was fitted {wanted}: give these samples' covariates in the same way (`covariates`)"
         )
+    given = pd.DataFrame(index=np.arange(len(labels)))
     if covariates is not None:
         given = complete_columns(as_table(covariates, len(labels), names)[0], scaling.covariates, names)
-        coded = {each.name: each for each in coding.covariates}
-        for name in scaling.covariates:
-            values = given[name].reset_index(drop=True)
-            for study in scaling.names:
-                within = f"{name} in {study}"
-                table[within] = _only_within(values, labels == study, coded[within])
+    table = _within_studies(given, labels, scaling.names, coding.covariates)
     return numbers, coding.encode(table, len(labels), None)
 
 
@@ -270,10 +271,9 @@ def rescaled(model: SparseGraphSVD, X: Matrix, rows: Any = slice(None), columns:
 def as_one_study(model: SparseGraphSVD, X: Any) -> tuple[SparseGraphSVD, Any]:
     """The modules of several studies as those of one study with covariates, and its data.
 
-    The samples of each study are scaled and weighted, and indicators of the studies are covariates: a fit of the
-    returned model to the returned data, with its own covariates, finds the same modules. Functions that do not know
-    several studies, such as `n_modules` and `graph_value`, can be used with both. If the model was fitted to one study,
-    model and data are returned unchanged.
+    The samples of each study are scaled and weighted, and indicators of the studies are covariates. Functions that do
+    not know several studies, such as `n_modules` and `graph_value`, can be used with both. If the model was fitted to
+    one study, model and data are returned unchanged.
 
     Parameters
     ----------
@@ -304,9 +304,7 @@ def without_studies(model: SparseGraphSVD) -> SparseGraphSVD:
     return made
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # In which studies a module lives
-# ----------------------------------------------------------------------------------------------------------------
 
 
 class StudyNumbers(NamedTuple):
@@ -384,17 +382,14 @@ def _coherences(operator: Corrected, parts: list[Any], features: Indices, start:
     base, factors, left, right = operator.parts()
     columns = base.submatrix(np.arange(operator.shape[0]), features).astype(np.float64)
     columns = np.asarray(columns * (1.0 if factors is None else factors[features]) - left @ right[features].T)
-    halves, grams = [], []
+    halves = []  # two per study
     for samples, basis, positions in parts:
         own = columns[samples] - basis @ (basis.T @ columns[samples])
-        halves.append([own[half] for half in positions])
-        grams.append([own[half].T @ own[half] for half in positions])
-    total = np.sum([gram for study in grams for gram in study], axis=0)
-    found = np.zeros(len(parts))
-    for number, (study, own_grams) in enumerate(zip(halves, grams, strict=True)):
-        each = [coherence(half, _leading(total - gram, start)) for half, gram in zip(study, own_grams, strict=True)]
-        found[number] = np.mean(each)
-    return found
+        halves += [own[half] for half in positions]
+    grams = [half.T @ half for half in halves]
+    total = np.sum(grams, axis=0)
+    each = [coherence(half, _leading(total - gram, start)) for half, gram in zip(halves, grams, strict=True)]
+    return np.asarray(np.reshape(each, (-1, 2)).mean(axis=1))
 
 
 def _leading(gram: Floats, vector: Floats) -> Floats:
@@ -428,19 +423,13 @@ def coherence(columns: Floats, weights: Floats) -> float:
 
 def studies_table(model: SparseGraphSVD, scaling: StudyScaling, found: StudyNumbers) -> pd.DataFrame:
     """A row per module and study: `module`, `study`, `n_samples`, `d`, `share`, `ratio` and `lives_here`."""
-    labels = pd.Series(model.study_labels_)
     n_modules, n_studies = found.d.shape
-    return pd.DataFrame(
-        {
-            "module": np.repeat(np.arange(1, n_modules + 1), n_studies),
-            "study": np.tile(np.array(scaling.names, dtype=object), n_modules),
-            "n_samples": np.tile([int((labels == name).sum()) for name in scaling.names], n_modules),
-            "d": found.d.ravel(),
-            "share": found.share.ravel(),
-            "ratio": found.ratio.ravel(),
-            "lives_here": found.ratio.ravel() >= _LIMIT,
-        }
-    )
+    table = pd.DataFrame({"module": np.repeat(np.arange(1, n_modules + 1), n_studies)})
+    table["study"] = np.tile(np.array(scaling.names, dtype=object), n_modules)
+    table["n_samples"] = np.tile([int(np.sum(model.study_labels_ == name)) for name in scaling.names], n_modules)
+    for name, values in found._asdict().items():
+        table[name] = values.ravel()
+    return table.assign(lives_here=table["ratio"] >= _LIMIT)
 
 
 def shared_by(table: pd.DataFrame) -> list[str]:
@@ -461,9 +450,7 @@ def shared_by(table: pd.DataFrame) -> list[str]:
     return texts
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # Stacking
-# ----------------------------------------------------------------------------------------------------------------
 
 
 class StackedStudies(NamedTuple):

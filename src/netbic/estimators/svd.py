@@ -98,13 +98,12 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
     diffusion : float or "cv", optional
         Smooth the data over the column graph before the search: the centred and scaled X becomes
         (1 - a) X (I - aM)^-1, M = D^-1/2 A D^-1/2, where a is this number, at least 0 and below 1. Neighbours should be
-        positively correlated (`netbic.graph.coexpression`); features without any are multiplied by 1 - a. "cv": chosen
-        by three-fold cross-validation, repeated three times, among 0, 0.1, 0.3, 0.5, 0.7 and 0.9; 0 unless modules then
-        explain 20% (and two standard errors) more variance of samples that were left out. The search itself uses the
-        graph only if `column_smoothness` is given. None: no diffusion.
+        positively correlated (`netbic.graph.coexpression`). "cv": chosen by repeated three-fold cross-validation among
+        0, 0.1, 0.3, 0.5, 0.7 and 0.9; 0 unless modules then explain 20% (and two standard errors) more variance of
+        samples that were left out. The search itself uses the graph only if `column_smoothness` is given.
     signs : {"absolute", "signed"}, default="absolute"
-        Whether the graph term uses magnitudes (sgSVD*) or signed entries (sgSVD). This concerns graphs without edges
-        that inhibit: if there are any (`Graph.is_signed`), the graph term of this axis always uses signed entries.
+        Whether the graph term uses magnitudes (sgSVD*) or signed entries (sgSVD); with edges that inhibit
+        (`Graph.is_signed`) it always uses signed entries.
     center : {"columns", "rows", "both", "grand", None}, default="columns"
     scale : bool, default=False
         Scale columns to unit standard deviation.
@@ -125,9 +124,8 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
     deflation : {"on_repeat", "hotelling", "projection", "schur"}, optional
         How a module is subtracted from X: X - d uv' ("hotelling"), (I - uu')X(I - vv') ("projection") or
         X - (Xv)(X'u)'/d ("schur"). "on_repeat": as "hotelling"; if the scores Xv of a new module have a correlation of
-        at least 0.7 with those of an earlier one, these are regressed out of all features, and the search for this
-        module starts again. None: "on_repeat" if modules contain all samples, "hotelling" if `n_rows` or `row_penalty`
-        is given.
+        at least 0.7 with those of an earlier one, these are regressed out of all features, and this module is searched
+        for again. None: "hotelling" if `n_rows` or `row_penalty` is given, otherwise "on_repeat".
     random_state : int, RandomState, Generator or None, default=None
         Seed of the random starts.
     n_jobs : int, optional
@@ -145,9 +143,8 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
     singular_values_ : ndarray of shape (n_components_,)
         d = u'Xv on the matrix in which the module was found; never negative.
     rows_, columns_ : bool ndarrays of shapes (n_components_, n_samples) and (n_components_, n_features)
-        Which samples and features belong to each module. `get_indices`, `get_shape` and `get_submatrix` read them. If
-        all samples are kept (neither `n_rows` nor `row_penalty` is given), every sample has a weight, and `rows_` is
-        True for all of them: use `selection.sample_groups` to find groups of samples.
+        Which samples and features belong to each module (`get_indices`, `get_shape` and `get_submatrix` read them). If
+        all samples are kept, `rows_` is True: use `selection.sample_groups` to find groups of samples.
     n_components_ : int
         Number of modules found; smaller than `n_components` if X is exhausted (arrays are not padded).
     objectives_ : list of ndarray
@@ -165,12 +162,11 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
     diagnostics_ : DataFrame
         What may be wrong with a module, a row per `module` (their numbers count from 1): `graph_weight` (sigma times
         the largest eigenvalue of the graph term, relative to d; from 1 on the graph alone can carry a set of features),
-        `worst_rank` (worst rank, by the data alone, of its 20 leading features; without a graph 20, or the number of
-        features of a smaller module), `by_data_alone` (share of its features that the data alone would choose),
-        `recurrent` (how many of its ten leading features are among the ten leading ones of half of the modules or
-        more), `repeats` (the earlier module whose scores have a correlation of at least 0.7 with its own, or missing),
-        and the largest absolute `correlation` with the scores of an earlier module, with the `feature_overlap` and
-        `sample_overlap` (Jaccard index; NaN if both keep all samples) of these two.
+        `worst_rank` (worst rank, by the data alone, of its 20 leading features), `by_data_alone` (share of its features
+        that the data alone would choose), `recurrent` (how many of its ten leading features are among those of half of
+        the modules or more), `repeats` (the earlier module whose scores have a correlation of at least 0.7 with its
+        own), and the largest absolute `correlation` with the scores of an earlier module, with the `feature_overlap`
+        and `sample_overlap` (Jaccard index; NaN if both keep all samples) of these two.
     regressed_out_ : bool ndarray of shape (n_components_, n_components_)
         With `deflation="on_repeat"`, the modules (columns) whose scores were regressed out of X before each module
         (rows) was found.
@@ -178,10 +174,9 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         The choices of an `AdaptiveSupport`, a row per module and axis: `module`, `axis`, `size`, `sigma`, `noise`
         (standard deviation), `strength` (d relative to the largest value expected from noise), `heteroscedasticity`
         (spread of the noise of entries, on the log scale), `background` (scores of others than members relative to
-        noise), `gradation` (evidence that weights decrease without a gap), `expected_f1` (by the posteriors),
-        `fallback` (whether the fallback size was used), `free_locations` (whether the members are groups among the
-        scores of all rows, rather than rows with extreme scores) and `diagnostic` ("" if the size is reliable). Empty
-        for other penalties.
+        noise), `gradation` (evidence that weights decrease without a gap), `expected_f1`, `fallback` (whether the
+        fallback size was used), `free_locations` (whether members are groups among the scores of all rows) and
+        `diagnostic` ("" if the size is reliable). Empty for other penalties.
     groups_ : DataFrame
         The groups that `GroupL0` kept: `module`, `axis`, `group` (its name),
         `size` (entries of X in it) and `share` of the squared weights of the module. Empty for other penalties.
@@ -509,9 +504,7 @@ def is_model(thing: object) -> bool:
     return isinstance(getattr(thing, "best_estimator_", thing), SparseGraphSVD)
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # Modules re-estimated on given members
-# ----------------------------------------------------------------------------------------------------------------
 
 
 class StableModules(SparseGraphSVD):

@@ -22,7 +22,7 @@ from joblib.parallel import get_active_backend
 
 from netbic.arrays import Floats, check_in_memory, is_sparse
 from netbic.enrichment import is_decided, sequential_p_values
-from netbic.estimators import one_blas_thread
+from netbic.estimators.inputs import one_blas_thread
 from netbic.operators.executors import BlockError, ClusterError, ClusterExecutor, current_executor
 
 Jobs = int | str | None

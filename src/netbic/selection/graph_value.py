@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,10 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 
 from netbic.arrays import Bools, Floats, Matrix, RandomState, checked, is_sparse
-from netbic.estimators import SparseGraphSVD, axis_names, check_count, training_design, unwrapped
+from netbic.estimators.covariates import training_design
+from netbic.estimators.inputs import axis_names
+from netbic.estimators.parameters import check_count
+from netbic.estimators.svd import SparseGraphSVD, unwrapped
 from netbic.selection.fits import Fits, Jobs, Progress, quiet
 from netbic.selection.resampling import (
     Parameters,
@@ -31,6 +34,8 @@ from netbic.selection.resampling import (
 Kind = str | int  # the graph itself ("true"), none ("none"), or the number of a rewired graph
 Place = tuple[int, int]  # a repeat and a fold
 Job = tuple[Sequence[Kind], Sequence[Place]]
+# A model whose graphs match X by position, X, the number of folds, their seed, and the design matrix of covariates.
+Folded = tuple[SparseGraphSVD, Matrix, int, int, Floats | None]
 Fit = tuple[float, Bools]  # share of the variance of held-out samples explained, and the features of every module
 
 _LEVEL = 0.05
@@ -55,10 +60,9 @@ class GraphValue:
         not compared with rewired graphs.
     table : DataFrame
         `graph` ("true", "none" or "rewired"), `share`, the variance of held-out samples explained, mean over folds,
-        `overlap`, the mean Jaccard index of the features of matched modules of successive folds, and `n_fits`, the
-        number of folds. The overlap is not used in the decision: any graph increases it, also in noise. If a graph was
-        fitted to fewer folds than the true one, its `share` is that of the true one plus the mean difference of both on
-        these folds.
+        `overlap`, the mean Jaccard index of the features of matched modules of successive folds (which any graph
+        increases, also in noise), and `n_fits`, the number of folds. The `share` of a graph that was fitted to fewer
+        folds than the true one is that of the true one plus the mean difference of both on these folds.
     degree : DataFrame
         Per module of a fit to all samples: `correlation` of membership with degree (Spearman), and whether it `tracks`
         degree (above 0.3).
@@ -87,11 +91,9 @@ class GraphValue:
             summary = "No evidence that the graph helps: the gain over no graph could be chance."
         else:
             summary = "No evidence that the graph helps: modules found without it do as well."
-        compared = (
-            ""
-            if np.isnan(self.p_rewired)
-            else f"{shares['rewired']:.4f} with rewired graphs (p = {self.p_rewired:.2g}), "
-        )
+        compared = ""
+        if not np.isnan(self.p_rewired):
+            compared = f"{shares['rewired']:.4f} with rewired graphs (p = {self.p_rewired:.2g}), "
         return (
             f"{summary} Variance of unseen samples explained: {shares['true']:.4f} with the graph, {compared}"
             f"{shares['none']:.4f} without a graph (p = {self.p_none:.2g})."
@@ -138,12 +140,9 @@ def graph_value(
         is not better than none. Otherwise, five of them with one repeat, five or ten with all repeats are enough if
         the graph is clearly better (p <= 0.001) or not at all (p > 0.5): the level of 0.05 becomes at most 0.053.
     progress : function, optional
-        Called after each fit, in the calling thread, with the number of finished fits and the number of all fits, as
-        far as it is known: it may increase, and the last fits may not be needed.
-    random_state : None, int or numpy.random.Generator
-    n_jobs : int or "dask", optional
-        Threads over folds and graphs (default: all cores, unless X is small), or the workers of the current Dask
-        client; the result does not depend on it.
+        As for `n_modules`.
+    random_state, n_jobs
+        As for `stability`.
 
     Examples
     --------
@@ -167,7 +166,7 @@ def graph_value(
     model = seeded(model, seed)
     graphs = graphs_by_position(model.get_params(deep=False), values.shape, axis_names(X))
     model.set_params(n_jobs=None, **fallback_penalties(model) | graphs)
-    comparison = _Comparison(Folded(model, values, n_folds, seed, design), fits)
+    comparison = _Comparison((model, values, n_folds, seed, design), fits)
     with quiet():
         if early_stopping:
             _decide(comparison, n_rewired, n_repeats)
@@ -213,22 +212,10 @@ def _degree_correlation(model: SparseGraphSVD, X: Matrix, design: Floats | None)
     return pd.DataFrame(rows, columns=["module", "correlation", "tracks"])
 
 
-class Folded(NamedTuple):
-    """A model whose graphs match X by position, and partitions of the samples into folds.
-
-    Every repeat is another partition; the same seed gives the same folds, so that graphs can be compared fold by fold.
-    """
-
-    model: SparseGraphSVD
-    X: Matrix
-    n_folds: int
-    seed: int
-    design: Floats | None = None  # of covariates, a row per sample
-
-
 def fit_folds(data: Folded, job: Job) -> list[Fit]:
     """Fit models with some graphs to some folds: all graphs to the first fold, then to the next.
 
+    Every repeat is another partition; the same seed gives the same folds, so that graphs can be compared fold by fold.
     A graph of the rows is restricted to the samples of the fold, `n_rows` is reduced in proportion, and effects of
     covariates are estimated in the samples of the fold. Held-out samples are not smoothed.
     """
@@ -263,7 +250,7 @@ class _Comparison:
     """Fits with different graphs, made as they are needed."""
 
     def __init__(self, data: Folded, fits: Fits) -> None:
-        self._data, self._executor = data, fits
+        self._data, self._n_folds, self._executor = data, data[2], fits
         self._fits: dict[Kind, dict[Place, Fit]] = {}
 
     def extend(self, kinds: Iterable[Kind], n_repeats: int) -> None:
@@ -272,7 +259,7 @@ class _Comparison:
         A rewired graph is made once, for all folds; others are compared fold by fold: they share a matrix.
         """
         kinds = list(kinds)
-        every = [(repeat, fold) for repeat in range(n_repeats) for fold in range(self._data.n_folds)]
+        every = [(repeat, fold) for repeat in range(n_repeats) for fold in range(self._n_folds)]
         left = {kind: [place for place in every if place not in self._fits.get(kind, {})] for kind in kinds}
         jobs: list[Job] = [((kind,), places) for kind, places in left.items() if isinstance(kind, int) and places]
         others = [kind for kind in kinds if isinstance(kind, str)]
@@ -295,18 +282,18 @@ class _Comparison:
     def scores(self, kind: Kind) -> Floats:
         """Shares of the variance explained: (n_repeats, n_folds)."""
         known = self._fits[kind]
-        return np.array([known[place][0] for place in sorted(known)]).reshape(-1, self._data.n_folds)
+        return np.array([known[place][0] for place in sorted(known)]).reshape(-1, self._n_folds)
 
     def share(self, kind: Kind) -> float:
         """Their mean; of a graph with fewer repeats than the true one, that of the true one and the mean difference."""
         own, true = self.scores(kind), self.scores("true")
-        return float(own.mean() + true.mean() - true[: len(own)].mean()) if len(own) < len(true) else float(own.mean())
+        further = true.mean() - true[: len(own)].mean() if len(own) < len(true) else 0.0
+        return float(own.mean() + further)
 
     def overlap(self, kind: Kind) -> float:
         """Mean Jaccard index of the features of modules of successive folds, matched one to one."""
-        places, found = sorted(self._fits[kind]), self._fits[kind]
-        overlaps = []
-        for before, at in pairwise(places):
+        found, overlaps = self._fits[kind], []
+        for before, at in pairwise(sorted(found)):
             if not at[1]:  # the first fold of a repeat
                 continue
             some, others = found[before][1], found[at][1]

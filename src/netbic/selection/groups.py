@@ -11,7 +11,9 @@ import numpy as np
 import pandas as pd
 
 from netbic.arrays import Bools
-from netbic.estimators import SparseGraphSVD, axis_names, fitted_model, module_scores, one_blas_thread
+from netbic.estimators.inputs import axis_names, one_blas_thread
+from netbic.estimators.prediction import module_scores
+from netbic.estimators.svd import SparseGraphSVD, fitted_model
 from netbic.files import add_files, table_bytes
 from netbic.penalties import ScoreGroups, score_groups
 from netbic.selection.verdicts import Verdicts
@@ -55,18 +57,14 @@ class SampleGroups:
             )
         own = axis_names(X)[0] if names is None else pd.Index(names).to_numpy()
         samples = np.arange(n_samples) if own is None else own
-        scores = module_scores(model, X, covariates)
-        with one_blas_thread():
-            groups = [score_groups(column) for column in scores.T]
-        tables = []
-        for module, (own, found) in enumerate(zip(scores.T, groups, strict=True), start=1):
-            labels = [GROUP_NAMES[label] for label in found.labels.tolist()]
-            tables.append(pd.DataFrame({"module": module, "sample": samples, "score": own, "group": labels}))
         selected = selected_samples(model) & (n_samples == len(model.left_vectors_))
-        summaries = [
-            _summary(module, n_samples, chosen, found)
-            for module, (chosen, found) in enumerate(zip(selected.tolist(), groups, strict=True), start=1)
-        ]
+        tables, summaries = [], []
+        for module, scores in enumerate(module_scores(model, X, covariates).T, start=1):
+            with one_blas_thread():
+                found = score_groups(scores)
+            labels = [GROUP_NAMES[label] for label in found.labels.tolist()]
+            tables.append(pd.DataFrame({"module": module, "sample": samples, "score": scores, "group": labels}))
+            summaries.append(_summary(module, n_samples, bool(selected[module - 1]), found))
         table = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=_COLUMNS)
         columns = list(_summary(0, 0, False, score_groups(np.empty(0))))
         return cls(table, pd.DataFrame(summaries, columns=columns))
@@ -106,9 +104,8 @@ def sample_groups(model: Any, X: Any, *, names: Sequence[Any] | None = None, cov
     Notes
     -----
     A model fitted with `n_rows` or a row penalty has selected samples with extreme scores, and groups are then found in
-    noise as well: use a model that keeps all samples, or samples that were not part of the fit. `AdaptiveSupport` does
-    not select samples in this sense where it has kept groups among the scores of all samples (`free_locations` in
-    `choices_`).
+    noise as well: use a model that keeps all samples, or samples that were not part of the fit. (Not so where an
+    `AdaptiveSupport` has kept groups among the scores of all samples, `free_locations` in `choices_`.)
 
     See Also
     --------

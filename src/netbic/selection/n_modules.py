@@ -13,7 +13,10 @@ from scipy.linalg import eigh, orth
 from sklearn.base import clone
 
 from netbic.arrays import Array, Floats, Matrix, RandomState, checked, is_sparse
-from netbic.estimators import SparseGraphSVD, axis_names, basis_of, check_count, training_design, unwrapped
+from netbic.estimators.covariates import basis_of, training_design
+from netbic.estimators.inputs import axis_names
+from netbic.estimators.parameters import check_count
+from netbic.estimators.svd import SparseGraphSVD, unwrapped
 from netbic.operators.base import as_operator
 from netbic.operators.corrected import Scaler, winsorised
 from netbic.operators.masked import learn_from_observed
@@ -82,23 +85,20 @@ def n_modules(
 
     Modules are found one after another, without a graph (a graph finds modules in any data). The residual of X after
     the previous modules is compared with copies in which every entry keeps its distance from the mean of its column,
-    and only the sign of the difference is random. So the test conditions on the noise of every feature, every sample
-    and every entry: features and samples may differ in variance, and noise may have heavy tails or, after winsorising,
-    be skewed. It assumes that entries are independent if there is no module. Correlated samples (e.g. of a time series)
-    or features (e.g. neighbours on a chromosome) count as modules, and so does a dependence of the mean on the
-    sequencing depth, which is left in the logarithms of low counts whose depths differ several-fold.
+    and only the sign of the difference is random. Features and samples may therefore differ in variance, and noise may
+    have heavy tails. The test assumes that entries are independent if there is no module: correlated samples (e.g. of a
+    time series) or features (e.g. neighbours on a chromosome) count as modules, and so does a dependence of the mean on
+    the sequencing depth, which is left in the logarithms of low counts whose depths differ several-fold.
 
     First, samples are scaled to similar noise, as far as their noise differs by more than chance, and entries beyond
     three robust standard deviations of their column are winsorised. The test stops at the first module whose singular
-    value does not exceed all but a share `level` of those of the copies. A module that exceeds all copies of an earlier
-    residual, which vary more, is not compared with copies of its own.
+    value does not exceed all but a share `level` of those of the copies.
 
     Parameters
     ----------
     model : SparseGraphSVD
-        Its sizes (or penalties), centring and scaling are used. They must not have been chosen on the same data, or the
-        p-values are too small. Of an `AdaptiveSupport` with a fallback, this size is used. Without any, modules are
-        dense: the singular pairs of X.
+        Its sizes (or penalties), centring and scaling are used; if they were chosen on the same data, p-values are too
+        small. Of an `AdaptiveSupport` with a fallback, this size is used. Without any, modules are dense.
     X : array or DataFrame
         Missing entries, where the model allows them, are replaced by the mean of their column (of the batch, if that is
         a covariate).
@@ -113,15 +113,12 @@ def n_modules(
     early_stopping : bool
         Make no more copies once three of them (or more, where `level` and `n_permutations` are larger) are stronger
         than the module, which then does not stand out: p = 3 / l if copy l is the third one (Besag and Clifford 1991).
-        The number of modules is the same as with all copies, and the p-values are as valid: P(p <= a) <= a for every a
-        if a residual without a module and its copies are exchangeable.
+        The number of modules is the same as with all copies, and the p-values are as valid.
     progress : function, optional
         Called after each fit, in the calling thread, with the number of finished fits and the number of all fits, as
         far as it is known: it may increase, and the last fits may not be needed.
-    random_state : None, int or numpy.random.Generator
-    n_jobs : int or "dask", optional
-        Threads over copies (default: all cores, unless X is small), or the workers of the current Dask client; the
-        result does not depend on it.
+    random_state, n_jobs
+        As for `stability`.
 
     Examples
     --------

@@ -23,7 +23,9 @@ import pandas as pd
 from sklearn.base import clone
 
 from netbic.arrays import Array, Floats, Indices, Matrix, RandomState
-from netbic.estimators import TwoTableModel, axis_names, check_count, iteration_settings, paired_correlations
+from netbic.estimators.inputs import axis_names
+from netbic.estimators.pairs import TwoTableModel, paired_correlations
+from netbic.estimators.parameters import check_count, iteration_settings
 from netbic.operators.corrected import Corrected
 from netbic.operators.cross import Table
 from netbic.operators.dense import DenseOperator
@@ -103,12 +105,10 @@ def pair_tests(
 ) -> PairTests:
     """Test every pair of two tables against tables whose samples are permuted, and in samples that were not fitted.
 
-    The model is fitted to tables in which the samples of Y are permuted: X and Y keep their own structure, but are
-    independent. The p-value of the first pair is the share of permutations whose leading pair is as strong (d) as the
-    first pair of the data. That is exact if samples are exchangeable. Later pairs are tested in the tables that are
-    left after the scores of earlier pairs were removed; what is left of n samples is mapped to n - 1 - k dimensions
-    first (Huh and Jhun 2001), because residuals themselves are not exchangeable. The test of a later pair is therefore
-    approximate. A p-value is at least as large as those of earlier pairs: a pair counts only if all earlier ones do.
+    The p-value of the first pair is the share of tables with permuted samples of Y whose leading pair is as strong (d)
+    as the first pair of the data, which is exact if samples are exchangeable. Later pairs are tested in the tables that
+    are left after the scores of earlier pairs were removed, mapped to n - 1 - k dimensions (Huh and Jhun 2001); this
+    test is approximate. A p-value is at least as large as those of earlier pairs: a pair counts only if these do.
 
     For the held-out correlation the model is fitted without one fold of the samples after another, its pairs are
     matched to those of the whole fit by the correlation of their scores, and their scores are correlated in the fold.
@@ -116,9 +116,7 @@ def pair_tests(
     Parameters
     ----------
     model : SparseGraphPLS or SparseGraphCCA
-        Its settings must not have been chosen on the same data, or the p-values are too small. Graphs are used for
-        permuted tables as well. With `deflation="hotelling"` later pairs are tested in tables from which the scores of
-        earlier pairs were removed.
+        If its settings were chosen on the same data, p-values are too small. Graphs are used for permuted tables, too.
     X, Y : arrays, DataFrames or sparse matrices
         Two tables of the same samples, as for `SparseGraphPLS.fit`. Dense copies are made of sparse tables.
     n_permutations : int
@@ -126,18 +124,16 @@ def pair_tests(
     n_folds : int
         Folds for the held-out correlation.
     strata : array of shape (n_samples,), optional
-        Labels such as batches. Samples are permuted only within strata, so that differences between strata which both
-        tables have in common do not count as evidence. The residuals of later pairs are then permuted themselves.
+        Labels such as batches, within which samples are permuted: differences between strata are then no evidence. The
+        residuals of later pairs are then permuted themselves.
     early_stopping : bool
         Make no more permutations once so many are as strong as the pair that p > 0.05 is certain: 50 of 999. If that
         happens at permutation l, p = 50 / l (Besag and Clifford 1991), otherwise p = (1 + b) / (1 + n_permutations)
-        where b are as strong. Both are valid, and whether p <= 0.05 is the same as with all permutations.
+        where b are as strong.
     progress : function, optional
         As for `n_modules`.
-    random_state : None, int or numpy.random.Generator
-    n_jobs : int or "dask", optional
-        Threads over permutations (default: all cores, unless X is small), or the workers of the current Dask client;
-        the result does not depend on it.
+    random_state, n_jobs
+        As for `stability`.
 
     Examples
     --------
@@ -178,22 +174,15 @@ def pair_tests(
         for pair in range(fitted.n_components_):
             fits.left = n_permutations * (fitted.n_components_ - pair - 1)
             tables = without_pairs(prepared, fitted, pair)
-            by_chance, p_value = fits.permutation_test(
-                strength, tables, strength(tables), (seed, pair), n_permutations, enough
-            )
+            limits = (seed, pair), n_permutations, enough
+            by_chance, p_value = fits.permutation_test(strength, tables, strength(tables), *limits)
             p_values.append(p_value)
             numbers.append(by_chance.size)
-    table = pd.DataFrame(
-        {
-            "pair": np.arange(1, fitted.n_components_ + 1),
-            "d": fitted.singular_values_,
-            "correlation": fitted.correlations_,
-            "held_out_correlation": held_out.mean(axis=0),
-            "standard_error": held_out.std(axis=0, ddof=1) / np.sqrt(len(held_out)),
-            "p_value": np.maximum.accumulate(np.array(p_values, dtype=np.float64)),
-            "n_permutations": np.array(numbers, dtype=np.intp),
-        }
-    )
+    table = pd.DataFrame({"pair": np.arange(1, fitted.n_components_ + 1), "d": fitted.singular_values_})
+    table["correlation"], table["held_out_correlation"] = fitted.correlations_, held_out.mean(axis=0)
+    table["standard_error"] = held_out.std(axis=0, ddof=1) / np.sqrt(len(held_out))
+    table["p_value"] = np.maximum.accumulate(np.array(p_values, dtype=np.float64))
+    table["n_permutations"] = np.array(numbers, dtype=np.intp)
     return PairTests(table, fitted)
 
 
@@ -227,26 +216,23 @@ def prepare_tables(model: TwoTableModel, X: Matrix, Y: Matrix, strata: Indices |
         np.ascontiguousarray(table.columns(np.arange(table.shape[1])), dtype=np.float64)
         for table in (model.prepared(X, "X").table, model.prepared(Y, "Y").table)
     )
-    return PreparedTables(x, y, model.axes(X, Y), iteration_settings(model, np.float64), strata)
+    axes = model.check((X.shape[1], Y.shape[1]))
+    return PreparedTables(x, y, axes, iteration_settings(model, np.float64), strata)
 
 
 def without_pairs(tables: PreparedTables, fitted: TwoTableModel, n_pairs: int) -> PreparedTables:
     """The tables after the scores of the first pairs of a fitted model were removed."""
     if not n_pairs:
         return tables
-    removed = fitted.x_scores_ if fitted.deflation == "regression" else fitted.y_scores_
-    x_left, y_left = (_complement(scores[:, :n_pairs]) for scores in (fitted.x_scores_, removed))
+    of_y = fitted.x_scores_ if fitted.deflation == "regression" else fitted.y_scores_
+    # Orthonormal bases of what is orthogonal to the scores and to a constant, in columns.
+    removed = [np.insert(scores[:, :n_pairs], 0, 1.0, axis=1) for scores in (fitted.x_scores_, of_y)]
+    x_left, y_left = (np.linalg.qr(each, mode="complete")[0][:, n_pairs + 1 :] for each in removed)
     if tables.strata is None:  # the basis of Y is rotated to be as close as possible to that of X
         left, _, right = np.linalg.svd(y_left.T @ x_left)
         return tables._replace(x=x_left.T @ tables.x, y=(y_left @ (left @ right)).T @ tables.y)
     # Rows have to remain samples.
     return tables._replace(x=x_left @ (x_left.T @ tables.x), y=y_left @ (y_left.T @ tables.y))
-
-
-def _complement(scores: Floats) -> Floats:
-    """An orthonormal basis of what is orthogonal to the scores and to a constant, in columns."""
-    removed = np.column_stack([np.ones(len(scores)), scores])
-    return np.asarray(np.linalg.qr(removed, mode="complete")[0][:, removed.shape[1] :])
 
 
 def strength(tables: PreparedTables, seed: tuple[int, ...] | None = None) -> float:

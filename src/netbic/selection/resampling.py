@@ -12,18 +12,11 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_array
 
 from netbic.arrays import Array, Floats, Indices, Matrix, RandomState, checked, stored_values, without_names
-from netbic.estimators import (
-    AXES,
-    SparseGraphSVD,
-    TwoTableModel,
-    axis_names,
-    has_missing,
-    in_order_of,
-    observed_scores,
-    span,
-    validated_x,
-    validated_y,
-)
+from netbic.estimators.inputs import axis_names, has_missing
+from netbic.estimators.pairs import TwoTableModel, in_order_of, validated_x, validated_y
+from netbic.estimators.parameters import AXES
+from netbic.estimators.prediction import observed_scores, span
+from netbic.estimators.svd import SparseGraphSVD
 from netbic.graph import Graph, match
 from netbic.operators.base import as_operator
 from netbic.operators.corrected import Scaler
@@ -42,12 +35,6 @@ def folds(size: int, n_folds: int, random_state: RandomState, what: str = "sampl
         raise ValueError(f"{n_folds} folds of {size} {what}: choose 2 to {most}, so that each holds {number} {what}")
     order = np.random.default_rng(random_state).permutation(size)
     return [np.sort(part) for part in np.array_split(order, n_folds)]
-
-
-def draw_halves(generator: np.random.Generator, size: int) -> tuple[Indices, Indices]:
-    """Two disjoint halves, drawn at random."""
-    order = generator.permutation(size)
-    return np.sort(order[: size // 2]), np.sort(order[size // 2 : 2 * (size // 2)])
 
 
 def draw_half_of_groups(generator: np.random.Generator, groups: Indices, studies: Indices | None = None) -> Indices:
@@ -76,6 +63,11 @@ def seeded(model: Model, seed: int) -> Model:
     """A clone with an integer `random_state`, so that its random starts do not depend on the order of the fits."""
     made: Model = clone(model)
     return made if isinstance(model.random_state, Integral) else made.set_params(random_state=seed)
+
+
+def size_names(model: SparseGraphSVD | TwoTableModel) -> dict[str, str]:
+    """The parameters with the numbers of members, by axis."""
+    return {"x": "n_x", "y": "n_y"} if isinstance(model, TwoTableModel) else {"row": "n_rows", "column": "n_columns"}
 
 
 def fitted_to(model: SparseGraphSVD, X: Matrix, covariates: Any = None) -> SparseGraphSVD:
@@ -112,9 +104,8 @@ def graphs_by_position(
 
 def by_position(fitted: SparseGraphSVD, X: Matrix, sparse_format: str) -> tuple[SparseGraphSVD, Matrix]:
     """A clone of a fitted model whose graphs match X by position, and the values of X without names."""
-    values = check_array(
-        without_names(checked(X)), accept_sparse=sparse_format, dtype=[np.float64, np.float32], ensure_all_finite=False
-    )
+    options = {"accept_sparse": sparse_format, "dtype": [np.float64, np.float32], "ensure_all_finite": False}
+    values = check_array(without_names(checked(X)), **options)
     names = fitted.names_["rows"], fitted.names_["columns"]
     graphs = graphs_by_position(fitted.get_params(deep=False), values.shape, names)
     made: SparseGraphSVD = clone(fitted).set_params(n_jobs=None, verbose=0, **graphs)
@@ -123,8 +114,7 @@ def by_position(fitted: SparseGraphSVD, X: Matrix, sparse_format: str) -> tuple[
 
 def fallback_penalties(model: SparseGraphSVD) -> dict[str, Penalty | None]:
     """The penalties of a model, with fixed sizes in place of chosen ones where these have a fallback."""
-    names = ("row_penalty", "column_penalty")
-    given: dict[str, Penalty | None] = {name: getattr(model, name) for name in names}
+    given: dict[str, Penalty | None] = {"row_penalty": model.row_penalty, "column_penalty": model.column_penalty}
     return {name: penalty and (penalty.when_unreliable() or penalty) for name, penalty in given.items()}
 
 

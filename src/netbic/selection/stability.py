@@ -14,26 +14,18 @@ import pandas as pd
 from sklearn.base import clone
 
 from netbic.arrays import Array, Bools, Floats, Indices, Matrix, RandomState, jaccard
-from netbic.estimators import (
-    SparseGraphSVD,
-    StableModules,
-    TwoTableModel,
-    check_count,
-    check_part,
-    check_same_data,
-    covariates_of,
-    is_number,
-    names_of,
-    training_design,
-    unwrapped,
-)
+from netbic.estimators.covariates import check_part, covariates_of, training_design
+from netbic.estimators.inputs import check_same_data
+from netbic.estimators.pairs import TwoTableModel
+from netbic.estimators.parameters import check_count, is_number
+from netbic.estimators.results import names_of
+from netbic.estimators.svd import SparseGraphSVD, StableModules, unwrapped
 from netbic.selection.fits import Fits, Jobs, Progress, quiet
 from netbic.selection.resampling import (
     SIDES,
     by_position,
     check_second_table,
     cosines,
-    draw_halves,
     draw_seed,
     fill_unobserved,
     fitted_to,
@@ -62,19 +54,16 @@ class AxisStability:
     Attributes
     ----------
     frequency : DataFrame
-        A row per feature (or sample), a column per module (`module_1`, or `pair_1`): how often it is a member if the
-        module is found, as a share of the halves of the pairs in which both halves find the module (0 if there is no
-        such pair).
+        A row per feature (or sample), a column per module (`module_1`, or `pair_1`): how often it is a member, as a
+        share of the halves of the pairs in which both halves find the module (0 if there is no such pair).
     found : ndarray
         Share of halves in which the module was found again. Below the threshold, no member is stable.
     overlap : ndarray
         Mean Jaccard index of its members with those of the modules matched to it; 0 if there is none.
     selected : ndarray
         Mean number of members in a half.
-    n_pairs : int
-        Pairs of halves.
-    pairs_found : ndarray
-        Pairs of which both halves find the module.
+    n_pairs, pairs_found : int, ndarray
+        Pairs of halves, and those of which both halves find the module.
     threshold : ndarray
         Frequency from which a member is stable, and share of halves in which the module has to be found; infinite where
         no threshold achieves the requested error.
@@ -166,9 +155,8 @@ class Stability:
     def at(self, threshold: float | None = None, *, max_false: float | None = None) -> Stability:
         """The same frequencies at another threshold or error (see `stability`), without new fits."""
         _check_limit(threshold, max_false)
-        given = _DEFAULT_THRESHOLD if threshold is None else threshold
-        parts: dict[str, Any] = {axis: _at(part, given, max_false) for axis, part in self.parts.items()}
-        return replace(self, **parts)
+        limits = _DEFAULT_THRESHOLD if threshold is None else threshold, max_false
+        return replace(self, **{axis: _with_threshold(part, *limits) for axis, part in self.parts.items()})
 
     def refit(self, X: Matrix) -> StableModules:
         """The modules of one table re-estimated on their stable members, as a fitted model.
@@ -199,7 +187,7 @@ def _check_limit(threshold: float | None, max_false: float | None) -> None:
         raise ValueError(f"max_false={max_false!r}: a number above 0 is needed")
 
 
-def _at(part: AxisStability, threshold: float, max_false: float | None) -> AxisStability:
+def _with_threshold(part: AxisStability, threshold: float, max_false: float | None) -> AxisStability:
     """The same frequencies with another threshold, and the bound on false members."""
     p = len(part.frequency)
     # If a half finds the module and selects a candidate with probability q / p, then a half that finds the module
@@ -207,13 +195,13 @@ def _at(part: AxisStability, threshold: float, max_false: float | None) -> AxisS
     known = part.pairs_found > 0
     selected = np.minimum(part.selected / np.where(known, part.found, 1.0), p)
     pairs = np.where(known, part.pairs_found, part.n_pairs)
-    thresholds, false = [], []
-    for q, n, found in zip(selected, pairs.tolist(), part.found, strict=True):
-        tau = threshold if max_false is None else threshold_for(max_false, q, p, n)
-        thresholds.append(tau)
-        achieved = tau - _ROUNDING <= found and tau <= 1
-        false.append(expected_false(tau, q, p, n) if achieved else 0.0)
-    return replace(part, threshold=np.array(thresholds), false=np.array(false))
+    thresholds, false = np.full(len(pairs), threshold), np.zeros(len(pairs))
+    for k, (q, n) in enumerate(zip(selected, pairs.tolist(), strict=True)):
+        if max_false is not None:
+            thresholds[k] = threshold_for(max_false, q, p, n)
+        if thresholds[k] - _ROUNDING <= part.found[k] and thresholds[k] <= 1:
+            false[k] = expected_false(thresholds[k], q, p, n)
+    return replace(part, threshold=thresholds, false=false)
 
 
 def expected_false(threshold: float, q: float, p: int, n_pairs: int) -> float:
@@ -276,22 +264,17 @@ def stability(
     """Find the members of modules that are selected in most halves of the data.
 
     The samples are split at random into two halves, many times; the model is fitted to each half (sizes in proportion,
-    graphs restricted to it), and its modules are matched one to one to those of the fit to all data. A module is found
-    again in a half if the matched module is similar enough (`found`, the share of such halves). How often a feature is
-    a member of it then (`frequency`) measures how stable the feature is (Meinshausen and Buehlmann 2010; Shah and
-    Samworth 2013). The module itself has to be found as often as its stable members. Samples are assessed in the same
-    way in halves of the *features*: in halves of the samples, each sample would always come with the same noise.
+    graphs restricted to it), and its modules are matched one to one to those of the fit to all data. `found` is the
+    share of halves in which the matched module is similar enough, `frequency` how often a feature is then a member of
+    it (Meinshausen and Buehlmann 2010; Shah and Samworth 2013). Samples are assessed in the same way in halves of the
+    *features*. For two tables, pairs are matched by the correlation of their scores in the *other* half, and found
+    again if it is at least 0.6 (the geometric mean of those of X and of Y); only features are assessed.
 
-    For two tables, pairs are matched by the correlation of their scores in the *other* half, and found again if it is
-    at least 0.6 (the geometric mean of those of X and of Y). Only features are assessed.
-
-    The bound on false members counts features (samples) that are selected from half the data, as members of the module
-    found again, with a probability of at most q / p, where q of p are selected on average. It is a bound for
-    `frequency`, given that the module is found: q is divided by `found`, and only pairs are used of which both halves
-    find it. It assumes that the two halves are independent: that samples are independent and, for the selection of
-    samples, that features are independent given the module. It does not cover features that are selected more often
-    for reasons common to all halves: a larger variance, a graph that favours them, a batch effect.
-    The theory does not cover the matching either, which uses all data.
+    The bound on false members counts features (samples) that half of the data selects, given that the module is found,
+    with a probability of at most q / p, where q of p are selected on average. It assumes that samples are independent
+    and, for the selection of samples, that features are independent given the module. It does not cover features that
+    are selected more often for reasons common to all halves (a larger variance, a graph that favours them, a batch
+    effect), nor the matching, which uses all data.
 
     Parameters
     ----------
@@ -313,8 +296,7 @@ def stability(
         Called after each pair of halves, in the calling thread, with the numbers of finished and of all of them.
     random_state : None, int or numpy.random.Generator
     n_jobs : int or "dask", optional
-        Threads over pairs (default: all cores, unless X is small), or the workers of the current Dask client; the
-        result does not depend on it.
+        Threads (default: all cores, unless X is small), or the workers of the Dask client. It changes no result.
 
     Examples
     --------
@@ -344,11 +326,8 @@ def stability(
     two = check_second_table(model, Y, covariates)
     model = cast(TwoTableModel, getattr(model, "best_estimator_", model)) if two else unwrapped(model)
     size_names = {"x": "n_x", "y": "n_y"} if two else {"columns": "n_columns", "rows": "n_rows"}
-    axes = [
-        axis
-        for axis, size in size_names.items()
-        if getattr(model, size) is not None or getattr(model, f"{axis.removesuffix('s')}_penalty") is not None
-    ]
+    chosen_by = {axis: (size, f"{axis.removesuffix('s')}_penalty") for axis, size in size_names.items()}
+    axes = [axis for axis, names in chosen_by.items() if any(getattr(model, name) is not None for name in names)]
     if not axes:
         everything, sizes = ("features", "n_x or n_y") if two else ("samples and features", "n_rows or n_columns")
         raise ValueError(f"the model keeps all {everything}, so nothing is selected: give {sizes}")
@@ -412,18 +391,9 @@ def _assess(halves: _Halves, seeds: list[Any], fits: Fits) -> list[AxisStability
     for (counts, selected, found, overlap, pairs), names in zip(total, halves.names, strict=True):
         index = pd.Index(np.arange(counts.shape[1]) if names is None else names)
         columns = [f"{'module' if halves.axis else 'pair'}_{number}" for number in range(1, len(counts) + 1)]
-        parts.append(
-            AxisStability(
-                frequency=pd.DataFrame(counts.T / (2 * np.maximum(pairs, 1)), index, columns),
-                found=found / (2 * len(seeds)),
-                overlap=overlap / np.maximum(found, 1),
-                selected=selected / (2 * len(seeds)),
-                n_pairs=len(seeds),
-                pairs_found=pairs,
-                threshold=np.zeros(len(pairs)),
-                false=np.zeros(len(pairs)),
-            )
-        )
+        frequency = pd.DataFrame(counts.T / (2 * np.maximum(pairs, 1)), index, columns)
+        means = found / (2 * len(seeds)), overlap / np.maximum(found, 1), selected / (2 * len(seeds))
+        parts.append(AxisStability(frequency, *means, len(seeds), pairs, *np.zeros((2, len(pairs)))))
     return parts
 
 
@@ -434,7 +404,8 @@ def _count_pair(halves: _Halves, seed: Any) -> list[tuple[Array, ...]]:
     that find it (in which the matched module is similar enough); Jaccard indices of those; whether both find it.
     """
     generator = np.random.default_rng(seed)
-    one, two = draw_halves(generator, halves.size)
+    order = generator.permutation(halves.size)
+    one, two = np.sort(order[: order.size // 2]), np.sort(order[order.size // 2 :][: order.size // 2])
     starts = generator.integers(2**31 - 1, size=2).tolist()
     select = _select if halves.axis else _select_pairs
     first, in_first = select(halves, one, two, starts[0])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, MutableMapping, Sequence, Sized
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -18,25 +17,13 @@ from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
 from netbic.arrays import Floats, Indices, Matrix, RandomState, buffers, check_choice
-from netbic.estimators import (
-    AXES,
-    SearchInput,
-    SparseGraphSVD,
-    TwoTableModel,
-    axis_names,
-    check_count,
-    covariates_of,
-    has_missing,
-    paired_correlations,
-    smoothness_of,
-    training_design,
-)
-from netbic.estimators.inputs import validated
+from netbic.estimators.covariates import covariates_of, training_design
+from netbic.estimators.inputs import axis_names, learn_scaler, validated
+from netbic.estimators.pairs import TwoTableModel, paired_correlations
+from netbic.estimators.parameters import AXES, check_count, smoothness_of
+from netbic.estimators.svd import SearchInput, SparseGraphSVD
 from netbic.graph import Graph
 from netbic.io.dataset import digest
-from netbic.operators.base import as_operator
-from netbic.operators.corrected import Scaler
-from netbic.operators.masked import learn_from_observed
 from netbic.selection.fits import Fits, Jobs, Progress, quiet
 from netbic.selection.resampling import (
     SIDES,
@@ -53,6 +40,7 @@ from netbic.selection.resampling import (
     graphs_by_position,
     pairs_by_position,
     seeded,
+    size_names,
 )
 from netbic.solver import Module
 from netbic.storage import Pieces, Task, read_task, settings_of
@@ -145,10 +133,9 @@ def tune(
         With missing values only if the model's `missing` says how to treat them.
     grid : dict of lists, or list of such dicts, optional
         As for scikit-learn's ParameterGrid. Default: five numbers of features up to all of them (and of samples, if the
-        model has `n_rows`), and smoothness 0, 0.25, 0.5 and 0.75 where the model has a graph (0, 0.05, 0.1 and 0.25
-        unless `smoothness_scale="module"`). Sizes are those for all of X; they are reduced in proportion to the part of
-        X that is fitted. For two tables: five numbers of features of X and of Y, smoothness where there is a graph, and
-        four values of the ridge for `covariance="ridge"`.
+        model has `n_rows`), smoothness 0, 0.25, 0.5 and 0.75 where the model has a graph (0, 0.05, 0.1 and 0.25 unless
+        `smoothness_scale="module"`), and four values of the ridge for `covariance="ridge"`. Sizes are those for all of
+        X; they are reduced in proportion to the part of X that is fitted.
     Y : array, DataFrame or sparse matrix
         The second table, for SparseGraphPLS and SparseGraphCCA. The score is then the correlation of the scores of both
         tables in held-out samples, averaged over the pairs; `covariates` cannot be given.
@@ -158,19 +145,16 @@ def tune(
     n_folds : int
         Folds of samples and of features.
     rule : {"one_se", "best"}
-        "one_se": the simplest point whose mean score is within one standard error (over folds, of the difference) of
-        the best; simplest means fewest members (as shares of both axes), then least smoothness. "best": the largest
-        mean score.
+        "one_se": the simplest point (fewest members, then least smoothness) whose mean score is within one standard
+        error (over folds, of the difference) of the best. "best": the largest mean score.
     checkpoint : path, optional
-        A folder for a small file per finished fit. After an interruption, a call with the same folder continues the
-        search and gives the same result.
+        A folder for a small file per finished fit: after an interruption, a call with the same folder continues.
     progress : function, optional
         Called after each fit, in the calling thread, with the numbers of finished fits and of all fits.
     random_state : None, int or numpy.random.Generator
         Seed of the folds, and of the random starts of a model (`n_init`) whose own `random_state` is not an integer.
     n_jobs : int or "dask", optional
-        Processes over points (default: all cores, unless X is small), or the workers of the current Dask client; the
-        result does not depend on it. Each holds a fold in memory.
+        Processes (default: all cores, unless X is small), or the workers of the Dask client. It changes no result.
     feature_name : str
         The word for features in the verdict.
 
@@ -239,23 +223,14 @@ def default_grid(model: SparseGraphSVD | TwoTableModel, shape: tuple[int, int]) 
     """
     grid: Parameters = {}
     covariance = model.get_params(deep=False).get("covariance")
-    for axis, size in zip(_axes(model), shape, strict=True):
+    for (axis, name), size in zip(size_names(model).items(), shape, strict=True):
         keeps_all = covariance == "full" or (axis == "row" and model.n_rows is None)
         if getattr(model, f"{axis}_penalty") is None and not keeps_all:
             fewest = min(size, max(_FEWEST, size / (16 if axis == "row" else 64)))
-            grid[_size_name(axis)] = np.unique(np.geomspace(fewest, size, _N_SIZES).round().astype(int)).tolist()
+            grid[name] = np.unique(np.geomspace(fewest, size, _N_SIZES).round().astype(int)).tolist()
         if getattr(model, f"{axis}_graph") is not None:
             grid[f"{axis}_smoothness"] = _SMOOTHNESS[model.smoothness_scale]
     return grid | ({"ridge": _RIDGES} if covariance == "ridge" else {})
-
-
-def _axes(model: SparseGraphSVD | TwoTableModel) -> tuple[str, ...]:
-    return SIDES if isinstance(model, TwoTableModel) else AXES
-
-
-def _size_name(axis: str) -> str:
-    """The parameter with the number of members on an axis."""
-    return f"n_{axis}s" if axis in AXES else f"n_{axis}"
 
 
 def _points_of(model: SparseGraphSVD | TwoTableModel, grid: Grid | None, shape: tuple[int, int]) -> list[Parameters]:
@@ -279,7 +254,7 @@ def _points_of(model: SparseGraphSVD | TwoTableModel, grid: Grid | None, shape: 
                 f"{unknown[0]!r} is no parameter of {type(model).__name__}: choose among {', '.join(known)}"
             )
     if not points or points == [{}]:
-        size = _size_name(_axes(model)[-1])
+        size = list(size_names(model).values())[-1]
         raise ValueError(f"the grid is empty: give at least one value to one parameter, e.g. {{'{size}': [50, 200]}}")
     return points
 
@@ -297,35 +272,34 @@ def _named(point: Parameters) -> Iterator[None]:
 # The fits
 
 
-class _Search(ABC):
+class _Search:
     """A model per point of the grid, to be fitted without each fold of the data."""
 
     points: list[Parameters]
-    models: Sequence[SparseGraphSVD | TwoTableModel]  # with seeded starts, and graphs matched by position
+    models: list[Any]  # with seeded starts, and graphs matched by position
     held_out: Sequence[Any]  # what is held out in each fold
     data: dict[str, Matrix]  # what determines the results beside the models
     sizes: dict[str, tuple[int, str]]  # of each axis, and of what, by the name of the parameter that selects part of it
     columns: tuple[str, str, str]  # of the results: the number of modules and their shares of both axes
 
-    @abstractmethod
     def groups(self, points: Iterable[int]) -> list[list[int]]:
-        """Points that share a prepared matrix."""
+        """Points that share a prepared matrix; by default, it is prepared for every point."""
+        return [[point] for point in points]
 
-    @abstractmethod
     def fits(self, batch: Batch) -> Iterator[Fit]:
         """Fit points that share a prepared matrix to a fold."""
+        raise NotImplementedError
 
-    def _make_models(self, model: Any, shape: tuple[int, int], names: Names, seed: int, check: Any) -> list[Any]:
-        """A model for every point, with seeded starts and graphs matched by position (each once); `check` is called."""
+    def make_models(self, model: Any, grid: Grid | None, shape: tuple[int, int], names: Names, seed: int) -> None:
+        """A model for every point, with seeded starts and graphs matched by position, each of them once."""
         matched: dict[tuple[str, int], Graph] = {}
-        models = []
+        self.points, self.models = _points_of(model, grid, shape), []
         for point in self.points:
             parameters = model.get_params(deep=False) | point | {"n_jobs": None, "verbose": 0}
             with _named(point):
-                parameters |= graphs_by_position(parameters, shape, names, matched, _axes(model))
-                models.append(seeded(type(model)(**parameters), seed))
-                check(models[-1])
-        return models
+                parameters |= graphs_by_position(parameters, shape, names, matched, tuple(size_names(model)))
+                self.models.append(seeded(type(model)(**parameters), seed))
+                self.models[-1].check(shape)
 
     def task(self, seed: int) -> Task:
         """Everything that determines the results, so that an interrupted search is continued only with the same."""
@@ -390,8 +364,7 @@ class _BlockSearch(_Search):
         self.design, shape = design, self.X.shape
         self.data = {"X": self.X} | ({} if design is None else {"covariates": design})
         self.sizes = {"n_rows": (shape[0], "samples"), "n_columns": (shape[1], "")}
-        self.points = _points_of(model, grid, shape)
-        self.models = self._make_models(model, shape, axis_names(X), seed, lambda made: made.check(shape))
+        self.make_models(model, grid, shape, axis_names(X), seed)
         rows, columns = (folds(shape[0], n_folds, [seed, 0]), folds(shape[1], n_folds, [seed, 1], "features"))
         self.held_out = list(zip(rows, columns, strict=True))
         # Before anything is fitted: does every fold vary, and does every model suit it?
@@ -462,10 +435,7 @@ class Block:
         held_design, own = None, prepared.design
         if own is not None and prepared.coding is not None:  # encoded like those of the others
             held_design = prepared.coding.encode(self._held_covariates, self._samples.shape[0], None)
-        if has_missing(self._features):
-            scaler = learn_from_observed(self._features, model.center, model.scale, own)
-        else:
-            scaler = Scaler.learn(as_operator(self._features, low_memory=True), model.center, model.scale, own)
+        scaler = learn_scaler(self._features, model.center, model.scale, own)
         of_samples = explained_share(self._samples, prepared.scaler, "column", held_design)
         of_features = explained_share(self._features, scaler, "row", own)
 
@@ -487,12 +457,7 @@ class _PairSearch(_Search):
         self.data, shape = {"X": self.X, "Y": self.Y}, (self.X.shape[1], self.Y.shape[1])
         self.held_out = folds(self.X.shape[0], n_folds, [seed, 0], fewest=_FEWEST_OF_PAIRS)
         self.sizes = {f"n_{side}": (n, f"features of {side.upper()}") for side, n in zip(SIDES, shape, strict=True)}
-        self.points = _points_of(model, grid, shape)
-        self.models = self._make_models(model, shape, names, seed, lambda made: made.axes(self.X, self.Y))
-
-    def groups(self, points: Iterable[int]) -> list[list[int]]:
-        """Tables are prepared for every point."""
-        return [[point] for point in points]
+        self.make_models(model, grid, shape, names, seed)
 
     def fits(self, batch: Batch) -> Iterator[Fit]:
         """The score is the mean correlation of all pairs in the fold; pairs that are not found count as 0."""
@@ -516,7 +481,7 @@ def choose_point(results: Results, models: Sequence[SparseGraphSVD | TwoTableMod
     points share, and is far too large where few of many samples are members. It is one number for all points, because
     few folds give a poor estimate for each.
     """
-    means, axes = results["mean_test_score"], _axes(models[0])
+    means, axes = results["mean_test_score"], size_names(models[0])
     best = int(means.argmax())
     if rule == "best":
         return best

@@ -18,19 +18,12 @@ from numpy.typing import ArrayLike
 from scipy.linalg import orth
 
 from netbic.arrays import Array, Floats, Indices, Matrix, RandomState, is_sparse, jaccard, leading_right_vector
-from netbic.estimators import (
-    SparseGraphSVD,
-    as_one_study,
-    basis_of,
-    check_count,
-    check_same_data,
-    coherence,
-    fitted_model,
-    has_missing,
-    heaviest,
-    name_features,
-    training_design,
-)
+from netbic.estimators.covariates import basis_of, training_design
+from netbic.estimators.inputs import check_same_data, has_missing
+from netbic.estimators.parameters import check_count
+from netbic.estimators.results import heaviest, name_features
+from netbic.estimators.studies import as_one_study, coherence
+from netbic.estimators.svd import SparseGraphSVD, fitted_model
 from netbic.operators.base import as_operator
 from netbic.operators.corrected import Scaler, winsorised
 from netbic.operators.masked import learn_from_observed
@@ -102,13 +95,9 @@ class Verdicts:
         if (self.table["verdict"] == TOO_FEW).all():
             return str(self.table["reason"].iloc[0])
         kinds = self.table["verdict"].str.partition(" ")[0].tolist()
-        counted = [
-            (kinds.count("strong"), "is strong", "are strong"),
-            (kinds.count("moderate"), "is moderate", "are moderate"),
-            (kinds.count("repeats"), "repeats an earlier one", "repeat an earlier one"),
-            (kinds.count("doubtful"), "is doubtful", "are doubtful"),
-        ]
-        parts = [f"{number} {one if number == 1 else more}" for number, one, more in counted if number]
+        words = {kind: (f"is {kind}", f"are {kind}") for kind in ("strong", "moderate", "repeats", "doubtful")}
+        words["repeats"] = "repeats an earlier one", "repeat an earlier one"
+        parts = [f"{kinds.count(kind)} {says[kinds.count(kind) > 1]}" for kind, says in words.items() if kind in kinds]
         total = f"{len(kinds)} module{'s' * (len(kinds) != 1)}"
         return f"Of {total}, {', '.join(parts)} (judged in {self.n_pairs} pairs of halves of the samples)."
 
@@ -131,11 +120,10 @@ def verdicts(
 ) -> Verdicts:
     """Judge every module of a fitted model in samples that were not used to find it.
 
-    The samples are split at random into two halves, several times. The model is fitted to one half with its own
-    settings (sizes in proportion, a graph of the samples restricted to it, a third more modules), and its modules are
-    matched one to one to those of the whole fit by the correlation of their scores in the *other* half. There, the
-    features of a module found again should move together more than as many random features (others than its own), whose
-    weights are fitted to the first half as well.
+    The samples are split at random into two halves, several times. The model is fitted to one half (sizes in
+    proportion, a third more modules), and its modules are matched one to one to those of the whole fit by the
+    correlation of their scores in the *other* half. There, the features of a module found again should move together
+    more than as many random features (others than its own), whose weights are fitted to the first half as well.
 
     A module is *doubtful* if its scores are not found again (correlation below 0.6), or if its features move together
     less than twice as much as random features. Otherwise it *repeats* an earlier one if the scores of both are
@@ -144,9 +132,8 @@ def verdicts(
     *moderate* if one of these holds, and doubtful if neither does.
 
     Samples (or `groups` of them) are assumed to be independent: replicates and time series have to be given as groups.
-    A module that is found again is a pattern of the data, whatever its cause: batches of samples form modules as well,
-    unless the model was fitted with batches as covariates. Covariates of the model are removed from each half. Halves
-    of several studies (`fit(X, studies=...)`) are drawn within each study, and centred study by study.
+    A module that is found again is a pattern of the data, whatever its cause: batches form modules as well, unless they
+    are covariates of the model, which are removed from each half. Halves of several studies are drawn within each.
 
     Parameters
     ----------
@@ -155,20 +142,16 @@ def verdicts(
     X : array, DataFrame or sparse matrix
         The same data.
     groups : array of shape (n_samples,), optional
-        Labels of samples that belong together, such as replicates or time points of a patient: samples with the same
-        label stay in the same half.
+        Labels of samples that belong together, such as replicates of a patient, and stay in the same half.
     n_pairs : int
         Pairs of halves, at least 3.
     early_stopping : bool
-        Make no further fits when more than half of `n_pairs` agree on which side of every limit each module is: the
-        verdicts are then those of all pairs, because medians cannot cross a limit any more. The numbers are medians
-        over the pairs used (`Verdicts.n_pairs`).
+        Make no further fits when more than half of `n_pairs` agree on which side of every limit each module is, so that
+        medians cannot cross a limit any more. The numbers are medians over the pairs used (`Verdicts.n_pairs`).
     progress : function, optional
         Called after each pair, in the calling thread, with the numbers of finished pairs and of all pairs.
-    random_state : None, int or numpy.random.Generator
-    n_jobs : int or "dask", optional
-        Threads over pairs (default: all cores, unless X is small), or the workers of the current Dask client; the
-        result does not depend on it.
+    random_state, n_jobs
+        As for `stability`.
     feature_name : str
         The word for features in reasons and columns: with "gene", `genes_found_again` and `gene_overlap`.
 
@@ -188,8 +171,13 @@ def verdicts(
         raise ValueError(f"n_pairs={n_pairs}: at least {_MIN_PAIRS} are needed")
     model = fitted_model(model)
     check_same_data(model, X)
-    seed, numbers, fits = draw_seed(random_state), _numbered(groups, X.shape[0]), Fits(X, n_jobs, progress)
-    n_units = int(numbers.max()) + 1
+    labels = np.arange(X.shape[0]) if groups is None else np.asarray(groups)
+    if labels.shape != (X.shape[0],):
+        raise ValueError(f"groups has shape {labels.shape}: one label for each of the {X.shape[0]} samples is needed")
+    if pd.isna(labels).any():
+        raise ValueError("groups has missing labels: give every sample a label, its own if it belongs to no group")
+    numbers = np.asarray(pd.factorize(labels)[0], dtype=np.intp)
+    seed, n_units, fits = draw_seed(random_state), int(numbers.max()) + 1, Fits(X, n_jobs, progress)
     with quiet():
         halves = Halves.of(model, X, numbers, seed)
         n_covariates = 0 if halves.covariates is None else halves.covariates.shape[1]
@@ -208,18 +196,6 @@ def verdicts(
     given = f"{n_units} {units}" + (f" and {n_covariates} degrees of freedom of covariates" if n_covariates else "")
     too_few = f"Too few samples to tell: {given}, at least {FEWEST_SAMPLES + 2 * n_covariates} are needed."
     return Verdicts(_table(measures, correlations, model, too_few, feature_name), len(measures))
-
-
-def _numbered(groups: ArrayLike | None, n_samples: int) -> Indices:
-    """A number per sample, the same for samples of one group."""
-    if groups is None:
-        return np.arange(n_samples)
-    labels = np.asarray(groups)
-    if labels.shape != (n_samples,):
-        raise ValueError(f"groups has shape {labels.shape}: one label for each of the {n_samples} samples is needed")
-    if pd.isna(labels).any():
-        raise ValueError("groups has missing labels: give every sample a label, its own if it belongs to no group")
-    return np.asarray(pd.factorize(labels)[0], dtype=np.intp)
 
 
 def _is_decided(found: list[HalfMeasures], correlations: Floats, n_pairs: int) -> bool:
