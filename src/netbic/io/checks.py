@@ -157,9 +157,7 @@ def _dates(genes: list[str]) -> Iterator[Finding]:
         )
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # Values
-# ----------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -250,9 +248,7 @@ def _are_unlogged(values: _Values, least: float, middle: float) -> bool:
     return bool(np.corrcoef(np.log(means[known]), np.log(spreads[known]))[0, 1] > _MEAN_AND_SPREAD)
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # Genes
-# ----------------------------------------------------------------------------------------------------------------
 
 
 def _dominating(values: _Values, genes: list[str]) -> Iterator[Finding]:
@@ -294,9 +290,7 @@ def _n_nonzero(X: Matrix, axis: int) -> Indices:
     return np.asarray(np.count_nonzero(X, axis=axis))
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # Samples
-# ----------------------------------------------------------------------------------------------------------------
 
 
 def _samples(X: Matrix, values: _Values, names: list[str], wants_logs: bool) -> Iterator[Finding]:

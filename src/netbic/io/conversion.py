@@ -230,9 +230,7 @@ def write_store(
         warnings.warn(what, stacklevel=3)
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # Tables
-# ----------------------------------------------------------------------------------------------------------------
 
 
 def _table_source(
@@ -282,9 +280,7 @@ def _read_columns(path: str, dtype: str, n_lines: int, n_columns: int, first: in
     return np.ascontiguousarray(values.T)
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # Entries of sparse matrices
-# ----------------------------------------------------------------------------------------------------------------
 
 
 def _transpose(pieces: Iterable[Entries], scratch: Path, samples: NameArray, genes: NameArray, dtype: Any) -> RowSource:

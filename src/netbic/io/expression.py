@@ -19,12 +19,12 @@ from netbic.io.tables import (
     as_matrix,
     float_type,
     named_frame,
+    number_pieces,
     number_table,
     parquet_errors,
-    read_numbers,
     read_parquet,
 )
-from netbic.io.text import NameArray, as_names, check_characters, check_file
+from netbic.io.text import NameArray, as_names, check_characters, check_file, read_bytes
 from netbic.operators.blocks import ColumnStatistics, column_statistics, map_rows, select_columns
 
 READING = ("samples_in_rows", "layer", "gene_names", "skip_columns")  # parameters of `read_expression`
@@ -167,7 +167,11 @@ def read_expression(
     elif kind in ("zarr", ".npy", ".h5ad"):
         expression = Expression(*read_store(path, layer, gene_names))
     else:
-        table = read_numbers(path, list_of_names(skip_columns), not samples_in_rows)
+        skip = list_of_names(skip_columns)
+        if kind == "parquet":
+            table = number_table(path, read_parquet(path), skip, not samples_in_rows)
+        else:
+            table = next(number_pieces(path, [(0, read_bytes(path))], skip, not samples_in_rows))
         numbers = table.numbers if samples_in_rows else np.ascontiguousarray(table.numbers.T)
         names = (table.lines, table.columns) if samples_in_rows else (table.columns, table.lines)
         expression = Expression(numbers, *names, table.steps)
@@ -297,9 +301,7 @@ def as_floats(X: Matrix) -> Matrix:
     return X if X.dtype == dtype else map_rows(X, as_matrix, dtype=dtype)
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # Blocks of samples of a Parquet table
-# ----------------------------------------------------------------------------------------------------------------
 
 
 def _open_parquet_rows(path: Path, skip_columns: tuple[str, ...]) -> RowSource:

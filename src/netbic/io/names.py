@@ -82,9 +82,7 @@ def read_id_map(
     return table
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # Names that a spreadsheet changed to dates: MARCH1 to 1-Mar, SEPT2 to 2-Sep or 2001-09-02
-# ----------------------------------------------------------------------------------------------------------------
 
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _OTHER_MONTHS = {"mär": 3, "mrz": 3, "mars": 3, "mai": 5, "sept": 9, "okt": 10, "dez": 12}

@@ -20,7 +20,7 @@ from netbic.arrays import Array, Bools, Floats, sparse_problem
 from netbic.errors import InputError, one_line, shown, unusable
 from netbic.graph import Graph, contradicted, sign_of
 from netbic.io.names import without_version
-from netbic.io.tables import column_key, read_columns, read_parquet
+from netbic.io.tables import column_key, parquet_errors, read_columns
 from netbic.io.text import MISSING, Layout, check_characters, check_file, read_bytes, read_lines, text_lines
 
 # Usual names of the columns with the two ends of an edge, most likely ones first: "source", "gene_a", "gene1", ...
@@ -85,18 +85,10 @@ class _Edges(NamedTuple):
     target: Any
     weight: Floats | None = None
     relation: Any = None
+    sign: Any = None  # words or numbers for activation and inhibition, as categories
     n_header: int | None = None  # header lines of a text file
     columns: dict[str, str] = {}  # noqa: RUF012  # which column was read as what
     unread: tuple[str, ...] = ()  # columns that were not
-    sign: Any = None  # words or numbers for activation and inhibition, as categories
-
-    def renamed(self, rename: Callable[[str], str]) -> _Edges:
-        """The same edges between renamed nodes."""
-        parts = []
-        for part in (self.source, self.target):
-            labels = np.array([rename(name) for name in part.categories], dtype=object)
-            parts.append(pd.Categorical(labels[part.codes]))
-        return self._replace(source=parts[0], target=parts[1])
 
 
 def read_network(
@@ -177,7 +169,8 @@ def read_network(
     if kind in (".graphml", ".xml"):
         edges = _read_graphml(path)
     elif kind in (".parquet", ".pq"):
-        edges = _edges_of_frame(path, read_parquet(path), (source, target))
+        with parquet_errors(path):  # columns may hold lists and other values that are no names
+            edges = _edges_of_frame(path, pd.read_parquet(path), (source, target))
     else:
         edges = _read_text(path, kind == ".sif", header, (source, target))
     for part in ("source", "target", "relation", "sign"):
@@ -185,12 +178,35 @@ def read_network(
             check_characters(path, f"the {part} of edge", column)
     if weighted is None:
         weighted = not {"protein1", "protein2", "combined_score"} <= set(edges.columns.values())  # STRING's links
-    not_renamed = 0
+    ends, not_renamed = [edges.source, edges.target], 0
     if string_info is not None:
-        edges, not_renamed = _rename_proteins(path, edges, string_info)
+        ends, not_renamed = _rename_proteins(path, ends, string_info)
     if strip_versions:
-        edges = edges.renamed(without_version)
+        ends = [_renamed(end, without_version) for end in ends]
+    edges = edges._replace(source=ends[0], target=ends[1])
     return _network(path, edges, _wanted(path, edges, relations, min_score), weighted, signs, not_renamed)
+
+
+def _renamed(column: Any, rename: Callable[[Any], str]) -> Any:
+    """A column as categories with other names, each of which is made once; missing values are empty."""
+    codes, levels = pd.factorize(column)
+    same, names = pd.factorize(np.array([*map(rename, levels), ""], dtype=object))  # some may now be the same
+    return pd.Categorical.from_codes(same[codes], names).remove_unused_categories()
+
+
+def _rename_proteins(path: Path, ends: list[Any], info: Path | str) -> tuple[list[Any], int]:
+    """Rename proteins by a table whose first column holds their ids and whose second their names."""
+    table, _ = read_columns(info, header=None)
+    if table.shape[1] < 2 or column_key(str(table.columns[1])) == "alias":
+        raise unusable(info, "is not STRING's protein.info", "that has ids in its first column and names in its second")
+    check_characters(info, "protein", table.iloc[:, 1])
+    names = dict(zip(table.iloc[:, 0].astype(str), table.iloc[:, 1].astype(str), strict=True))
+    proteins = set(ends[0].categories).union(ends[1].categories)
+    unknown = proteins.difference(names)
+    if unknown == proteins:
+        known, here = next(iter(names)), ends[0].categories[0]
+        raise unusable(info, f"names no protein of {path.name}", f"it has {shown(known)}, the links have {shown(here)}")
+    return [_renamed(end, lambda name: names.get(name, name)) for end in ends], len(unknown)
 
 
 def _wanted(path: Path, edges: _Edges, relations: Sequence[str], min_score: float | None) -> Bools:
@@ -219,8 +235,7 @@ def _network(path: Path, edges: _Edges, wanted: Bools, weighted: bool, signs: bo
     sign, signs_from = _signs_of_edges(path, edges, wanted, signs)
     kept = wanted if sign is None else wanted & (sign != 0)
     labels = pd.Index(edges.source.categories.astype(object)).union(edges.target.categories.astype(object), sort=True)
-    tails = labels.get_indexer(edges.source.categories)[edges.source.codes]
-    heads = labels.get_indexer(edges.target.categories)[edges.target.codes]
+    tails, heads = (labels.get_indexer(end.categories)[end.codes] for end in (edges.source, edges.target))
     blank = labels.isin(MISSING)
     if blank.any():
         at = int(np.flatnonzero(blank[tails] | blank[heads])[0])
@@ -292,24 +307,7 @@ def _graph(
     }
 
 
-def _rename_proteins(path: Path, edges: _Edges, info: Path | str) -> tuple[_Edges, int]:
-    """Rename proteins by a table whose first column holds their ids and whose second their names."""
-    table, _ = read_columns(info, header=None)
-    if table.shape[1] < 2 or column_key(str(table.columns[1])) == "alias":
-        raise unusable(info, "is not STRING's protein.info", "that has ids in its first column and names in its second")
-    check_characters(info, "protein", table.iloc[:, 1])
-    renamed = dict(zip(table.iloc[:, 0].astype(str), table.iloc[:, 1].astype(str), strict=True))
-    proteins = set(edges.source.categories).union(edges.target.categories)
-    unknown = proteins.difference(renamed)
-    if unknown == proteins:
-        known, here = next(iter(renamed)), edges.source.categories[0]
-        raise unusable(info, f"names no protein of {path.name}", f"it has {shown(known)}, the links have {shown(here)}")
-    return edges.renamed(lambda name: renamed.get(name, name)), len(unknown)
-
-
-# ----------------------------------------------------------------------------------------------------------------
 # Edges of text files, tables and GraphML
-# ----------------------------------------------------------------------------------------------------------------
 
 
 def _read_text(path: Path, sif: bool, header: bool | None, ends: tuple[str | None, str | None]) -> _Edges:
@@ -334,7 +332,7 @@ def _read_sif(path: Path, data: bytes) -> _Edges:
         try:
             frame, n_header = read_columns(path, has_header, data)
             source, relation, target = (_names_in(frame, at) for at in range(3))
-            return _Edges(source, target, None, relation, n_header)
+            return _Edges(source, target, relation=relation, n_header=n_header)
         except InputError:
             pass  # lines of different lengths are allowed here
     rows = list(layout.rows(data, skip=int(has_header)))
@@ -351,7 +349,7 @@ def _read_sif(path: Path, data: bytes) -> _Edges:
         last = 3 if sum(row[3] in nodes for row in edges) < 0.1 * len(edges) else last
     triples = [(row[0], row[1], target) for row in edges for target in row[2:last]]
     sources, relations, targets = (pd.Categorical(list(part)) for part in zip(*triples, strict=True))
-    return _Edges(sources, targets, None, relations)
+    return _Edges(sources, targets, relation=relations)
 
 
 def _edges_of_frame(
@@ -381,10 +379,10 @@ def _edges_of_frame(
         _names_in(frame, target),
         None if weight is None else _weights(path, frame, weight, n_header),
         None if relation is None else _names_in(frame, relation),
+        None if sign is None else _names_in(frame, sign),
         n_header,
         {role: str(frame.columns[at]) for role, at in roles.items() if at is not None and named},
         tuple(str(frame.columns[at]) for at in range(len(keys)) if at not in roles.values() and named),
-        None if sign is None else _names_in(frame, sign),
     )
 
 
@@ -414,40 +412,33 @@ def _end_columns(
 
 def _names_in(frame: pd.DataFrame, at: int) -> Any:
     """A column of names as categories of text; missing ones are empty, whole numbers (Entrez ids) without a point."""
-    column = frame.iloc[:, at]
-    if isinstance(column.dtype, pd.CategoricalDtype) and column.notna().all() and column.cat.categories.dtype == object:
-        return pd.Categorical(column).remove_unused_categories()
 
     def as_name(value: Any) -> str:
         return str(int(value) if isinstance(value, float) and value.is_integer() else value).strip()
 
-    values = column.astype(object).where(column.notna(), "")
-    if pd.api.types.infer_dtype(values) == "string":  # most names occur many times: each is treated once
-        codes, names = pd.factorize(values)
-        return pd.Categorical(pd.Index(names).map(as_name).to_numpy(object)[codes])
-    return pd.Categorical(values.map(as_name))
+    return _renamed(frame.iloc[:, at], as_name)
+
+
+def _numbers(values: Any) -> Floats:
+    """Values as numbers, NaN where there is none."""
+    numbers = pd.to_numeric(pd.Series(values).astype(object), errors="coerce")
+    return np.asarray(numbers.to_numpy(np.float64, na_value=np.nan))
 
 
 def _is_numeric(frame: pd.DataFrame, at: int) -> bool:
-    column = frame.iloc[:, at]
-    if not isinstance(column.dtype, pd.CategoricalDtype):
-        return pd.api.types.is_numeric_dtype(column.dtype)
-    return bool(pd.to_numeric(pd.Series(column.cat.categories), errors="coerce").notna().mean() > 0.5)
+    """Whether most of the different values of a column are numbers."""
+    return bool(2 * np.isfinite(found := _numbers(frame.iloc[:, at].unique())).sum() > found.size)
 
 
 def _weights(path: Path, frame: pd.DataFrame, at: int, n_header: int | None = None) -> Floats:
-    column = frame.iloc[:, at]
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        levels = pd.to_numeric(pd.Series(column.cat.categories, dtype=object), errors="coerce").to_numpy(np.float64)
-        numbers = np.append(levels, np.nan)[column.cat.codes.to_numpy()]
-    else:
-        numbers = pd.to_numeric(column, errors="coerce").to_numpy(np.float64, na_value=np.nan)
-    bad = np.flatnonzero(~np.isfinite(numbers))
+    codes, levels = pd.factorize(frame.iloc[:, at])
+    weights = np.append(_numbers(levels), np.nan)[codes]
+    bad = np.flatnonzero(~np.isfinite(weights))
     if bad.size:
-        what = f"edge {bad[0] + 1} has the weight {shown(str(column.iloc[bad[0]]))}"
+        what = f"edge {bad[0] + 1} has the weight {shown(str(frame.iloc[bad[0], at]))}"
         line = _line_of_edge(path, int(bad[0]), n_header)
         raise unusable(path, what, "weights must be numbers", line=line)
-    return np.asarray(numbers)
+    return np.asarray(weights)
 
 
 def _line_of_edge(path: Path, number: int, n_header: int | None) -> int | None:
@@ -488,9 +479,7 @@ def _read_graphml(path: Path) -> _Edges:
     return _Edges(_names_in(table, 0), _names_in(table, 1), _weights(path, table, 2), sign=sign)
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # Which edges activate and which inhibit
-# ----------------------------------------------------------------------------------------------------------------
 
 
 def _signs_of_edges(path: Path, edges: _Edges, kept: Bools, wanted: bool | None) -> tuple[Floats | None, str]:
@@ -549,9 +538,7 @@ def _sign_of_relation(level: str) -> float | None:
     return known.pop() if len(known) == 1 else 0.0
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # Sparse matrices in .npz files, as SciPy writes them
-# ----------------------------------------------------------------------------------------------------------------
 
 
 def _read_npz(path: Path, names: Any, min_score: float | None, strip_versions: bool, signs: bool | None) -> Network:

@@ -22,6 +22,7 @@ from netbic.arrays import Array, Floats, Matrix, checked, is_sparse
 from netbic.errors import InputError, one_line, shown, unusable
 from netbic.io.text import (
     MISSING,
+    SEPARATORS,
     Layout,
     NameArray,
     as_names,
@@ -68,9 +69,7 @@ def column_key(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # Tables of numbers
-# ----------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -88,20 +87,13 @@ class NumberTable:
         return ({"step": "columns left out", "named": list(self.skipped)},) if self.skipped else ()
 
 
-def read_numbers(path: Path, skip_columns: Sequence[str] = (), annotated: bool = True) -> NumberTable:
-    """Read a table of numbers with names in its first line and first column.
-
-    Columns to skip are left out, and with `annotated` also those with usual names of annotations (Description, ...).
-    """
-    if path.suffix.lower() in (".pq", ".parquet"):
-        return number_table(path, read_parquet(path), skip_columns, annotated)
-    return next(number_pieces(path, [(0, read_bytes(path))], skip_columns, annotated))
-
-
 def number_pieces(
     path: Path | str, pieces: Iterable[tuple[int, bytes]], skip_columns: Sequence[str] = (), annotated: bool = True
 ) -> Iterator[NumberTable]:
-    """A text table piece by piece (`text_pieces`): some lines at a time."""
+    """A text table of numbers with names in its first line and first column, some lines (`text_pieces`) at a time.
+
+    Columns to skip are left out, and with `annotated` also those with usual names of annotations (Description, ...).
+    """
     for before, data in pieces:
         if not before:
             layout = Layout.of(path, data)
@@ -117,30 +109,27 @@ def number_pieces(
         else:
             layout = replace(layout, n_skipped=0, before=before)
             layout.check_quotes(data)
-        yield NumberTable(*_numbers(layout, data, header, kept, 0 if before else 1), columns, skipped)
-
-
-def _numbers(
-    layout: Layout, data: bytes, header: Sequence[str], kept: Sequence[int], skip: int
-) -> tuple[Floats, NameArray]:
-    """Columns of numbers side by side, and the names in the first column."""
-    if len(kept) == len(header) - 1 >= _WIDE and (found := _wide(layout, data, len(kept), skip)) is not None:
-        return found
-    table = _parse(layout, data, header, kept, skip)
-    values = np.empty((table.num_rows, len(kept)))
-    for at, position in enumerate(kept):
-        values[:, at] = table.column(position).to_numpy(zero_copy_only=False)
-    return values, _text(table.column(0))
+        skip = 0 if before else 1
+        found = _wide(layout, data, len(kept), skip) if len(kept) == len(header) - 1 >= _WIDE else None
+        if found is None:
+            table = _parse(layout, data, header, kept, skip)
+            numbers = np.empty((table.num_rows, len(kept)))
+            for at, position in enumerate(kept):
+                numbers[:, at] = table.column(position).to_numpy(zero_copy_only=False)
+            names = pc.utf8_trim_whitespace(table.column(0)).to_numpy(zero_copy_only=False)
+            found = numbers, np.asarray(names, dtype=object)
+        yield NumberTable(*found, columns, skipped)
 
 
 def _wide(layout: Layout, data: bytes, n_columns: int, skip: int) -> tuple[Floats, NameArray] | None:
-    """The same, parsed as one long column: faster if there are thousands of columns. None if that fails."""
-    if b'"' in data or layout.separator == " ":
-        return None
+    """Numbers and names of a table of thousands of columns, parsed as one long column: faster and in less memory.
+
+    None if that fails.
+    """
     mark = layout.separator.encode()
     lines = [line for line in data.splitlines()[layout.n_skipped + skip :] if line.strip()]
     names, _, numbers = zip(*(line.partition(mark) for line in lines), strict=True) if lines else ((), (), ())
-    if not lines or any(line.count(mark) != n_columns - 1 for line in numbers):
+    if not lines or b'"' in data or mark == b" " or any(line.count(mark) != n_columns - 1 for line in numbers):
         return None
     column = b"\n".join(numbers).replace(mark, b"\n") + b"\n"
     del lines, numbers
@@ -164,7 +153,8 @@ def _header(layout: Layout, data: bytes) -> list[str]:
     if len(first) != n_fields:
         if (few := _not_an_expression_table(layout, data)) is not None:
             raise few
-        what = f"names {len(first)} columns but the lines below have {n_fields} fields (separator: {layout.spelled})"
+        separator = SEPARATORS[layout.separator]
+        what = f"names {len(first)} columns but the lines below have {n_fields} fields (separator: {separator})"
         remedy = "make them agree (is there a separator too many at the end, or is this not an expression table?)"
         raise unusable(layout.path, what, remedy, line=line)
     numbers = [field for field in first[1:] if is_number(field)]
@@ -189,9 +179,7 @@ def _columns_to_skip(path: Path | str, names: Sequence[str], asked: Sequence[str
     return list(dict.fromkeys([*asked, *annotations]))
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # Columns of text
-# ----------------------------------------------------------------------------------------------------------------
 
 
 def read_columns(path: Path | str, header: bool | None, data: bytes | None = None) -> tuple[pd.DataFrame, int]:
@@ -202,10 +190,11 @@ def read_columns(path: Path | str, header: bool | None, data: bytes | None = Non
     data = read_bytes(path) if data is None else data
     layout = Layout.of(path, data)
     has_header, n_fields = _looks_like_header(layout, data) if header is None else header, layout.n_fields
-    if has_header and len(layout.first) != n_fields:
-        what = f"names {len(layout.first)} columns but the lines below have {n_fields} fields"
-        raise unusable(path, what, "make them agree", line=layout.n_skipped + 1)
     names = [field.lstrip("#").strip() for field in layout.first] if has_header else [str(k) for k in range(n_fields)]
+    names = ["", *names] if len(names) == n_fields - 1 else names  # as R writes row names
+    if len(names) != n_fields:
+        what = f"names {len(names)} columns but the lines below have {n_fields} fields"
+        raise unusable(path, what, "make them agree", line=layout.n_skipped + 1)
     columns = {}
     for at, column in enumerate(_parse(layout, data, names, skip=int(has_header)).columns):
         encoded = pc.utf8_trim_whitespace(column).dictionary_encode().combine_chunks()
@@ -214,11 +203,6 @@ def read_columns(path: Path | str, header: bool | None, data: bytes | None = Non
         codes = encoded.indices.to_numpy(zero_copy_only=False)
         columns[at] = pd.Categorical.from_codes(codes, categories=pd.Index(labels))
     return pd.DataFrame(columns).set_axis(pd.Index(names, dtype=object), axis=1), int(has_header)
-
-
-def text_columns(layout: Layout, data: bytes, names: Sequence[str]) -> list[NameArray]:
-    """All columns of a table below its header line, as text."""
-    return [_text(column) for column in _parse(layout, data, names).columns]
 
 
 def _looks_like_header(layout: Layout, data: bytes) -> bool:
@@ -234,14 +218,7 @@ def _looks_like_header(layout: Layout, data: bytes) -> bool:
     return any(is_number(below) and not is_number(above) for above, below in zip(names[2:], second[2:], strict=False))
 
 
-def _text(column: pa.ChunkedArray) -> NameArray:
-    """A column of text without blanks around it."""
-    return np.asarray(pc.utf8_trim_whitespace(column).to_numpy(zero_copy_only=False), dtype=object)
-
-
-# ----------------------------------------------------------------------------------------------------------------
 # Parsing, and what is wrong with a table that cannot be parsed
-# ----------------------------------------------------------------------------------------------------------------
 
 
 def _parse(layout: Layout, data: bytes, names: Sequence[str], numeric: Sequence[int] = (), skip: int = 1) -> pa.Table:
@@ -281,7 +258,9 @@ def _by_line(layout: Layout, data: bytes, names: Sequence[str], numeric: Sequenc
     others = [at for at in range(len(names)) if at not in set(numeric)]
     for line, fields in layout.rows(data, skip):
         if len(fields) != len(names):
-            what = f"has {len(fields)} fields where {len(names)} are expected (separator: {layout.spelled})"
+            what = (
+                f"has {len(fields)} fields where {len(names)} are expected (separator: {SEPARATORS[layout.separator]})"
+            )
             raise unusable(layout.path, what, "give all lines the same number of fields", line=line)
         own = [fields[at].strip() for at in numeric]
         for position, field in zip(numeric, own, strict=True):
@@ -317,9 +296,7 @@ def _not_an_expression_table(
     return unusable(layout.path, what, "is it a network (`graph`)?", parameters=["graph"])
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # Parquet
-# ----------------------------------------------------------------------------------------------------------------
 
 
 @contextmanager

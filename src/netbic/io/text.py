@@ -24,13 +24,11 @@ from netbic.errors import shown, unusable
 Progress = Callable[[float], object]
 NameArray = NDArray[np.object_]
 MISSING = ("", "NA", "NaN", "nan", "N/A", "n/a", "null", "NULL", "None", "#N/A")  # how tables write a missing value
-_SEPARATORS = {"\t": "tab", ",": "comma", ";": "semicolon", " ": "space"}
+SEPARATORS = {"\t": "tab", ",": "comma", ";": "semicolon", " ": "space"}
 _EXACT_DIGITS = 15  # of a whole number that every program keeps
 _LOOKED_AT = 30  # lines from which the layout is guessed
-_LARGE = 1 << 28  # bytes from which the layout is guessed if lines are very long
 _PIECE = 1 << 22  # bytes that are read at a time
 _BLANKS = re.compile(rb"[ \t]+")
-_EXCEL = {".xlsx", ".xlsm", ".xls"}
 _OLD_EXCEL = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _PACKED = {b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 # Byte-order marks; those of UTF-32 begin with those of UTF-16.
@@ -39,9 +37,7 @@ _MARKS = {b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32", b"\xff\xfe": "UT
 _FORBIDDEN = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # Names
-# ----------------------------------------------------------------------------------------------------------------
 
 
 def as_names(names: Iterable[Any]) -> NameArray:
@@ -96,9 +92,7 @@ def is_plain_number(field: str) -> bool:
     return math.isfinite(float(field)) or not any(letter.isdigit() for letter in digits)
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # Files
-# ----------------------------------------------------------------------------------------------------------------
 
 
 def check_file(path: Path | str) -> Path:
@@ -135,60 +129,35 @@ def text_pieces(path: Path | str, size: int = _PIECE, progress: Progress | None 
 
     `progress` is called with the share of the file that has been read.
     """
-    path = check_file(path)
-    lines, rest = 0, b""
-    for more, share in _unpack(path, size):
-        if not lines and not rest:
-            _check_beginning(path, more)
-        if (zero := more.find(b"\0")) >= 0:
-            line = lines + rest.count(b"\n") + more.count(b"\n", 0, zero) + 1
-            raise unusable(path, "holds binary data", "a text file is needed here", line=line)
-        rest += more
-        if more and rest.count(b"\n") < (1 if lines else _LOOKED_AT) and len(rest) < _LARGE:
-            continue
-        end = rest.rfind(b"\n") + 1 if more and b"\n" in rest else len(rest)
-        piece, rest = rest[:end], rest[end:]
-        if lines and not piece:
-            continue
-        if progress is not None:
-            progress(share)
-        try:
-            piece.isascii() or piece.decode()
-        except UnicodeDecodeError as problem:
-            line = lines + piece.count(b"\n", 0, problem.start) + 1
-            what = f"byte {piece[problem.start]:#04x} is not UTF-8"
-            raise unusable(path, what, "convert it, e.g. iconv -f latin1 -t utf-8", line=line) from None
-        if not lines:
-            piece = piece.removeprefix(b"\xef\xbb\xbf")
-            if not piece.strip():
-                raise unusable(path, "holds only blanks", "write or download it again")
-        yield lines, piece
-        lines += piece.count(b"\n") or 1
-
-
-def _unpack(path: Path, size: int) -> Iterator[tuple[bytes, float]]:
-    """Pieces of a file and the share that has been read; an empty one at the end."""
+    path, before = check_file(path), 0
     try:
         with path.open("rb") as file:
             packed = file.read(2) == b"\x1f\x8b"
             file.seek(0)
             stream = gzip.GzipFile(fileobj=file) if packed else file
-            total, more = path.stat().st_size, b"."
-            while more:
-                try:
-                    more = stream.read(size)
+            while True:
+                try:  # the first piece has enough lines to guess the layout from
+                    piece = stream.read(size) + b"".join(islice(stream, 1 if before else _LOOKED_AT))
                 except (EOFError, zlib.error, OSError):
                     kind = "is a gzip file that is incomplete or damaged" if packed else "cannot be read"
                     raise unusable(path, kind, "download or pack it again") from None
-                yield more, file.tell() / max(total, 1)
+                if before and not piece:
+                    return
+                if not before:
+                    _check_beginning(path, piece)
+                _check_text(path, piece, before)
+                if progress is not None:
+                    progress(file.tell() / max(path.stat().st_size, 1))
+                yield before, piece if before else piece.removeprefix(b"\xef\xbb\xbf")
+                before += piece.count(b"\n") or 1
     except OSError as problem:
         raise unusable(path, f"cannot be read ({problem.strerror})", "check its permissions") from None
 
 
 def _check_beginning(path: Path, data: bytes) -> None:
-    """Raise if the first bytes are those of a spreadsheet, an archive or another encoding than UTF-8."""
-    packed = data.startswith(b"PK\x03\x04") and (path.suffix.lower() in _EXCEL or b"[Content_Types].xml" in data[:200])
-    if packed or data.startswith(_OLD_EXCEL):
+    """Raise if the first bytes are those of a spreadsheet, an archive or another encoding than UTF-8, or all blank."""
+    is_excel = path.suffix.lower() in (".xlsx", ".xlsm", ".xls") or b"[Content_Types].xml" in data[:200]
+    if data.startswith(_OLD_EXCEL) or (data.startswith(b"PK\x03\x04") and is_excel):
         raise unusable(path, "is an Excel file", "save it in Excel as tab-separated text (.txt or .tsv)")
     for mark, kind in _PACKED.items():
         if data.startswith(mark):
@@ -196,11 +165,24 @@ def _check_beginning(path: Path, data: bytes) -> None:
     for mark, encoding in _MARKS.items():
         if data.startswith(mark):
             raise unusable(path, f"is encoded as {encoding}", "save it as UTF-8")
+    if not data.removeprefix(b"\xef\xbb\xbf").strip():
+        raise unusable(path, "holds only blanks", "write or download it again")
 
 
-# ----------------------------------------------------------------------------------------------------------------
+def _check_text(path: Path, piece: bytes, before: int) -> None:
+    """Raise if a piece, which has this many lines before it, is not UTF-8 or holds zero bytes."""
+    if (zero := piece.find(b"\0")) >= 0:
+        line = before + piece.count(b"\n", 0, zero) + 1
+        raise unusable(path, "holds binary data", "a text file is needed here", line=line)
+    try:
+        piece.isascii() or piece.decode()
+    except UnicodeDecodeError as problem:
+        line = before + piece.count(b"\n", 0, problem.start) + 1
+        what = f"byte {piece[problem.start]:#04x} is not UTF-8"
+        raise unusable(path, what, "convert it, e.g. iconv -f latin1 -t utf-8", line=line) from None
+
+
 # Lines and fields
-# ----------------------------------------------------------------------------------------------------------------
 
 
 def text_lines(data: bytes) -> Iterator[str]:
@@ -245,18 +227,17 @@ class Layout:
         if separator is None:
             raise unusable(path, "has one column only", "separate columns by tabs, commas, semicolons or spaces")
         rows = [split(line, separator) for line in lines]
-        usual = Counter(len(row) for row, line in zip(rows, lines, strict=True) if line.strip() and line[0] != "#")
-        n_skipped = _n_comments(lines, rows, usual.most_common(1)[0][0] if usual else 0)
-        rest = [row for row, line in zip(rows[n_skipped + 1 :], lines[n_skipped + 1 :], strict=True) if line.strip()]
-        n_fields = Counter(map(len, rest)).most_common(1)[0][0] if rest else len(rows[n_skipped])
-        layout = cls(Path(path), separator, n_skipped, rows[n_skipped], n_fields)
+        filled = [at for at, line in enumerate(lines) if line.strip()]
+        usual = Counter(len(rows[at]) for at in filled if lines[at][0] != "#").most_common(1)
+        n_fields = usual[0][0] if usual else 0
+        # A line with # and as many fields as others is a header.
+        first = next((at for at in filled if lines[at][0] != "#" or len(rows[at]) == n_fields), 0)
+        if lines[0].startswith("#1.") and len(lines) > 2:
+            first = 2  # GCT: a version and the table's size
+        below = Counter(len(rows[at]) for at in filled if at > first).most_common(1)
+        layout = cls(Path(path), separator, first, rows[first], below[0][0] if below else len(rows[first]))
         layout.check_quotes(data)
         return layout
-
-    @property
-    def spelled(self) -> str:
-        """The name of the separator."""
-        return _SEPARATORS[self.separator]
 
     def rows(self, data: bytes, skip: int = 0) -> Iterator[tuple[int, list[str]]]:
         """Line number and fields of every line after the comments (and `skip` more) that is not blank."""
@@ -276,20 +257,10 @@ class Layout:
                 raise unusable(self.path, what, remedy, line=self.before + number)
 
 
-def _n_comments(lines: Sequence[str], rows: Sequence[list[str]], n_fields: int) -> int:
-    """The number of blank and comment lines at the top; a line with # and as many fields as others is a header."""
-    if lines[0].startswith("#1.") and len(lines) > 2:
-        return 2  # GCT: a version and the table's size
-    for number, line in enumerate(lines):
-        if line.strip() and (line[0] != "#" or len(rows[number]) == n_fields):
-            return number
-    return 0
-
-
 def _separator(lines: Sequence[str]) -> str | None:
     """The first of tab, comma, semicolon and space that splits most lines into the same number of fields."""
     rest = None
-    for separator in _SEPARATORS:
+    for separator in SEPARATORS:
         counts = [len(split(line, separator)) for line in lines if line.strip()]
         usual, times = Counter(counts).most_common(1)[0] if counts else (1, 0)
         if usual > 1 and 2 * times > len(counts) and counts[0] > 1:
