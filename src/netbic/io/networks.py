@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
@@ -37,14 +36,6 @@ _SIF_HEADERS = ("participant_a", "source", "node1", "gene1", "gene_a", "interact
 _NOT_A_GENE = re.compile(r"^(CHEBI|KEGG|PUBCHEM|HMDB|DRUGBANK|CAS|LIPIDMAPS|CHEMBL)[:_]", re.IGNORECASE)
 _LOOKED_AT = 30  # lines
 _NAMED = 5  # words in an error
-# Arrays of the formats of sparse matrices in .npz files
-_PARTS = {
-    "csr": ("data", "indices", "indptr"),
-    "csc": ("data", "indices", "indptr"),
-    "bsr": ("data", "indices", "indptr"),
-    "coo": ("data", "row", "col"),
-    "dia": ("data", "offsets"),
-}
 _SAVE = "write it with scipy.sparse.save_npz"
 _FEWEST_NODES, _MOST_EMPTY = 10_000_000, 1000  # nodes for any number of edges, and for each edge
 
@@ -191,7 +182,7 @@ def _renamed(column: Any, rename: Callable[[Any], str]) -> Any:
     """A column as categories with other names, each of which is made once; missing values are empty."""
     codes, levels = pd.factorize(column)
     same, names = pd.factorize(np.array([*map(rename, levels), ""], dtype=object))  # some may now be the same
-    return pd.Categorical.from_codes(same[codes], names).remove_unused_categories()
+    return pd.Categorical.from_codes(same[codes], pd.Index(names)).remove_unused_categories()
 
 
 def _rename_proteins(path: Path, ends: list[Any], info: Path | str) -> tuple[list[Any], int]:
@@ -542,8 +533,28 @@ def _sign_of_relation(level: str) -> float | None:
 
 
 def _read_npz(path: Path, names: Any, min_score: float | None, strip_versions: bool, signs: bool | None) -> Network:
-    """A square matrix of weights, with the names of its rows if there are any."""
-    weights, stored_names, is_marked = _read_sparse(path)
+    """A square matrix of weights; the file may hold the names of its rows, and a mark that negative weights inhibit."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            if "format" not in file:
+                raise unusable(path, "holds arrays, but no sparse matrix", _SAVE)
+            for part in {"indices", "indptr", "row", "col", "offsets"}.intersection(file):
+                if (kind := file[part].dtype).kind not in "iu":  # SciPy would round them
+                    raise unusable(path, f"the array {part} of the matrix holds {kind}, not integers", _SAVE)
+            stored_names, is_marked = file.get("names"), "signed" in file
+        matrix: Any = sp.load_npz(path)
+        # Compiled code trusts the arrays of a matrix, so they are checked before anything is computed.
+        if problem := sparse_problem(matrix, "the matrix"):
+            raise unusable(path, problem, _SAVE)
+        if max(matrix.shape) > max(_FEWEST_NODES, _MOST_EMPTY * matrix.data.size):  # pointers would fill the memory
+            what = f"has shape {matrix.shape} but {matrix.data.size:,} entries"
+            raise unusable(path, what, "leave out nodes without edges")
+        weights = sp.coo_array(matrix)
+    except InputError:
+        raise
+    except Exception as found:  # zip, numpy and scipy raise many kinds of errors for damaged files
+        what = f"cannot be read as a sparse matrix ({one_line(str(found), 120)})"
+        raise unusable(path, what, _SAVE) from None
     n = weights.shape[0]
     if n != weights.shape[1]:
         raise unusable(path, f"holds a matrix of shape {weights.shape}", "a square one is needed")
@@ -555,48 +566,9 @@ def _read_npz(path: Path, names: Any, min_score: float | None, strip_versions: b
         raise unusable(path, "holds weights that are negative or not finite", remedy, parameters=["signs"])
     numbers = numbers if signed else np.abs(numbers)
     enough = np.abs(numbers) >= (0.0 if min_score is None else min_score)
-    low, high = np.minimum(weights.row, weights.col)[enough], np.maximum(weights.row, weights.col)[enough]
-    graph, counts = _graph(path, low, high, numbers[enough], labels, keep_isolated=True)
+    graph, counts = _graph(path, weights.row[enough], weights.col[enough], numbers[enough], labels, keep_isolated=True)
     counts |= {"duplicates": 0, "signs_from": "negative weights" if graph.is_signed else ""}
     return Network(graph, NetworkSummary(path.name, graph.n_edges + counts["self_loops"], **counts))
-
-
-def _read_sparse(path: Path) -> tuple[sp.coo_array, Array | None, bool]:
-    """The matrix, the names of its rows if there are any, and whether negative weights mark edges that inhibit.
-
-    The arrays are checked before a matrix is made of them: SciPy's own reader casts indices that are not integers, and
-    its compiled code trusts them. Nothing is unpickled.
-    """
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            if "format" not in file:
-                raise unusable(path, "holds arrays, but no sparse matrix", _SAVE)
-            kind = file["format"].item()
-            kind = kind.decode("ascii", "replace") if isinstance(kind, bytes) else str(kind)
-            if kind not in _PARTS:
-                raise unusable(path, f"holds a matrix in format {kind!r}", f"choose one of {', '.join(_PARTS)}")
-            if kind == "coo" and "coords" in file:
-                raise unusable(path, "holds an array of more or fewer than 2 dimensions", "a matrix is needed")
-            shape = tuple(int(size) for size in np.atleast_1d(file["shape"]))
-            parts = {part: _native(file[part]) for part in _PARTS[kind]}
-            names, is_marked = _native(file["names"]) if "names" in file else None, "signed" in file
-        if problem := sparse_problem(SimpleNamespace(format=kind, shape=shape, **parts), "the matrix"):
-            raise unusable(path, problem, _SAVE)
-        data, *places = parts.values()
-        if max(shape) > max(_FEWEST_NODES, _MOST_EMPTY * data.size):  # the pointers would fill the memory
-            raise unusable(path, f"has shape {shape} but {data.size:,} entries", "leave out nodes without edges")
-        content: Any = (data, tuple(places)) if kind == "coo" else (data, *places)
-        return sp.coo_array(getattr(sp, f"{kind}_array")(content, shape=shape)), names, is_marked
-    except InputError:
-        raise
-    except Exception as found:  # zip, numpy and scipy raise many kinds of errors for damaged files
-        what = f"cannot be read as a sparse matrix ({one_line(str(found), 120)})"
-        raise unusable(path, what, _SAVE) from None
-
-
-def _native(values: Array) -> Array:
-    """An array in the byte order of this machine, which SciPy's compiled code needs."""
-    return values.astype(values.dtype.newbyteorder("="), copy=False)
 
 
 def _node_names(path: Path, size: int, names: Any, strip_versions: bool) -> Array:
