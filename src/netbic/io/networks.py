@@ -20,7 +20,16 @@ from netbic.errors import InputError, one_line, shown, unusable
 from netbic.graph import Graph, contradicted, sign_of
 from netbic.io.names import without_version
 from netbic.io.tables import column_key, parquet_errors, read_columns
-from netbic.io.text import MISSING, Layout, check_characters, check_file, read_bytes, read_lines, text_lines
+from netbic.io.text import (
+    MISSING,
+    Layout,
+    check_characters,
+    check_file,
+    library_errors,
+    read_bytes,
+    read_lines,
+    text_lines,
+)
 
 # Usual names of the columns with the two ends of an edge, most likely ones first: "source", "gene_a", "gene1", ...
 _STEMS = """official_symbol_interactor gene_symbol genesymbol symbol gene node protein participant interactor partner
@@ -534,7 +543,7 @@ def _sign_of_relation(level: str) -> float | None:
 
 def _read_npz(path: Path, names: Any, min_score: float | None, strip_versions: bool, signs: bool | None) -> Network:
     """A square matrix of weights; the file may hold the names of its rows, and a mark that negative weights inhibit."""
-    try:
+    with library_errors(path, "cannot be read as a sparse matrix", _SAVE):
         with np.load(path, allow_pickle=False) as file:
             if "format" not in file:
                 raise unusable(path, "holds arrays, but no sparse matrix", _SAVE)
@@ -550,11 +559,6 @@ def _read_npz(path: Path, names: Any, min_score: float | None, strip_versions: b
             what = f"has shape {matrix.shape} but {matrix.data.size:,} entries"
             raise unusable(path, what, "leave out nodes without edges")
         weights = sp.coo_array(matrix)
-    except InputError:
-        raise
-    except Exception as found:  # zip, numpy and scipy raise many kinds of errors for damaged files
-        what = f"cannot be read as a sparse matrix ({one_line(str(found), 120)})"
-        raise unusable(path, what, _SAVE) from None
     n = weights.shape[0]
     if n != weights.shape[1]:
         raise unusable(path, f"holds a matrix of shape {weights.shape}", "a square one is needed")

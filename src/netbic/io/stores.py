@@ -5,39 +5,39 @@ For some rows the file is opened each time, so that a Dask task needs only a pat
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import stat
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.csv as arrow_csv
+import pandas as pd
 import scipy.sparse as sp
 
 from netbic.arrays import Array, Indices, Matrix, checked, is_sparse
-from netbic.errors import InputError, import_optional, one_line, shown, unusable
+from netbic.errors import InputError, import_optional, shown, unusable
 from netbic.io.tables import Step, as_matrix, float_type
 from netbic.io.text import (
     NameArray,
     Progress,
     as_names,
     check_file,
+    library_errors,
     read_bytes,
     read_lines,
-    single_spaced,
     text_lines,
     text_pieces,
 )
 from netbic.operators.executors import free_memory
 
 BLOCK_BYTES = 64_000_000
-_ZARR_FILES = ("zarr.json", ".zgroup", ".zarray")
 _DOWNLOAD = "download it again"
 
 
@@ -76,12 +76,11 @@ class RowSource:
         dask_array = import_optional("dask.array", "dask", "a matrix that stays in its file")
         n, bounds = self.shape[0], [0]
         wanted = max(1, int(BLOCK_BYTES / self.row_bytes)) if rows is None else rows
-        free = self.cuts is None or (rows is not None and self.divisible)
-        ends = np.append(np.arange(1, n) if free or self.cuts is None else self.cuts[1:], n)
+        anywhere = self.cuts is None or (rows is not None and self.divisible)
+        ends = np.arange(1, n + 1) if anywhere else np.append(self.cuts[1:], n)  # type: ignore[index]
         while bounds[-1] < n:
-            following = np.searchsorted(ends, bounds[-1], side="right")
-            reached = np.searchsorted(ends, bounds[-1] + wanted, side="right") - 1
-            bounds.append(int(ends[max(following, reached)]))
+            following, reached = np.searchsorted(ends, [bounds[-1], bounds[-1] + wanted], side="right")
+            bounds.append(int(ends[max(following, reached - 1)]))
         name = f"netbic-rows-{uuid.uuid4().hex}"
         tasks = {(name, at, 0): (self.load, *self.arguments, *own) for at, own in enumerate(pairwise(bounds))}
         meta = sp.csr_array((0, 0), dtype=self.dtype) if self.is_sparse else np.empty((0, 0), dtype=self.dtype)
@@ -131,7 +130,7 @@ def is_zarr(path: Path) -> bool:
 
 def is_store(path: Path) -> bool:
     """Whether a folder holds the metadata of Zarr, whatever its name; only such a folder may be replaced."""
-    return any((path / name).is_file() for name in _ZARR_FILES)
+    return any((path / name).is_file() for name in ("zarr.json", ".zgroup", ".zarray"))
 
 
 def read_store(path: Path, layer: str | None = None, gene_names: str | None = None) -> tuple[Matrix, Any, Any]:
@@ -141,10 +140,9 @@ def read_store(path: Path, layer: str | None = None, gene_names: str | None = No
         if needed > free:
             what = f"needs {needed / 1e9:,.1f} GB of memory, of which {free / 1e9:,.1f} GB are free"
             raise unusable(path, what, "read it in blocks of samples (`lazy=True`)", parameters=["lazy"])
-        if stored.format == "array":
-            return as_matrix(np.array(stored.values[:])), stored.samples, stored.genes
-        read = import_optional("anndata.io", "anndata", "a sparse matrix").read_elem
-        return as_matrix(read(stored.values.group)), stored.samples, stored.genes
+        is_array = stored.format == "array"
+        values = np.array(stored.values[:]) if is_array else _anndata_io().read_elem(stored.values.group)
+        return as_matrix(values), stored.samples, stored.genes
 
 
 def open_store(path: Path, layer: str | None = None, gene_names: str | None = None) -> RowSource:
@@ -173,45 +171,41 @@ def read_rows(path: str, key: str, first: int, last: int) -> Matrix:
         return as_matrix(rows if is_sparse(rows) else np.array(rows))
 
 
-@contextmanager
-def readable(path: str, first: int, last: int) -> Iterator[None]:
+def readable(path: str, first: int, last: int) -> AbstractContextManager[None]:
     """Name the file and the rows if they cannot be read."""
     if not Path(path).exists():
         raise FileNotFoundError(f"{path} does not exist here: all workers need it under the same path")
-    try:
-        yield
-    except (InputError, MemoryError):
-        raise
-    except Exception as problem:  # each library raises its own errors for damaged files
-        what = f"rows {first} to {last - 1} cannot be read ({one_line(str(problem), 120)})"
-        raise unusable(path, what, "write it again") from None
+    return library_errors(path, f"rows {first} to {last - 1} cannot be read", "write it again")
 
 
 @contextmanager
 def open_matrix(path: Path, layer: str | None = None, gene_names: str | None = None) -> Iterator[StoredMatrix]:
-    """The matrix of a file (X, or a layer) while it is open; errors of the libraries name the file in one line."""
+    """The matrix of a file (X, or a layer) while it is open."""
     _check_path(path)
-    try:
-        with _open_root(path) as root:
-            key = _key(path, root, layer)
-            values = _values(root, key)
-            _check_header(path, key, values)
-            if key:
-                names = _read_names(path, root, "obs"), _read_names(path, root, "var", gene_names)
-            else:
-                names = as_names(f"sample_{row}" for row in range(values.shape[0])), as_names(range(values.shape[1]))
-            if tuple(values.shape) != (names[0].size, names[1].size):
-                what = f"the matrix has shape {tuple(values.shape)} but obs names {names[0].size:,} samples and var"
-                raise unusable(path, f"{what} {names[1].size:,} genes", "write it again")
-            yield StoredMatrix(key, values, *names)
-    except InputError:
-        raise
-    except MemoryError:
-        remedy = "read it in blocks of samples (`lazy=True`)"
-        raise unusable(path, "does not fit into memory", remedy, parameters=["lazy"]) from None
-    except Exception as problem:  # anndata, h5py, zarr and numpy raise many kinds of errors for damaged files
-        what = f"cannot be read as {path.suffix.lower() or '.zarr'} ({one_line(str(problem), 200)})"
-        raise unusable(path, what, "check that it is one, or write it again") from None
+    what, remedy = f"cannot be read as {path.suffix.lower() or '.zarr'}", "check that it is one, or write it again"
+    with library_errors(path, what, remedy), _open_root(path) as root:
+        key = _key(path, root, layer)
+        values = _values(root, key)
+        _check_header(path, key, values)
+        if key:
+            names = _read_names(path, root["obs"]), _read_names(path, root["var"], gene_names)
+        else:
+            names = as_names(f"sample_{row}" for row in range(values.shape[0])), as_names(range(values.shape[1]))
+        if tuple(values.shape) != (names[0].size, names[1].size):
+            what = f"the matrix has shape {tuple(values.shape)} but obs names {names[0].size:,} samples and var"
+            raise unusable(path, f"{what} {names[1].size:,} genes", "write it again")
+        yield StoredMatrix(key, values, *names)
+
+
+def read_obs(path: Path) -> Any:
+    """The obs of an .h5ad file or .zarr store, as a DataFrame."""
+    _check_path(path)
+    with library_errors(path, "has an obs that cannot be read", "write it again"), _open_root(path) as root:
+        return _anndata_io().read_elem(root["obs"])
+
+
+def _anndata_io() -> Any:
+    return import_optional("anndata.io", "anndata", "an .h5ad file or .zarr store")
 
 
 @contextmanager
@@ -220,10 +214,10 @@ def _open_root(path: Path) -> Iterator[Any]:
     if path.suffix.lower() == ".npy":
         yield np.load(path, mmap_mode="r", allow_pickle=False)
     elif path.is_dir():
-        import_optional("anndata", "anndata", "a .zarr store")
+        _anndata_io()
         yield import_optional("zarr", "anndata", "a .zarr store").open(str(path), mode="r")
     else:
-        import_optional("anndata", "anndata", "an .h5ad file")
+        _anndata_io()
         with import_optional("h5py", "anndata", "an .h5ad file").File(path, "r") as file:
             yield file
 
@@ -236,10 +230,7 @@ def _is_group(element: Any) -> bool:
 def _values(root: Any, key: str) -> Any:
     """An array, or AnnData's view of a sparse matrix, of whose pointers only those are read that are needed."""
     element = root[key] if key else root
-    if not _is_group(element):
-        return element
-    anndata_io = import_optional("anndata.io", "anndata", "a sparse matrix")
-    return anndata_io.sparse_dataset(element, should_cache_indptr=False)
+    return _anndata_io().sparse_dataset(element, should_cache_indptr=False) if _is_group(element) else element
 
 
 def _key(path: Path, root: Any, layer: str | None) -> str:
@@ -261,34 +252,14 @@ def _key(path: Path, root: Any, layer: str | None) -> str:
     return "X" if layer is None else f"layers/{layer}"
 
 
-def _check_header(path: Path, key: str, values: Any) -> None:
-    """Raise unless this is a matrix of real numbers; and if chunks are missing, which Zarr would fill up."""
-    if len(values.shape) != 2:
-        what = f"{key or 'the array'} has {len(values.shape)} dimensions where 2 are needed"
-        raise unusable(path, what, "samples in rows and genes in columns are needed")
-    if 0 in values.shape:
-        what = f"has {values.shape[0]:,} samples and {values.shape[1]:,} genes"
-        raise unusable(path, what, "at least two of each are needed")
-    if values.dtype.kind not in "fiub":
-        what = "complex numbers" if values.dtype.kind == "c" else f"{values.dtype}, not numbers"
-        raise unusable(path, f"holds {what}", "real numbers are needed")
-    arrays = [values]
-    if hasattr(values, "group"):  # entries are checked when they are read
-        arrays = [values.group[name] for name in ("data", "indices", "indptr")]
-        data, indices, indptr = arrays
-        expected = values.shape[values.format == "csc"] + 1, data.shape
-        if (
-            indices.dtype.kind not in "iu"
-            or (indptr.shape[0], indices.shape) != expected
-            or (int(indptr[0]) != 0 or int(indptr[-1]) != data.shape[0])
-        ):
-            what = f"the index and pointer arrays of {key} do not fit its shape and its entries"
-            raise unusable(path, what, "write it again")
-    for array in arrays:
-        filled = getattr(array, "fill_value", 0)
-        if (filled == -1 or filled != filled) and array.nchunks_initialized < array.nchunks:  # `convert` wrote it
-            gone = array.nchunks - array.nchunks_initialized
-            raise unusable(path, f"lacks {gone:,} of its {array.nchunks:,} chunks", "copy or convert it again")
+def _read_names(path: Path, frame: Any, column: str | None = None) -> NameArray:
+    """The index of obs or var, or one of its columns."""
+    if column is None:
+        return as_names(_anndata_io().read_elem(frame[frame.attrs["_index"]]))
+    if column not in frame:
+        known = ", ".join(map(str, frame.attrs.get("column-order", []))) or "none"
+        raise unusable(path, f"has no column {shown(column)} in var", f"it has {known}")
+    return as_names(_anndata_io().read_elem(frame)[column])
 
 
 def _check_path(path: Path) -> None:
@@ -302,28 +273,30 @@ def _check_path(path: Path) -> None:
                 raise unusable(path, f"{inside} is not a regular file", "copy or write the store again")
 
 
-def _read_names(path: Path, root: Any, axis: str, column: str | None = None) -> NameArray:
-    """The index of obs or var, or one of its columns."""
-    frame, read = root[axis], import_optional("anndata.io", "anndata", "an AnnData file").read_elem
-    if column is None:
-        return as_names(read(frame[frame.attrs["_index"]]))
-    if column not in frame:
-        known = ", ".join(map(str, frame.attrs.get("column-order", []))) or "none"
-        raise unusable(path, f"has no column {shown(column)} in {axis}", f"it has {known}")
-    return as_names(read(frame)[column])
-
-
-def read_obs(path: Path) -> Any:
-    """The obs of an .h5ad file or .zarr store, as a DataFrame."""
-    _check_path(path)
-    try:
-        with _open_root(path) as root:
-            return import_optional("anndata.io", "anndata", "the obs of an AnnData file").read_elem(root["obs"])
-    except InputError:
-        raise
-    except Exception as problem:  # anndata, h5py and zarr raise many kinds of errors for damaged files
-        what = f"has an obs that cannot be read ({one_line(str(problem), 120)})"
-        raise unusable(path, what, "write it again") from None
+def _check_header(path: Path, key: str, values: Any) -> None:
+    """Raise unless this is a matrix of real numbers; and if chunks are missing, which Zarr would fill up."""
+    if len(values.shape) != 2:
+        what = f"{key or 'the array'} has {len(values.shape)} dimensions where 2 are needed"
+        raise unusable(path, what, "samples in rows and genes in columns are needed")
+    if 0 in values.shape:
+        what = f"has {values.shape[0]:,} samples and {values.shape[1]:,} genes"
+        raise unusable(path, what, "at least two of each are needed")
+    if values.dtype.kind not in "fiub":
+        what = "complex numbers" if values.dtype.kind == "c" else f"{values.dtype}, not numbers"
+        raise unusable(path, f"holds {what}", "real numbers are needed")
+    arrays = [values]
+    if hasattr(values, "group"):  # entries are checked when they are read
+        arrays = data, indices, indptr = [values.group[name] for name in ("data", "indices", "indptr")]
+        n_lines, n_entries = values.shape[values.format == "csc"], data.shape[0]
+        fits = indices.dtype.kind in "iu" and (indptr.shape[0], indices.shape) == (n_lines + 1, data.shape)
+        if not fits or int(indptr[0]) != 0 or int(indptr[-1]) != n_entries:
+            what = f"the index and pointer arrays of {key} do not fit its shape and its entries"
+            raise unusable(path, what, "write it again")
+    for array in arrays:
+        filled = getattr(array, "fill_value", 0)
+        if (filled == -1 or filled != filled) and array.nchunks_initialized < array.nchunks:  # `convert` wrote it
+            gone = array.nchunks - array.nchunks_initialized
+            raise unusable(path, f"lacks {gone:,} of its {array.nchunks:,} chunks", "copy or convert it again")
 
 
 # Folders in 10x format
@@ -347,9 +320,8 @@ class TenX:
         kept = np.array([len(row) < 3 or row[2].strip() == "Gene Expression" for row in rows])
         kept = kept if kept.any() else ~kept
         self.genes, others = features[kept], features[~kept].tolist()
-        self.steps: tuple[Step, ...] = ()
-        if others:
-            self.steps = ({"step": "features other than gene expression left out", "named": others},)
+        left_out: Step = {"step": "features other than gene expression left out", "named": others}
+        self.steps = (left_out,) if others else ()
         self._columns = np.where(kept, np.cumsum(kept) - 1, -1)  # of the features
 
     def read(self) -> Matrix:
@@ -364,11 +336,20 @@ class TenX:
         for _, data in text_pieces(self._file, progress=progress):
             if not n_fields:
                 n_fields, n_entries, data = self._header(data)
-            if data.strip():
-                features, cells, values = self._parse(data, n_fields)
-                n_read += cells.size
-                genes = self._columns[features]
-                yield cells[genes >= 0], genes[genes >= 0], values[genes >= 0]
+            if not data.strip():
+                continue
+            with library_errors(self._file, "cannot be read as a MatrixMarket file", _DOWNLOAD):
+                kinds: Any = {0: np.int64, 1: np.int64, 2: np.float64}
+                table = pd.read_csv(io.BytesIO(data), sep=r"\s+", header=None, dtype=kinds, quoting=csv.QUOTE_NONE)
+                if table.shape[1] != n_fields:
+                    raise ValueError(f"{table.shape[1]} columns where {n_fields} are expected")
+            features, cells = (table[at].to_numpy() - 1 for at in (0, 1))
+            for numbers, size in ((features, self._columns.size), (cells, self.barcodes.size)):
+                if not (numbers.min() >= 0 and numbers.max() < size):
+                    raise unusable(self._file, f"has an entry at {numbers.max() + 1:,} of {size:,}", _DOWNLOAD)
+            n_read += cells.size
+            values, genes = table[2].to_numpy() if n_fields == 3 else np.ones(cells.size), self._columns[features]
+            yield cells[genes >= 0], genes[genes >= 0], values[genes >= 0]
         if n_read != n_entries:
             raise unusable(self._file, f"declares {n_entries:,} entries but has {n_read:,}", _DOWNLOAD)
 
@@ -390,29 +371,6 @@ class TenX:
             remedy = "the files do not belong together"
             raise unusable(self._file, f"{what} and {self.barcodes.size:,} barcodes", remedy)
         return (2 if banner[3] == "pattern" else 3), sizes[2], rest
-
-    def _parse(self, data: bytes, n_fields: int) -> list[Array]:
-        """Features, cells and values, counted from 0."""
-        if b"  " in data or b"\t" in data or b" \n" in data or b"\n " in data or data[:1] == b" ":
-            data = single_spaced(data)
-        types = {"f0": pa.int64(), "f1": pa.int64()} | ({"f2": pa.float64()} if n_fields == 3 else {})
-        try:
-            table = arrow_csv.read_csv(
-                pa.BufferReader(data),
-                arrow_csv.ReadOptions(autogenerate_column_names=True, block_size=1 << 24),
-                arrow_csv.ParseOptions(delimiter=" "),
-                arrow_csv.ConvertOptions(column_types=types),
-            )
-            if table.num_columns != n_fields:
-                raise pa.ArrowInvalid(f"{table.num_columns} columns where {n_fields} are expected")
-            places = [table.column(at).to_numpy() - 1 for at in (0, 1)]
-        except (pa.ArrowException, TypeError) as problem:
-            what = f"cannot be read as a MatrixMarket file ({one_line(str(problem), 120)})"
-            raise unusable(self._file, what, _DOWNLOAD) from None
-        for numbers, size in zip(places, (self._columns.size, self.barcodes.size), strict=True):
-            if not (numbers.min() >= 0 and numbers.max() < size):
-                raise unusable(self._file, f"has an entry at {numbers.max() + 1:,} of {size:,}", _DOWNLOAD)
-        return [*places, table.column(2).to_numpy() if n_fields == 3 else np.ones(places[0].size)]
 
 
 def _part(folder: Path, *names: str) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
 from netbic.arrays import Array, Floats, Matrix, checked, is_sparse
-from netbic.errors import InputError, one_line, shown, unusable
+from netbic.errors import InputError, shown, unusable
 from netbic.io.text import (
     MISSING,
     SEPARATORS,
@@ -29,6 +29,7 @@ from netbic.io.text import (
     check_characters,
     check_file,
     is_number,
+    library_errors,
     read_bytes,
     single_spaced,
 )
@@ -299,17 +300,9 @@ def _not_an_expression_table(
 # Parquet
 
 
-@contextmanager
-def parquet_errors(path: Path) -> Iterator[None]:
-    """Errors in one line that name the file: pyarrow raises many kinds of them for damaged files."""
-    check_file(path)
-    try:
-        yield
-    except InputError:
-        raise
-    except Exception as problem:
-        what = f"cannot be read as Parquet ({one_line(str(problem), 120)})"
-        raise unusable(path, what, "check that it is one, or write it again") from None
+def parquet_errors(path: Path) -> AbstractContextManager[None]:
+    """Errors in one line that name the file, which has to exist."""
+    return library_errors(check_file(path), "cannot be read as Parquet", "check that it is one, or write it again")
 
 
 def read_parquet(path: Path, columns: list[str] | None = None) -> pd.DataFrame:

@@ -11,6 +11,7 @@ import stat
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from netbic.errors import shown, unusable
+from netbic.errors import InputError, one_line, shown, unusable
 
 Progress = Callable[[float], object]
 NameArray = NDArray[np.object_]
@@ -111,6 +112,20 @@ def check_file(path: Path | str) -> Path:
     if details.st_size == 0:
         raise unusable(path, "is empty", "write or download it again")
     return path
+
+
+@contextmanager
+def library_errors(path: Path | str, what: str, remedy: str) -> Iterator[None]:
+    """One line that names the file instead of the many kinds of errors that libraries raise for damaged files."""
+    try:
+        yield
+    except InputError:
+        raise
+    except MemoryError:
+        advice, named = "read it in (smaller) blocks of samples (`lazy=True`, `block_rows`)", ["lazy", "block_rows"]
+        raise unusable(path, "does not fit into memory", advice, parameters=named) from None
+    except Exception as problem:
+        raise unusable(path, f"{what} ({one_line(str(problem), 120)})", remedy) from None
 
 
 def read_bytes(path: Path | str) -> bytes:
