@@ -112,26 +112,30 @@ def check_expression(
     """
     if kind_of(X) == "table":
         samples, genes = X.index if samples is None else samples, X.columns if genes is None else genes
-    found = list(_dates([] if genes is None else [str(gene) for gene in genes]))
+    found: list[Finding] = []
+    if dates := genes_as_dates([] if genes is None else [str(gene) for gene in genes]):
+        explained = next((f"; {name} is {gene}" for name, gene in dates.items() if gene), "")
+        count, kind = ("1 gene name was", "a date") if len(dates) == 1 else (f"{len(dates)} gene names were", "dates")
+        problem = f"{count} changed to {kind} by a spreadsheet ({_listed(list(dates))}{explained})"
+        remedy = "use a table that no spreadsheet program has saved, or rename them (`id_map`)"
+        found.append(Finding("dates", problem, remedy, tuple(dates)))
     if kind_of(X) == "dask":
         return found
     X = as_matrix(X)
-    given = zip((samples, genes), ("sample", "gene"), X.shape, strict=True)
-    named = [
-        list(map(str, own)) if own is not None else [f"{what} {k}" for k in range(size)] for own, what, size in given
-    ]
     if X.ndim != 2 or min(X.shape) < 2:
         return found
+    samples = [f"sample {k}" for k in range(X.shape[0])] if samples is None else list(map(str, samples))
+    genes = [f"gene {k}" for k in range(X.shape[1])] if genes is None else list(map(str, genes))
     with np.errstate(all="ignore"):
         values = _Values.of(X)
         if not values.nonzero.size:
             return found
         on_scale = list(_scale(values, log1p))
         wants_logs = bool(on_scale) and on_scale[0].kind in ("raw counts", "not logarithms")
-        found += [*on_scale, *_samples(X, values, named[0], wants_logs), *_empty(X, values, named[1])]
+        found += [*on_scale, *_samples(X, values, samples, wants_logs), *_empty(X, values, genes)]
         # Without logarithms, and with a sample that failed, a few genes have most of the variance for that reason.
         if not (scaled or wants_logs or any(finding.kind == "outlying samples" for finding in found)):
-            found += _dominating(values, named[1])
+            found += _dominating(values, genes)
     return found
 
 
@@ -143,18 +147,6 @@ def _listed(names: Sequence[str]) -> str:
 def _some(size: int, most: int) -> Any:
     """All indices, or a random choice of this many."""
     return slice(None) if size <= most else np.sort(np.random.default_rng(0).choice(size, most, replace=False))
-
-
-def _dates(genes: list[str]) -> Iterator[Finding]:
-    if dates := genes_as_dates(genes):
-        explained = next((f"; {name} is {gene}" for name, gene in dates.items() if gene), "")
-        count, kind = ("1 gene name was", "a date") if len(dates) == 1 else (f"{len(dates)} gene names were", "dates")
-        yield Finding(
-            "dates",
-            f"{count} changed to {kind} by a spreadsheet ({_listed(list(dates))}{explained})",
-            "use a table that no spreadsheet program has saved, or rename them (`id_map`)",
-            tuple(dates),
-        )
 
 
 # Values
@@ -328,16 +320,13 @@ def _samples(X: Matrix, values: _Values, names: list[str], wants_logs: bool) -> 
         found, reason = _nearly_empty_samples(compared)
     elif not is_sparse(compared) and compared.shape[0] >= _FEWEST_SAMPLES:
         found, reason = _outlying_samples(compared)
-    outliers = tuple(names[at] for at in found)
-    if len(outliers) == 1:
-        what = (
-            f"1 sample differs from all others{among} ({_listed(outliers)}; {reason}) and may form a module of its own"
-        )
-        yield Finding("outlying samples", what, "check it, and leave it out if it failed", outliers)
-    elif outliers:
-        what = f"{len(outliers)} samples differ from all others{among} ({_listed(outliers)}; the first: {reason})"
-        remedy = "check them, and leave out those that failed"
-        yield Finding("outlying samples", f"{what} and may form modules of their own", remedy, outliers)
+    if outliers := tuple(names[at] for at in found):
+        what, may = f"1 sample differs from all others{among} ({_listed(outliers)}; {reason})", "a module of its own"
+        remedy = "check it, and leave it out if it failed"
+        if len(outliers) > 1:
+            what = f"{len(outliers)} samples differ from all others{among} ({_listed(outliers)}; the first: {reason})"
+            may, remedy = "modules of their own", "check them, and leave out those that failed"
+        yield Finding("outlying samples", f"{what} and may form {may}", remedy, outliers)
 
 
 def _same_samples(X: Matrix, centre: Floats) -> list[tuple[int, int]]:
@@ -396,7 +385,8 @@ def _outlying_samples(X: Array) -> tuple[Indices, str]:
         spread = np.quantile(logs, 0.9) / _UPPER_DECILE
         outlying |= (distances > _FAR[0] * distance) & (logs > _FAR[1] * spread)
     some = slice(None, None, -(-X.shape[1] // _RANKED))
-    correlations = _rank_correlations(X[:, some], middle[some])
+    ranks, usual_ranks = pd.DataFrame(X[:, some]).rank(axis=1), pd.Series(middle[some]).rank()
+    correlations = ranks.corrwith(usual_ranks, axis=1).fillna(0.0).to_numpy()  # 0 for constant samples
     if (correlation := np.median(correlations)) >= _RELATED:
         z = np.arctanh(np.clip(correlations, -0.9999, 0.9999))
         spread = (np.median(z) - np.quantile(z, 0.1)) / _UPPER_DECILE
@@ -409,14 +399,6 @@ def _outlying_samples(X: Array) -> tuple[Indices, str]:
     if correlation >= _RELATED:
         reason += f", rank correlation with it {correlations[found[0]]:.2f} (usually {correlation:.2f})"
     return found, reason
-
-
-def _rank_correlations(X: Array, profile: Array) -> Floats:
-    """Spearman correlation of each sample with a profile; 0 for constant samples."""
-    ranks, own = pd.DataFrame(X).rank(axis=1).to_numpy(), pd.Series(profile).rank().to_numpy()
-    ranks, own = ranks - ranks.mean(axis=1, keepdims=True), own - own.mean()
-    lengths = np.linalg.norm(ranks, axis=1) * np.linalg.norm(own)
-    return np.asarray(np.divide(ranks @ own, lengths, out=np.zeros(len(X)), where=lengths > 0), dtype=np.float64)
 
 
 def _nearly_empty_samples(X: Matrix) -> tuple[Indices, str]:
