@@ -107,7 +107,7 @@ def test_anndata_reads_it(tmp_path, name):
 
 def test_a_text_file_read_in_chunks_and_its_errors(tmp_path, monkeypatch):
     """Chunks end at line ends, and an error names the line of the file."""
-    pieces = netbic.io.text.text_pieces
+    pieces = netbic.io.tables.text_pieces
     monkeypatch.setattr("netbic.io.conversion.text_pieces", lambda path, progress: pieces(path, 700, progress))
     text(tmp_path / "table.tsv")
     assert sum(1 for _ in pieces(tmp_path / "table.tsv", 700)) > 5

@@ -33,8 +33,16 @@ from netbic.files import (
 )
 from netbic.io.expression import Expression, check_format, check_names, list_of_names, open_expression
 from netbic.io.stores import BLOCK_BYTES, RowSource, TenX, is_store, open_matrix, open_store
-from netbic.io.tables import NumberTable, float_type, number_pieces, number_table, parquet_errors
-from netbic.io.text import NameArray, Progress, text_pieces
+from netbic.io.tables import (
+    NameArray,
+    NumberTable,
+    Progress,
+    float_type,
+    number_pieces,
+    number_table,
+    parquet_errors,
+    text_pieces,
+)
 
 Entries = tuple[Array, Array, Array]  # rows, columns, values
 _LARGEST = 2_000_000_000  # bytes of a chunk that compressors take

@@ -15,16 +15,20 @@ from netbic.arrays import Array, Bools, Indices, Matrix, kind_of, stored_values
 from netbic.errors import InputError, shown, unusable
 from netbic.io.stores import BLOCK_BYTES, RowSource, TenX, is_zarr, open_store, read_store, readable
 from netbic.io.tables import (
+    NameArray,
     Step,
     as_matrix,
+    as_names,
+    check_characters,
+    check_file,
     float_type,
     named_frame,
     number_pieces,
     number_table,
     parquet_errors,
+    read_bytes,
     read_parquet,
 )
-from netbic.io.text import NameArray, as_names, check_characters, check_file, read_bytes
 from netbic.operators.blocks import ColumnStatistics, column_statistics, map_rows, select_columns
 
 READING = ("samples_in_rows", "layer", "gene_names", "skip_columns")  # parameters of `read_expression`

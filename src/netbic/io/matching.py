@@ -15,8 +15,7 @@ from netbic.errors import InputError, one_line, shown
 from netbic.graph import Graph
 from netbic.io.names import ENSEMBL, without_version
 from netbic.io.networks import Network, NetworkSummary
-from netbic.io.tables import Step
-from netbic.io.text import NameArray
+from netbic.io.tables import NameArray, Step
 
 _FEW = 0.05  # below this share of the smaller side, different kinds of names are more likely than a small overlap
 _HUB_SHARE = 0.05  # a hub has more than this share of the connected genes as neighbours

@@ -8,8 +8,7 @@ from datetime import date, timedelta
 from pathlib import Path
 
 from netbic.errors import shown, unusable
-from netbic.io.tables import read_columns
-from netbic.io.text import MISSING, NameArray, check_characters
+from netbic.io.tables import MISSING, NameArray, check_characters, read_columns
 
 ENSEMBL = re.compile(r"^ENS[A-Z]*[GTP]\d{6,}")
 _SAMPLE = re.compile(

@@ -19,14 +19,16 @@ from netbic.arrays import Array, Bools, Floats, sparse_problem
 from netbic.errors import InputError, one_line, shown, unusable
 from netbic.graph import Graph, contradicted, sign_of
 from netbic.io.names import without_version
-from netbic.io.tables import column_key, parquet_errors, read_columns
-from netbic.io.text import (
+from netbic.io.tables import (
     MISSING,
     Layout,
     check_characters,
     check_file,
+    column_key,
     library_errors,
+    parquet_errors,
     read_bytes,
+    read_columns,
     read_lines,
     text_lines,
 )

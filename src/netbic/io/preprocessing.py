@@ -13,8 +13,7 @@ import scipy.sparse as sp
 from netbic.arrays import Array, Bools, Floats, Indices, Matrix, check_choice, stored_values
 from netbic.errors import InputError, shown
 from netbic.io.expression import Expression
-from netbic.io.tables import Step
-from netbic.io.text import MISSING
+from netbic.io.tables import MISSING, Step
 from netbic.operators.blocks import map_rows
 
 Steps = list[Step]

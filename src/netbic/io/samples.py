@@ -13,8 +13,15 @@ import pandas as pd
 from netbic.errors import shown, unusable
 from netbic.io.expression import file_format
 from netbic.io.stores import read_obs
-from netbic.io.tables import read_columns, read_parquet
-from netbic.io.text import MISSING, check_characters, is_plain_number, read_bytes, text_lines
+from netbic.io.tables import (
+    MISSING,
+    check_characters,
+    is_plain_number,
+    read_bytes,
+    read_columns,
+    read_parquet,
+    text_lines,
+)
 
 NA_VALUES: Final = ("unknown", "not known", "not reported", "not available", "missing", "na", "?")
 _OF_NUMBERS = {"None"}  # missing in a column of numbers, but possibly a label ("no treatment") in others

@@ -23,12 +23,14 @@ import scipy.sparse as sp
 
 from netbic.arrays import Array, Indices, Matrix, checked, is_sparse
 from netbic.errors import InputError, import_optional, shown, unusable
-from netbic.io.tables import Step, as_matrix, float_type
-from netbic.io.text import (
+from netbic.io.tables import (
     NameArray,
     Progress,
+    Step,
+    as_matrix,
     as_names,
     check_file,
+    float_type,
     library_errors,
     read_bytes,
     read_lines,
