@@ -277,9 +277,7 @@ def _empty(X: Matrix, values: _Values, genes: list[str]) -> Iterator[Finding]:
 
 def _n_nonzero(X: Matrix, axis: int) -> Indices:
     """How many values are not zero, by gene (axis 0) or by sample (axis 1)."""
-    if is_sparse(X):
-        return np.asarray(X.astype(bool).sum(axis=axis)).ravel()
-    return np.asarray(np.count_nonzero(X, axis=axis))
+    return np.asarray(X.count_nonzero(axis=axis) if is_sparse(X) else np.count_nonzero(X, axis=axis))
 
 
 # Samples

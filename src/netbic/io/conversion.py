@@ -248,7 +248,8 @@ def _table_source(
     named, kind = np.array(lines, dtype=object), np.dtype(dtype)
     samples, genes = (named, piece.columns) if samples_in_rows else (piece.columns, named)
     arguments = (str(scratch / "lines"), kind.str, len(lines), piece.columns.size)
-    return RowSource(_read_lines if samples_in_rows else _read_columns, arguments, samples, genes, kind)
+    load, row_bytes = _read_lines if samples_in_rows else _read_columns, float(genes.size * kind.itemsize)
+    return RowSource(load, arguments, samples, genes, kind, row_bytes)
 
 
 def _parquet_pieces(path: Path, skip: Sequence[str], annotated: bool, progress: Progress) -> Iterator[NumberTable]:
@@ -299,7 +300,7 @@ def _transpose(pieces: Iterable[Entries], scratch: Path, samples: NameArray, gen
         n_entries += rows.size
     row_bytes = n_entries * (np.dtype(dtype).itemsize + 4) / samples.size
     arguments = (str(scratch), height, int(genes.size), entry)
-    return RowSource(_read_entries, arguments, samples, genes, np.dtype(dtype), True, row_bytes)
+    return RowSource(_read_entries, arguments, samples, genes, np.dtype(dtype), row_bytes, is_sparse=True)
 
 
 def _read_entries(folder: str, height: int, n_columns: int, entry: np.dtype[Any], first: int, last: int) -> Matrix:

@@ -327,6 +327,7 @@ def _open_parquet_rows(path: Path, skip_columns: tuple[str, ...]) -> RowSource:
         as_names(names.index if has_index else names.iloc[:, 0]),
         table.columns,
         dtype,
+        float(table.columns.size * dtype.itemsize),
         cuts=starts[:-1],
         steps=table.steps,
         divisible=False,

@@ -52,8 +52,8 @@ class RowSource:
     samples: NameArray
     genes: NameArray
     dtype: np.dtype[Any]
+    row_bytes: float  # in the file
     is_sparse: bool = False
-    stored_row_bytes: float | None = None  # default: those of a dense row
     cuts: Indices | None = None  # rows before which no row is read twice if it is cut there; default: all
     steps: tuple[Step, ...] = ()
     divisible: bool = True  # whether it may be cut elsewhere if the height of blocks is given
@@ -63,12 +63,6 @@ class RowSource:
         """Samples and genes."""
         return int(self.samples.size), int(self.genes.size)
 
-    @property
-    def row_bytes(self) -> float:
-        """Bytes of a row in the file."""
-        dense = float(self.genes.size * self.dtype.itemsize)
-        return max(1.0, dense if self.stored_row_bytes is None else self.stored_row_bytes)
-
     def rows(self, first: int, last: int) -> Matrix:
         """Some rows, as floats."""
         return self.load(*self.arguments, first, last)
@@ -77,7 +71,7 @@ class RowSource:
         """The matrix as a Dask array with blocks of this many rows, or of about 64 MB of the file."""
         dask_array = import_optional("dask.array", "dask", "a matrix that stays in its file")
         n, bounds = self.shape[0], [0]
-        wanted = max(1, int(BLOCK_BYTES / self.row_bytes)) if rows is None else rows
+        wanted = max(1, int(BLOCK_BYTES / max(1.0, self.row_bytes))) if rows is None else rows
         anywhere = self.cuts is None or (rows is not None and self.divisible)
         ends = np.arange(1, n + 1) if anywhere else np.append(self.cuts[1:], n)  # type: ignore[index]
         while bounds[-1] < n:
@@ -160,8 +154,8 @@ def open_store(path: Path, layer: str | None = None, gene_names: str | None = No
             stored.samples,
             stored.genes,
             float_type(stored.values.dtype),
+            stored.row_bytes,
             is_sparse=stored.format != "array",
-            stored_row_bytes=stored.row_bytes,
             cuts=np.arange(0, stored.values.shape[0], int(chunks[0])) if chunks else None,
         )
 
@@ -224,26 +218,22 @@ def _open_root(path: Path) -> Iterator[Any]:
             yield file
 
 
-def _is_group(element: Any) -> bool:
-    """Whether an element of a file holds others."""
-    return hasattr(element, "keys")
-
-
 def _values(root: Any, key: str) -> Any:
     """An array, or AnnData's view of a sparse matrix, of whose pointers only those are read that are needed."""
     element = root[key] if key else root
-    return _anndata_io().sparse_dataset(element, should_cache_indptr=False) if _is_group(element) else element
+    is_group = hasattr(element, "keys")
+    return _anndata_io().sparse_dataset(element, should_cache_indptr=False) if is_group else element
 
 
 def _key(path: Path, root: Any, layer: str | None) -> str:
     """Where the matrix is; a bare array is the matrix itself."""
-    if not _is_group(root):
+    if not hasattr(root, "keys"):
         if layer is not None:
             raise unusable(path, f"has no layer {shown(layer)}", "it is a bare array: leave the layer out")
         return ""
     if "obs" not in root or "var" not in root:
         raise unusable(path, "has no obs and var", "AnnData's layout is needed, or a bare array of samples by genes")
-    if not _is_group(root["obs"]) or not _is_group(root["var"]):
+    if not hasattr(root["obs"], "keys") or not hasattr(root["var"], "keys"):
         raise unusable(path, "was written by an old AnnData", "read it with anndata and write it again")
     layers = sorted(root["layers"].keys()) if "layers" in root else []
     if layer is not None and layer not in layers:

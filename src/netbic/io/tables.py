@@ -71,15 +71,7 @@ def as_names(names: Iterable[Any]) -> NameArray:
 
 
 def check_characters(path: Path | str, kind: str, names: Iterable[Any], line: int | None = None) -> None:
-    r"""Raise if one of the names (or of a column of categories) in a file holds a control character.
-
-    Examples
-    --------
-    >>> check_characters("table.parquet", "gene", ["TP53", "MDM2"])
-    >>> check_characters("table.tsv", "gene", ["TP53", "MD\rM2"])
-    Traceback (most recent call last):
-    netbic.errors.InputError: table.tsv: the name of gene 2, 'MD\rM2', holds the control character '\r': rename it
-    """
+    """Raise if one of the names (or of a column of categories) in a file holds a control character."""
     codes = getattr(names, "codes", None)  # of categories, each of which is looked at once
     texts = [str(name) for name in (names if codes is None else names.categories)]  # type: ignore[attr-defined]
     if not _FORBIDDEN.search("\n".join(texts)):  # one search for all of them is many times faster
