@@ -12,6 +12,7 @@ import pandas as pd
 
 from netbic.arrays import Bools
 from netbic.errors import InputError, one_line, shown
+from netbic.errors import some_names as listed
 from netbic.graph import Graph
 from netbic.io.names import ENSEMBL, without_version
 from netbic.io.networks import Network, NetworkSummary
@@ -20,7 +21,6 @@ from netbic.io.tables import NameArray, Step
 _FEW = 0.05  # below this share of the smaller side, different kinds of names are more likely than a small overlap
 _HUB_SHARE = 0.05  # a hub has more than this share of the connected genes as neighbours
 _HUB_LEAST = 50
-_NAMED_COLUMNS = 5  # of those that were not used
 
 
 @dataclass(frozen=True)
@@ -78,10 +78,9 @@ class Alignment:
         why = f": {absent:,} not in the network, {known:,} whose neighbours are not in the data" if known > 0 else ""
         yield f"genes without a neighbour: {self.isolated:,} ({_percent(self.isolated_share)}){why}"
         if self.hubs:
-            named = ", ".join(f"{name} ({degree:,})" for name, degree in list(self.hubs.items())[:5])
-            more = f" and {len(self.hubs) - 5} more" if len(self.hubs) > 5 else ""
+            named = listed([f"{name} ({degree:,})" for name, degree in self.hubs.items()], 5, quoted=False)
             rule = f", {_HUB_SHARE:.0%} of the genes with a neighbour" if self.hub_bound > _HUB_LEAST else ""
-            yield f"hubs (more than {self.hub_bound:,} neighbours{rule}): {named}{more}"
+            yield f"hubs (more than {self.hub_bound:,} neighbours{rule}): {named}"
 
 
 def _network_lines(summary: NetworkSummary) -> Iterator[str]:
@@ -94,8 +93,7 @@ def _network_lines(summary: NetworkSummary) -> Iterator[str]:
     if summary.columns:
         parts.append(f"columns {', '.join(summary.columns.values())}")
     if unread := summary.columns_not_read:
-        more = f" and {len(unread) - _NAMED_COLUMNS} more" if len(unread) > _NAMED_COLUMNS else ""
-        parts.append(f"columns not used: {', '.join(unread[:_NAMED_COLUMNS])}{more}")
+        parts.append(f"columns not used: {listed(unread, 5, quoted=False)}")
     yield f"network: {', '.join(parts)}{', weighted' if summary.weighted else ''}"
     if summary.signs_from:
         read = f"read from {summary.signs_from}: {summary.inhibiting:,} edges inhibit, the others activate"

@@ -16,7 +16,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from netbic.arrays import Array, Bools, Floats, sparse_problem
-from netbic.errors import InputError, one_line, shown, unusable
+from netbic.errors import InputError, one_line, shown, some_names, unusable
 from netbic.graph import Graph, contradicted, sign_of
 from netbic.io.names import without_version
 from netbic.io.tables import (
@@ -46,7 +46,6 @@ _RELATIONS = {"relation", "relations", "interaction", "interaction_type", "type"
 _SIF_HEADERS = ("participant_a", "source", "node1", "gene1", "gene_a", "interactor_a")
 _NOT_A_GENE = re.compile(r"^(CHEBI|KEGG|PUBCHEM|HMDB|DRUGBANK|CAS|LIPIDMAPS|CHEMBL)[:_]", re.IGNORECASE)
 _LOOKED_AT = 30  # lines
-_NAMED = 5  # words in an error
 _SAVE = "write it with scipy.sparse.save_npz"
 _FEWEST_NODES, _MOST_EMPTY = 10_000_000, 1000  # nodes for any number of edges, and for each edge
 
@@ -168,13 +167,14 @@ def read_network(
         return _read_npz(check_file(path), names, min_score, strip_versions, signs)
     if names is not None:
         raise unusable(path, "holds names itself", "leave out the list of names, which is for .npz files")
-    if kind in (".graphml", ".xml"):
-        edges = _read_graphml(path)
+    if kind in (".graphml", ".xml", ".sif"):  # columns have names that were not in the file
+        frame, n_header = _read_sif(path) if kind == ".sif" else (_read_graphml(path), None)
+        edges = _edges_of_frame(path, frame, (None, None), n_header)._replace(columns={}, unread=())
     elif kind in (".parquet", ".pq"):
         with parquet_errors(path):  # columns may hold lists and other values that are no names
             edges = _edges_of_frame(path, pd.read_parquet(path), (source, target))
     else:
-        edges = _read_text(path, kind == ".sif", header, (source, target))
+        edges = _read_text(path, header, (source, target))
     for part in ("source", "target", "relation", "sign"):
         if (column := getattr(edges, part)) is not None:
             check_characters(path, f"the {part} of edge", column)
@@ -312,30 +312,28 @@ def _graph(
 # Edges of text files, tables and GraphML
 
 
-def _read_text(path: Path, sif: bool, header: bool | None, ends: tuple[str | None, str | None]) -> _Edges:
-    """Edges of a text file."""
+def _read_text(path: Path, header: bool | None, ends: tuple[str | None, str | None]) -> _Edges:
+    """Edges of a text table."""
     data = read_bytes(path)
-    if sif:
-        return _read_sif(path, data)
     lengths = [line.count("\t") + 1 for line in islice(text_lines(data), _LOOKED_AT) if line.strip()]
     ragged = len(lengths) > 1 and min(lengths) > 2 and 2 * len(set(lengths)) > len(lengths)
     if ragged or ".gmt" in (suffix.lower() for suffix in path.suffixes[-2:]):
         what = "looks like a GMT file of gene sets, not a network"
         raise unusable(path, what, "use it as `gene_sets`", parameters=["gene_sets"])
     frame, n_header = read_columns(path, True if any(ends) else header, data)
-    return _edges_of_frame(path, frame, ends, n_header)
+    return _edges_of_frame(path, frame, ends, n_header, named=n_header > 0)
 
 
-def _read_sif(path: Path, data: bytes) -> _Edges:
+def _read_sif(path: Path) -> tuple[pd.DataFrame, int | None]:
     """A relation B; a line may have several targets, or a single node, as Cytoscape writes them."""
+    data, names = read_bytes(path), ["source", "relation", "target"]
     layout = Layout.of(path, data)
     has_header = column_key(layout.first[0]) in _SIF_HEADERS
     if layout.n_fields == 3 or has_header:
         try:
             frame, n_header = read_columns(path, has_header, data)
-            source, relation, target = (_names_in(frame, at) for at in range(3))
-            return _Edges(source, target, relation=relation, n_header=n_header)
-        except InputError:
+            return frame.iloc[:, :3].set_axis(names, axis=1), n_header
+        except (InputError, ValueError):
             pass  # lines of different lengths are allowed here
     rows = list(layout.rows(data, skip=int(has_header)))
     short = next((line for line, fields in rows if len(fields) == 2), None)
@@ -349,19 +347,47 @@ def _read_sif(path: Path, data: bytes) -> _Edges:
     if len({len(row) for row in edges}) == 1 and len(edges[0]) > 3:  # do fields after A, relation and B annotate?
         nodes = {field for row in edges for field in (row[0], row[2])}
         last = 3 if sum(row[3] in nodes for row in edges) < 0.1 * len(edges) else last
-    triples = [(row[0], row[1], target) for row in edges for target in row[2:last]]
-    sources, relations, targets = (pd.Categorical(list(part)) for part in zip(*triples, strict=True))
-    return _Edges(sources, targets, relation=relations)
+    return pd.DataFrame([(*row[:2], target) for row in edges for target in row[2:last]], columns=names), None
+
+
+def _read_graphml(path: Path) -> pd.DataFrame:
+    """Nodes by their `name` (or `label`, or id), edges with their `weight` and `sign`."""
+    names, keys, edges = dict[str, str](), dict[str, str](), list[tuple[str, str, str, str]]()
+    try:
+        root = ElementTree.fromstring(read_bytes(path))
+    except ElementTree.ParseError as problem:
+        raise unusable(path, f"is not valid XML ({one_line(str(problem), 80)})", "export it again") from None
+    for element in root.iter():
+        tag = element.tag.rpartition("}")[2]
+        if tag == "key":
+            keys[element.get("id", "")] = (element.get("attr.name") or "").lower()
+        elif tag in ("node", "edge"):
+            data = [child for child in element if child.tag.rpartition("}")[2] == "data"]
+            own = {keys.get(child.get("key", ""), child.get("key", "")): (child.text or "").strip() for child in data}
+            if tag == "node":
+                identity = element.get("id", "")
+                names[identity] = own.get("name") or own.get("label") or own.get("symbol") or identity
+            else:
+                ends = element.get("source", ""), element.get("target", "")
+                edges.append((*ends, own.get("weight", "1"), own.get("sign", "")))
+    if not edges:
+        raise unusable(path, "holds no edge", "check that it is GraphML")
+    rows = [(names.get(a, a), names.get(b, b), weight, sign) for a, b, weight, sign in edges]
+    table = pd.DataFrame(rows, columns=["source", "target", "weight", "sign"])
+    return table if table["sign"].any() else table.drop(columns="sign")
 
 
 def _edges_of_frame(
-    path: Path, frame: pd.DataFrame, ends: tuple[str | None, str | None], n_header: int | None = None
+    path: Path,
+    frame: pd.DataFrame,
+    ends: tuple[str | None, str | None],
+    n_header: int | None = None,
+    named: bool = True,
 ) -> _Edges:
     """Edges of a table, whose columns are given (`ends`), or recognised by their names or their content."""
     if frame.shape[1] < 2:
         raise unusable(path, f"has {frame.shape[1]} column", "an edge table needs two columns, one for each end")
     check_characters(path, "column", frame.columns)
-    named = n_header != 0
     keys = [column_key(str(name)) if named else "" for name in frame.columns]
     source, target, relation = _end_columns(path, frame, keys, ends)
     others = [at for at in range(len(keys)) if at not in (source, target, relation)]
@@ -451,36 +477,6 @@ def _line_of_edge(path: Path, number: int, n_header: int | None) -> int | None:
     return next(islice(Layout.of(path, data).rows(data, n_header), number, None), (None, []))[0]
 
 
-def _read_graphml(path: Path) -> _Edges:
-    """Nodes by their `name` (or `label`, or id), edges with their `weight` and `sign`."""
-    names: dict[str, str] = {}
-    keys: dict[str, str] = {}
-    edges: list[tuple[str, str, str, str]] = []
-    try:
-        root = ElementTree.fromstring(read_bytes(path))
-    except ElementTree.ParseError as problem:
-        raise unusable(path, f"is not valid XML ({one_line(str(problem), 80)})", "export it again") from None
-    for element in root.iter():
-        tag = element.tag.rpartition("}")[2]
-        if tag == "key":
-            keys[element.get("id", "")] = (element.get("attr.name") or "").lower()
-        elif tag in ("node", "edge"):
-            data = [child for child in element if child.tag.rpartition("}")[2] == "data"]
-            own = {keys.get(child.get("key", ""), child.get("key", "")): (child.text or "").strip() for child in data}
-            if tag == "node":
-                identity = element.get("id", "")
-                names[identity] = own.get("name") or own.get("label") or own.get("symbol") or identity
-            else:
-                ends = element.get("source", ""), element.get("target", "")
-                edges.append((*ends, own.get("weight", "1"), own.get("sign", "")))
-    if not edges:
-        raise unusable(path, "holds no edge", "check that it is GraphML")
-    rows = [(names.get(a, a), names.get(b, b), weight, sign) for a, b, weight, sign in edges]
-    table = pd.DataFrame(rows, columns=["source", "target", "weight", "sign"]).astype({"weight": "category"})
-    sign = pd.Categorical(table["sign"]) if table["sign"].any() else None
-    return _Edges(_names_in(table, 0), _names_in(table, 1), _weights(path, table, 2), sign=sign)
-
-
 # Which edges activate and which inhibit
 
 
@@ -503,19 +499,15 @@ def _signs_of_edges(path: Path, edges: _Edges, kept: Bools, wanted: bool | None)
         found = [sign_of(level) for level in edges.sign.categories]
         odd = [str(level) for level, sign in zip(edges.sign.categories, found, strict=True) if sign is None]
         if odd:
-            words = ", ".join(map(shown, odd[:_NAMED]))
-            words += f" and {len(odd) - _NAMED} more" if len(odd) > _NAMED else ""
             remedy = "1 and -1, + and -, activation and inhibition and similar words are known (`signs=False` ignores"
-            what = f"its column of signs ({column}) contains {words}"
+            what = f"its column of signs ({column}) contains {some_names(odd, 5)}"
             raise unusable(path, what, f"{remedy} them)", parameters=["signs"])
         return np.array(found, dtype=np.float64)[edges.sign.codes], f"column {column}"
     if negative and wanted is None:
         at = int(np.argmax(weight < 0))
         what = f"edge {at + 1} has the weight '{weight[at]:g}'"
-        remedy = (
-            "weights must be numbers of at least 0, unless negative ones mean that an edge inhibits (`signs=True`); "
-            "`signs=False` uses absolute values"
-        )
+        remedy = "weights must be numbers of at least 0, unless negative ones mean that an edge inhibits (`signs=True`)"
+        remedy += "; `signs=False` uses absolute values"
         raise unusable(path, what, remedy, line=_line_of_edge(path, at, edges.n_header), parameters=["signs"])
     if negative:
         return np.sign(weight), "negative weights"
@@ -586,10 +578,9 @@ def _node_names(path: Path, size: int, names: Any, strip_versions: bool) -> Arra
     if known.ndim != 1 or known.dtype.kind not in "OUiu":
         what = f"its array `names` has {known.ndim} dimensions and type {known.dtype}"
         raise unusable(path, what, "one name (text or integer) for each node is needed")
-    known = known.astype(np.int64 if known.dtype.kind in "iu" else object)
     check_characters(names if is_file else path, "node", known)
-    if strip_versions and known.dtype == object:
-        known = np.array([without_version(str(name)) for name in known], dtype=object)
+    if known.dtype.kind in "OU":
+        known = np.array([without_version(str(name)) if strip_versions else name for name in known], dtype=object)
     if len(known) != size:
         raise unusable(path, f"has {size} nodes but {len(known)} names", "one name for each node is needed")
     twice = pd.Index(known).duplicated()
