@@ -314,8 +314,12 @@ def _samples(X: Matrix, values: _Values, names: list[str], wants_logs: bool) -> 
                 tuple(dict.fromkeys(names[at] for pair in pairs for at in pair)),
             )
     found, reason = np.empty(0, dtype=np.intp), ""
-    if mostly_zero:
-        found, reason = _nearly_empty_samples(compared)
+    if mostly_zero:  # samples in which far fewer genes than usual are not zero
+        counts = _n_nonzero(compared, axis=1)
+        usual = float(np.median(counts))
+        found = np.flatnonzero((counts < _FEW_DETECTED * usual) & (usual >= _FEWEST_VALUES))
+        found = found[np.argsort(counts[found], kind="stable")]
+        reason = f"{counts[found[0]]:,} genes that are not zero, usually {usual:,.0f}" if found.size else ""
     elif not is_sparse(compared) and compared.shape[0] >= _FEWEST_SAMPLES:
         found, reason = _outlying_samples(compared)
     if outliers := tuple(names[at] for at in found):
@@ -397,12 +401,3 @@ def _outlying_samples(X: Array) -> tuple[Indices, str]:
     if correlation >= _RELATED:
         reason += f", rank correlation with it {correlations[found[0]]:.2f} (usually {correlation:.2f})"
     return found, reason
-
-
-def _nearly_empty_samples(X: Matrix) -> tuple[Indices, str]:
-    """Samples in which far fewer genes than usual are not zero, for matrices that are mostly zero; see above."""
-    counts: Any = _n_nonzero(X, axis=1)
-    usual = float(np.median(counts))
-    found = np.flatnonzero((counts < _FEW_DETECTED * usual) & (usual >= _FEWEST_VALUES))
-    found = found[np.argsort(counts[found], kind="stable")]
-    return found, f"{counts[found[0]]:,} genes that are not zero, usually {usual:,.0f}" if found.size else ""

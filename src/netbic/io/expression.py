@@ -97,10 +97,7 @@ class Expression:
 
     def missing_entries(self) -> str:
         """How many values are missing and where the first of them is, as text; empty if none is missing."""
-        if self.is_lazy:
-            self.scanned()
-            return ""
-        count, first = self.find(np.isnan)
+        count, first = (0, "") if self.scanned().is_lazy else self.find(np.isnan)
         return f"{count:,} {'value is' if count == 1 else 'values are'} missing (the first: {first})" if count else ""
 
     def find(self, test: Callable[[Array], Bools]) -> tuple[int, str]:
@@ -182,7 +179,13 @@ def read_expression(
     check_names(path, expression.samples, expression.genes)
     if (infinite := expression.find(np.isinf))[0]:
         raise unusable(path, f"holds infinite values ({infinite[1]})", "remove them, or give missing values as NA")
-    _warn_about_outliers(path, expression)
+    matrix = expression.matrix
+    sizes = np.asarray(abs(np.nan_to_num(matrix) if isinstance(matrix, np.ndarray) else matrix).mean(axis=1)).ravel()
+    largest, usual = int(np.argmax(sizes)), float(np.median(sizes))
+    if sizes.size > 3 and usual > 0 and sizes[largest] > _OUTLYING * usual:  # a column that annotates genes?
+        ratio, remedy = sizes[largest] / usual, "if it is not a sample, leave it out (`skip_columns`)"
+        what = f"the values of sample {shown(expression.samples[largest])} are {ratio:,.0f} times as large as usual"
+        warnings.warn(f"{path}: {what}: {remedy}", stacklevel=2)
     return expression
 
 
@@ -232,14 +235,11 @@ def open_expression(
     elif kind == "parquet" and samples_in_rows:
         source = _open_parquet_rows(path, list_of_names(skip_columns))
     else:
-        if kind != "10x":
-            check_file(path)
         what = {"10x": "is a 10x folder", "parquet": "has genes in rows"}.get(kind, "is a text table")
-        remedy = f"convert it first (netbic convert {path} {path.name.split('.')[0]}.zarr)"
-        if kind == "parquet":
-            remedy += ", or `samples_in_rows=True` if samples are in rows"
         what += ", from which blocks of samples cannot be read"
-        raise unusable(path, what, remedy, parameters=["samples_in_rows"])
+        remedy = f"convert it first (netbic convert {path} {path.name.split('.')[0]}.zarr)"
+        remedy += ", or `samples_in_rows=True` if samples are in rows" if kind == "parquet" else ""
+        raise unusable(path if kind == "10x" else check_file(path), what, remedy, parameters=["samples_in_rows"])
     check_names(path, source.samples, source.genes)
     return Expression(source.blocks(block_rows), source.samples, source.genes, source.steps)
 
@@ -283,20 +283,6 @@ def check_names(path: Path, samples: NameArray, genes: NameArray) -> None:
     if twice.any():
         what = f"sample {shown(samples[twice][0])} occurs more than once"
         raise unusable(path, what, "rename or remove the copies")
-
-
-def _warn_about_outliers(path: Path, expression: Expression) -> None:
-    """Warn if the values of one sample are far larger than all others: it may be a column that annotates genes."""
-    matrix = expression.matrix
-    filled = np.nan_to_num(matrix) if isinstance(matrix, np.ndarray) else matrix
-    sizes = np.asarray(abs(filled).mean(axis=1)).ravel()
-    largest, usual = int(np.argmax(sizes)), float(np.median(sizes))
-    if expression.shape[0] > 3 and usual > 0 and sizes[largest] > _OUTLYING * usual:
-        warnings.warn(
-            f"{path}: the values of sample {shown(expression.samples[largest])} are {sizes[largest] / usual:,.0f} "
-            "times as large as usual: if it is not a sample, leave it out (`skip_columns`)",
-            stacklevel=3,
-        )
 
 
 def as_floats(X: Matrix) -> Matrix:

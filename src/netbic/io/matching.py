@@ -63,7 +63,12 @@ class Alignment:
         yield f"data: {self.samples:,} samples x {self.genes_in_file:,} genes"
         if self.first_samples and self.first_genes:
             yield f"samples: {', '.join(self.first_samples)}, ...; genes: {', '.join(self.first_genes)}, ..."
-        yield from map(_step_line, self.steps)
+        for step in self.steps:
+            count, named = step.get("genes", step.get("dropped")), step.get("named", [])
+            merged = f", {step['lines merged']:,} lines merged" if "lines merged" in step else ""
+            counted = "" if count is None else f" ({count:,} genes{' dropped' * ('dropped' in step)}{merged})"
+            names = f": {', '.join(named[:5])}{', ...' if len(named) > 5 else ''}" if named else ""
+            yield f"preprocessed: {step['step']}{counted}{names}"
         if self.genes != self.genes_in_file:
             yield f"genes kept: {self.genes:,}"
         if self.network is None:
@@ -109,17 +114,6 @@ def _network_lines(summary: NetworkSummary) -> Iterator[str]:
 def _percent(share: float) -> str:
     """A share as a percentage, never rounded to 0% or 100%."""
     return f"{share:.1%}" if 0 < share < 0.01 or 0.99 < share < 1 else f"{share:.0%}"
-
-
-def _step_line(step: Step) -> str:
-    """A preprocessing step as a line of text."""
-    name, named = str(step["step"]), step.get("named", [])
-    count = step.get("genes", step.get("dropped"))
-    line = f"preprocessed: {name}"
-    if count is not None:
-        merged = f", {step['lines merged']:,} lines merged" if "lines merged" in step else ""
-        line += f" ({count:,} {'genes dropped' if 'dropped' in step else 'genes'}{merged})"
-    return line + (f": {', '.join(named[:5])}{', ...' if len(named) > 5 else ''}" if named else "")
 
 
 def align(

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
-import stat
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -177,7 +175,6 @@ def readable(path: str, first: int, last: int) -> AbstractContextManager[None]:
 @contextmanager
 def open_matrix(path: Path, layer: str | None = None, gene_names: str | None = None) -> Iterator[StoredMatrix]:
     """The matrix of a file (X, or a layer) while it is open."""
-    _check_path(path)
     what, remedy = f"cannot be read as {path.suffix.lower() or '.zarr'}", "check that it is one, or write it again"
     with library_errors(path, what, remedy), _open_root(path) as root:
         key = _key(path, root, layer)
@@ -195,7 +192,6 @@ def open_matrix(path: Path, layer: str | None = None, gene_names: str | None = N
 
 def read_obs(path: Path) -> Any:
     """The obs of an .h5ad file or .zarr store, as a DataFrame."""
-    _check_path(path)
     with library_errors(path, "has an obs that cannot be read", "write it again"), _open_root(path) as root:
         return _anndata_io().read_elem(root["obs"])
 
@@ -207,11 +203,11 @@ def _anndata_io() -> Any:
 @contextmanager
 def _open_root(path: Path) -> Iterator[Any]:
     """The root of a file: a group, or an array."""
-    if path.suffix.lower() == ".npy":
-        yield np.load(path, mmap_mode="r", allow_pickle=False)
-    elif path.is_dir():
+    if path.is_dir():
         _anndata_io()
         yield import_optional("zarr", "anndata", "a .zarr store").open(str(path), mode="r")
+    elif check_file(path).suffix.lower() == ".npy":
+        yield np.load(path, mmap_mode="r", allow_pickle=False)
     else:
         _anndata_io()
         with import_optional("h5py", "anndata", "an .h5ad file").File(path, "r") as file:
@@ -252,17 +248,6 @@ def _read_names(path: Path, frame: Any, column: str | None = None) -> NameArray:
         known = ", ".join(map(str, frame.attrs.get("column-order", []))) or "none"
         raise unusable(path, f"has no column {shown(column)} in var", f"it has {known}")
     return as_names(_anndata_io().read_elem(frame)[column])
-
-
-def _check_path(path: Path) -> None:
-    """Raise unless this is a file, or a store of nothing but files and folders: reading a pipe would never end."""
-    if not is_zarr(path):
-        check_file(path)
-    for folder, _, names in os.walk(path):
-        for name in names:
-            if not stat.S_ISREG(os.stat(os.path.join(folder, name)).st_mode):
-                inside = Path(folder, name).relative_to(path)
-                raise unusable(path, f"{inside} is not a regular file", "copy or write the store again")
 
 
 def _check_header(path: Path, key: str, values: Any) -> None:

@@ -93,13 +93,7 @@ def is_number(field: str) -> bool:
 
 
 def is_plain_number(field: str) -> bool:
-    """Whether a field holds a number that is not a code or an identifier: 001 and numbers of 16 digits are text.
-
-    Examples
-    --------
-    >>> [is_plain_number(field) for field in ("12", "-0.5", "1e-3", "0", "001", "1234567890123456", "1e400")]
-    [True, True, True, True, False, False, False]
-    """
+    """Whether a field holds a number that is not a code or an identifier: 001 and numbers of 16 digits are text."""
     if not is_number(field):
         return False
     digits = field.strip().lstrip("+-")
