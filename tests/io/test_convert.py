@@ -126,36 +126,6 @@ def test_a_text_file_read_in_chunks_and_its_errors(tmp_path, monkeypatch):
         assert not (tmp_path / "bad.zarr").exists()
 
 
-WIDE = {
-    "missing at the end": "gene\ta\tb\tc\nx\t1\t\t\ny\tNA\t5\t\n",
-    "Windows line ends": "gene\ta\tb\r\nx\t1\t2\r\n\r\ny\t3\t4\r\n",
-    "blanks": "gene\ta\tb\n x\t 1\t2\ny \t3 \t4\n",
-    "quotes": 'gene,a,b\n"x",1,"2"\ny,3,4\n',
-    "spaces": "gene a b\nx  1 2\ny 3 4\n",
-    "comments": "# made\ngene\ta\tb\nx\t1e-3\t-2\ny\t3\tnan",
-}
-
-
-@pytest.mark.parametrize("case", WIDE)
-def test_very_wide_tables_are_read_like_others(tmp_path, case, monkeypatch):
-    (tmp_path / "table.txt").write_bytes(WIDE[case].encode())
-    usual = read_expression(tmp_path / "table.txt").frame()
-    monkeypatch.setattr("netbic.io.tables._WIDE", 1)
-    pd.testing.assert_frame_equal(read_expression(tmp_path / "table.txt").frame(), usual)
-
-
-@pytest.mark.parametrize("content", ["gene\ta\tb\nx\t1\tz\n", "gene\ta\tb\nx\t1\t2\t3\ny\t1\t2\n"])
-def test_errors_in_very_wide_tables(tmp_path, content, monkeypatch):
-    (tmp_path / "table.txt").write_text(content)
-    messages = []
-    for columns in (1000, 1):
-        monkeypatch.setattr("netbic.io.tables._WIDE", columns)
-        with pytest.raises(InputError) as caught:
-            read_expression(tmp_path / "table.txt")
-        messages.append(str(caught.value))
-    assert messages[0] == messages[1]
-
-
 def test_precision_can_be_chosen(tmp_path):
     text(tmp_path / "table.tsv")
     made = convert(tmp_path / "table.tsv", tmp_path / "out.zarr", dtype="float32", block_rows=20)
