@@ -49,11 +49,10 @@ Step = dict[str, Any]  # of the preprocessing: its name ("step"), counts and the
 _WIDE = 1000  # columns
 _ANNOTATIONS = """entrez_gene_id entrezgene entrezid entrez_id entrez gene_id geneid gene_name genename gene_symbol
 description gene_description length gene_length effective_length chr chrom chromosome start end strand biotype
-gene_biotype gene_type hgnc_id ensembl_id ensembl_gene_id uniprot locus cytoband band"""
-_ANNOTATION_NAMES = frozenset(_ANNOTATIONS.split())
+gene_biotype gene_type hgnc_id ensembl_id ensembl_gene_id uniprot locus cytoband band""".split()  # noqa: SIM905
 _FIRST_NAMES = """gene genes symbol symbols id ids name names probe probes feature hugo_symbol gene_symbol
 gene_name gene_id ensembl sample samples cell cells x geneid id_ref probe_id unnamed_0 index barcode patient rownames
-row_names"""  # of the first column
+row_names""".split()  # noqa: SIM905  # of the first column
 _ENDS = re.compile(
     r"(source|target|from|to|tf|regulator|(official_symbol_|entrez_gene_)?(gene|node|protein|symbol|name|participant|"
     r"interactor|partner|id|entrez|ensembl|alias|uniprot|hgnc)(_?(a|b|x|y|1|2|id|name|symbol))?|gene_symbol_?[ab12]|"
@@ -300,8 +299,8 @@ def _separator(lines: Sequence[str]) -> str | None:
 def float_type(dtype: DTypeLike) -> np.dtype[Any]:
     """Floats are kept (half precision becomes single); single precision holds small integers exactly."""
     dtype = np.dtype(dtype)
-    small = dtype.kind in "iub" and dtype.itemsize <= 2
-    return np.dtype(np.float32 if small or dtype in (np.float16, np.float32) else np.float64)
+    is_single = dtype.itemsize <= (4 if dtype.kind == "f" else 2)
+    return np.dtype(np.float32 if is_single else np.float64)
 
 
 def as_matrix(values: Matrix) -> Matrix:
@@ -393,13 +392,12 @@ def _wide(layout: Layout, data: bytes, n_columns: int, skip: int) -> tuple[Float
 def _header(layout: Layout, data: bytes) -> list[str]:
     """A name for every column of a table of numbers."""
     first, n_fields = [field.strip() for field in layout.first], layout.n_fields
-    line, usual = layout.n_skipped + 1, set(_FIRST_NAMES.split())
+    line, usual = layout.n_skipped + 1, set(_FIRST_NAMES)
     second = next(layout.rows(data, skip=1), (0, []))[1]
     if len(first) == n_fields - 1 and column_key(first[0]) not in usual - {"x"} and second and second[-1].strip():
         first = ["", *first]
     if len(first) != n_fields:
-        if (few := _not_an_expression_table(layout, data)) is not None:
-            raise few
+        _check_numeric(layout, data)
         separator = _SEPARATORS[layout.separator]
         what = f"names {len(first)} columns but the lines below have {n_fields} fields (separator: {separator})"
         remedy = "make them agree (is there a separator too many at the end, or is this not an expression table?)"
@@ -422,7 +420,7 @@ def _columns_to_skip(path: Path | str, names: Sequence[str], asked: Sequence[str
     if unknown:
         some = ", ".join(map(shown, names[:5])) + (", ..." if len(names) > 5 else "")
         raise unusable(path, f"has no column {shown(unknown[0])} to skip", f"its columns are {some}")
-    annotations = [name for name in names if annotated and column_key(name) in _ANNOTATION_NAMES]
+    annotations = [name for name in names if annotated and column_key(name) in _ANNOTATIONS]
     return list(dict.fromkeys([*asked, *annotations]))
 
 
@@ -442,14 +440,9 @@ def read_columns(path: Path | str, header: bool | None, data: bytes | None = Non
     if len(names) != n_fields:
         what = f"names {len(names)} columns but the lines below have {n_fields} fields"
         raise unusable(path, what, "make them agree", line=layout.n_skipped + 1)
-    columns = {}
-    for at, column in enumerate(_parse(layout, data, names, skip=int(has_header)).columns):
-        encoded = pc.utf8_trim_whitespace(column).dictionary_encode().combine_chunks()
-        encoded = encoded.chunk(0) if isinstance(encoded, pa.ChunkedArray) else encoded  # chunked without rows
-        labels = np.asarray(encoded.dictionary.to_numpy(zero_copy_only=False), dtype=object)
-        codes = encoded.indices.to_numpy(zero_copy_only=False)
-        columns[at] = pd.Categorical.from_codes(codes, categories=pd.Index(labels))
-    return pd.DataFrame(columns).set_axis(pd.Index(names, dtype=object), axis=1), int(has_header)
+    columns = enumerate(_parse(layout, data, names, skip=int(has_header)).columns)
+    frame = pd.DataFrame({at: pc.utf8_trim_whitespace(own).dictionary_encode().to_pandas() for at, own in columns})
+    return frame.set_axis(pd.Index(names, dtype=object), axis=1), int(has_header)
 
 
 def _looks_like_header(layout: Layout, data: bytes) -> bool:
@@ -505,16 +498,14 @@ def _by_line(layout: Layout, data: bytes, names: Sequence[str], numeric: Sequenc
     others = [at for at in range(len(names)) if at not in set(numeric)]
     for line, fields in layout.rows(data, skip):
         if len(fields) != len(names):
-            what = (
-                f"has {len(fields)} fields where {len(names)} are expected (separator: {_SEPARATORS[layout.separator]})"
-            )
+            separator = _SEPARATORS[layout.separator]
+            what = f"has {len(fields)} fields where {len(names)} are expected (separator: {separator})"
             raise unusable(layout.path, what, "give all lines the same number of fields", line=line)
         own = [fields[at].strip() for at in numeric]
         for position, field in zip(numeric, own, strict=True):
             if field in MISSING or is_number(field):
                 continue
-            if (few := _not_an_expression_table(layout, data, skip, numeric)) is not None:
-                raise few
+            _check_numeric(layout, data, skip, numeric)
             comma = layout.separator != "," and is_number(field.replace(",", "."))
             remedy = "write decimals with a point" if comma else "correct it, or leave the column out (`skip_columns`)"
             where = f"{position + 1} ({names[position]})" if names[position] else f"{position + 1}"
@@ -527,20 +518,17 @@ def _by_line(layout: Layout, data: bytes, names: Sequence[str], numeric: Sequenc
     return pa.table({f"f{at}": columns[at] for at in range(len(names))})
 
 
-def _not_an_expression_table(
-    layout: Layout, data: bytes, skip: int = 1, columns: Sequence[int] | None = None
-) -> InputError | None:
-    """The error for a table in which at most one of these columns (default: all but the first) holds numbers."""
+def _check_numeric(layout: Layout, data: bytes, skip: int = 1, columns: Sequence[int] | None = None) -> None:
+    """Raise if at most one of these columns (default: all but the first) holds numbers, as in a network."""
     rows = [fields for _, fields in islice(layout.rows(data, skip), _LOOKED_AT)]
     columns = range(1, max(map(len, rows), default=0)) if columns is None else columns
     n_numeric = 0
     for at in columns:  # most fields that are not missing are numbers, with a decimal point or comma
         given = [fields[at].strip() for fields in rows if at < len(fields) and fields[at].strip() not in MISSING]
         n_numeric += 2 * sum(is_number(field.replace(",", ".")) for field in given) > len(given) or not given
-    if n_numeric > 1 or n_numeric == len(columns) or (n_numeric and len(rows) < 2):  # one line does not tell
-        return None
-    what = f"is not an expression table: {'only one' if n_numeric else 'no'} column holds numbers"
-    return unusable(layout.path, what, "is it a network (`graph`)?", parameters=["graph"])
+    if n_numeric <= 1 and n_numeric != len(columns) and (not n_numeric or len(rows) > 1):  # one line does not tell
+        what = f"is not an expression table: {'only one' if n_numeric else 'no'} column holds numbers"
+        raise unusable(layout.path, what, "is it a network (`graph`)?", parameters=["graph"])
 
 
 # Parquet
