@@ -36,7 +36,7 @@ from netbic.estimators import (
 )
 from netbic.graph import Graph
 from netbic.io.expression import READING, Expression, open_expression, read_expression
-from netbic.io.matching import Alignment, align, check_overlap, some_names, with_names
+from netbic.io.matching import Alignment, align, check_overlap, first_names, with_names
 from netbic.io.names import look_exchanged, renaming
 from netbic.io.networks import read_network
 from netbic.io.preprocessing import prepare
@@ -78,10 +78,11 @@ class Dataset:
     def fingerprint(self) -> dict[str, str]:
         """Short digests of the matrix, its names and the graph: equal if and only if nothing changed."""
         data = self.expression.scanned()
-        parts = [] if data.is_lazy else [*buffers(data.matrix), np.array(data.matrix.shape)]
         if data.is_lazy:  # the digest of the file, from one pass over it, and the preprocessing
             done = np.array([data.origin, json.dumps(self.alignment.steps)], dtype=object)
             parts = [done, np.array(data.shape), np.empty(0, dtype=data.matrix.dtype)]
+        else:
+            parts = [*buffers(data.matrix), np.array(data.matrix.shape)]
         digests = {"expression": digest(*parts), "samples": digest(data.samples), "genes": digest(data.genes)}
         return digests if self.graph is None else digests | {"network": digest(*buffers(self.graph.weights))}
 
@@ -142,11 +143,11 @@ def _match_dataset(data: Expression, network: Path | str | None, settings: Mappi
     if network is None:
         if look_exchanged(data.samples, data.genes):  # with a network, names that do not match are an error
             remedy = "leave out" if settings.get("samples_in_rows") else "use"
-            what = f"the names of the samples ({', '.join(some_names(data.samples))}, ...) look like genes"
+            what = f"the names of the samples ({', '.join(first_names(data.samples))}, ...) look like genes"
             warnings.warn(f"{what}: if samples and genes are exchanged, {remedy} `samples_in_rows`", stacklevel=3)
         prepared = prepare(data, rename=renaming(strip_versions, id_map, data.genes, None), **steps)
         n_genes = prepared.expression.shape[1]
-        first: dict[str, Any] = {"first_samples": some_names(data.samples), "first_genes": some_names(data.genes)}
+        first: dict[str, Any] = {"first_samples": first_names(data.samples), "first_genes": first_names(data.genes)}
         alignment = Alignment(*data.shape, n_genes, isolated=n_genes, steps=prepared.steps, **first)
         return Dataset(prepared.expression, None, alignment)
     reading = _chosen(settings, _NETWORK) | {"names": settings.get("graph_names"), "strip_versions": strip_versions}

@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 
 from netbic.arrays import Bools
-from netbic.errors import InputError, one_line, shown
-from netbic.errors import some_names as listed
+from netbic.errors import InputError, one_line, shown, some_names
 from netbic.graph import Graph
 from netbic.io.names import ENSEMBL, without_version
 from netbic.io.networks import Network, NetworkSummary
@@ -83,22 +82,19 @@ class Alignment:
         why = f": {absent:,} not in the network, {known:,} whose neighbours are not in the data" if known > 0 else ""
         yield f"genes without a neighbour: {self.isolated:,} ({_percent(self.isolated_share)}){why}"
         if self.hubs:
-            named = listed([f"{name} ({degree:,})" for name, degree in self.hubs.items()], 5, quoted=False)
+            named = some_names([f"{name} ({degree:,})" for name, degree in self.hubs.items()], 5, quoted=False)
             rule = f", {_HUB_SHARE:.0%} of the genes with a neighbour" if self.hub_bound > _HUB_LEAST else ""
             yield f"hubs (more than {self.hub_bound:,} neighbours{rule}): {named}"
 
 
 def _network_lines(summary: NetworkSummary) -> Iterator[str]:
-    dropped = {
-        "filtered out": summary.filtered,
-        "self-loops dropped": summary.self_loops,
-        "duplicates dropped": summary.duplicates,
-    }
-    parts = [f"{summary.edges_in_file:,} edges", *(f"{count:,} {what}" for what, count in dropped.items() if count)]
+    parts, counts = [f"{summary.edges_in_file:,} edges"], (summary.filtered, summary.self_loops, summary.duplicates)
+    for count, what in zip(counts, ("filtered out", "self-loops dropped", "duplicates dropped"), strict=True):
+        parts += [f"{count:,} {what}"] if count else []
     if summary.columns:
         parts.append(f"columns {', '.join(summary.columns.values())}")
     if unread := summary.columns_not_read:
-        parts.append(f"columns not used: {listed(unread, 5, quoted=False)}")
+        parts.append(f"columns not used: {some_names(unread, 5, quoted=False)}")
     yield f"network: {', '.join(parts)}{', weighted' if summary.weighted else ''}"
     if summary.signs_from:
         read = f"read from {summary.signs_from}: {summary.inhibiting:,} edges inhibit, the others activate"
@@ -175,12 +171,12 @@ def align(
         network=summary,
         steps=list(steps or []),
         unmatched=tuple(str(gene) for gene in genes[~inside]),
-        first_samples=some_names(samples),
-        first_genes=some_names(genes),
+        first_samples=first_names(samples),
+        first_genes=first_names(genes),
     )
 
 
-def some_names(names: Iterable[object]) -> tuple[str, ...]:
+def first_names(names: Iterable[object]) -> tuple[str, ...]:
     """The first two names, for the summary."""
     return tuple(one_line(str(name), 40) for name in islice(names, 2))
 
