@@ -132,11 +132,10 @@ def check_expression(
             return found
         on_scale = list(_scale(values, log1p))
         wants_logs = bool(on_scale) and on_scale[0].kind in ("raw counts", "not logarithms")
-        found += [*on_scale, *_samples(X, values, samples, wants_logs), *_empty(X, values, genes)]
+        found += [*on_scale, *_samples(X, values, samples, wants_logs)]
         # Without logarithms, and with a sample that failed, a few genes have most of the variance for that reason.
-        if not (scaled or wants_logs or any(finding.kind == "outlying samples" for finding in found)):
-            found += _dominating(values, genes)
-    return found
+        has_reason = wants_logs or any(finding.kind == "outlying samples" for finding in found)
+        return found + list(_genes(X, values, genes, dominating=not (scaled or has_reason)))
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -243,36 +242,26 @@ def _are_unlogged(values: _Values, least: float, middle: float) -> bool:
 # Genes
 
 
-def _dominating(values: _Values, genes: list[str]) -> Iterator[Finding]:
-    """One gene in a hundred, those that vary most, with most of the variance."""
+def _genes(X: Matrix, values: _Values, genes: list[str], dominating: bool) -> Iterator[Finding]:
+    """Genes that are nearly always zero; and (`dominating`) one gene in a hundred with most of the variance."""
+    if X.shape[0] >= 10 * _EMPTY and values.zero_share:
+        empty = tuple(genes[at] for at in np.flatnonzero(_n_nonzero(X, axis=0) <= _EMPTY))
+        if len(empty) > _EMPTY_SHARE * len(genes):
+            what = f"{len(empty):,} of {len(genes):,} genes ({_listed(empty)}) are zero in all but at most {_EMPTY} of "
+            what += f"{X.shape[0]:,} samples and cannot be in a module that is found again"
+            remedy = f"keep the most variable genes (`n_variable={max(2, len(genes) - len(empty))}`)"
+            yield Finding("empty genes", what, remedy, empty)
     spread: Floats = np.nan_to_num(variances(values.rows))
     top = np.argsort(-spread, kind="stable")[: -(-len(genes) // 100)]
-    total = float(spread.sum())
-    share = float(spread[top].sum()) / total if total > 0 else 0.0
-    if len(genes) >= _FEWEST_DOMINATED and share > _DOMINATED:
+    share = float(spread[top].sum() / max(spread.sum(), np.finfo(float).tiny))
+    if dominating and len(genes) >= _FEWEST_DOMINATED and share > _DOMINATED:
         names = tuple(genes[at] for at in top)
         which = "most variable gene" if len(top) == 1 else f"{len(top):,} most variable genes"
-        yield Finding(
-            "dominating genes",
+        what = (
             f"the {which} of {len(genes):,} ({_listed(names)}) hold {share:.0%} of the variance and would dominate the "
-            "modules",
-            "`scale=True` in the fit gives all genes the same weight",
-            names,
         )
-
-
-def _empty(X: Matrix, values: _Values, genes: list[str]) -> Iterator[Finding]:
-    if X.shape[0] < 10 * _EMPTY or not values.zero_share:
-        return
-    names = tuple(genes[at] for at in np.flatnonzero(_n_nonzero(X, axis=0) <= _EMPTY))
-    if len(names) > _EMPTY_SHARE * len(genes):
-        yield Finding(
-            "empty genes",
-            f"{len(names):,} of {len(genes):,} genes ({_listed(names)}) are zero in all but at most {_EMPTY} of "
-            f"{X.shape[0]:,} samples and cannot be in a module that is found again",
-            f"keep the most variable genes (`n_variable={max(2, len(genes) - len(names))}`)",
-            names,
-        )
+        remedy = "`scale=True` in the fit gives all genes the same weight"
+        yield Finding("dominating genes", f"{what}modules", remedy, names)
 
 
 def _n_nonzero(X: Matrix, axis: int) -> Indices:
