@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
-from netbic.arrays import Array, Bools, Indices, Matrix, kind_of, stored_values
+from netbic.arrays import Array, Bools, Indices, Matrix, kind_of, stored_values, to_dense
 from netbic.errors import InputError, shown, unusable
 from netbic.io.stores import BLOCK_BYTES, RowSource, TenX, is_zarr, open_store, read_store, readable
 from netbic.io.tables import (
@@ -108,8 +108,7 @@ class Expression:
         if isinstance(self.matrix, np.ndarray):
             row, column = np.unravel_index(int(np.argmax(found)), found.shape)
         else:
-            entries = self.matrix.tocoo()
-            row, column = (part[int(np.argmax(found))] for part in (entries.row, entries.col))
+            row, column = (part[int(np.argmax(found))] for part in self.matrix.tocoo().coords)
         return int(np.count_nonzero(found)), self._place(int(row), int(column))
 
     def _place(self, row: int, column: int) -> str:
@@ -119,8 +118,7 @@ class Expression:
         """A DataFrame of dense numbers, samples in rows."""
         if self.is_lazy:
             raise InputError("this matrix stays in its file: use .matrix, a Dask array, or read_expression")
-        values = self.matrix if isinstance(self.matrix, np.ndarray) else self.matrix.toarray()
-        return pd.DataFrame(values, index=self.samples, columns=self.genes)
+        return pd.DataFrame(to_dense(self.matrix), index=self.samples, columns=self.genes)
 
 
 def read_expression(

@@ -101,10 +101,9 @@ class StoredMatrix(NamedTuple):
     @property
     def row_bytes(self) -> float:
         """Bytes of a row, of a sparse matrix with its indices."""
-        if self.format == "array":
-            return float(self.values.shape[1] * self.values.dtype.itemsize)
-        parts = [self.values.group[name] for name in ("data", "indices")]
-        return float(sum(part.shape[0] * part.dtype.itemsize for part in parts) / max(self.values.shape[0], 1))
+        is_array = self.format == "array"
+        parts = [self.values] if is_array else [self.values.group[name] for name in ("data", "indices")]
+        return float(sum(part.size * part.dtype.itemsize for part in parts) / self.values.shape[0])
 
     def columns(self, entries: int, progress: Progress = lambda share: None) -> Iterator[tuple[Array, Array, Array]]:
         """Rows, columns and values of a matrix stored by columns, about `entries` of them at a time."""
