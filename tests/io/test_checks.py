@@ -4,16 +4,16 @@ import json
 import os
 from pathlib import Path
 
+import anndata
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from click.testing import CliRunner
 
 import netbic
-from netbic.cli import main
 from netbic.io.checks import check_expression
 from netbic.io.names import genes_as_dates
+from support.commands import run_successfully as run
 
 DATA = Path(os.environ.get("NETBIC_DATA", "none"))
 REAL = sorted([*DATA.glob("expr_*.parquet"), *DATA.glob("small_*.parquet")])
@@ -48,44 +48,32 @@ def test_raw_counts(form):
     assert "\n" not in str(finding)
 
 
-def test_counts_after_each_step_of_preprocessing():
-    counts = count_values(np.random.default_rng(1))
+def test_the_scale_after_each_step_of_preprocessing():
+    counts, rng = count_values(np.random.default_rng(1)), np.random.default_rng(2)
     per_million = 1e6 * counts / counts.sum(axis=1, keepdims=True)
-    assert kinds(per_million) == ["not logarithms"]
-    assert kinds(np.log1p(per_million), log1p=True) == []
-    assert kinds(np.log1p(counts), log1p=True) == ["sequencing depth"]
-    assert kinds(sp.csr_array(np.log1p(counts)), log1p=True) == ["sequencing depth"]
-    same_depth = np.random.default_rng(2).poisson(np.full((60, 500), 5.0) * np.geomspace(0.1, 30, 500)).astype(float)
-    assert kinds(np.log1p(same_depth), log1p=True) == []
-
-
-def test_shallow_counts_of_cells_are_counts():
-    counts = count_values(np.random.default_rng(3), 200, 400, level=-4.5)
-    assert counts.max() < 60
-    assert np.mean(counts == 0) > 0.5
-    assert "raw counts" in kinds(sp.csr_array(counts))
-
-
-@pytest.mark.parametrize(("low", "high"), [(0, 3), (1, 6), (0, 101), (-2, 3), (0, 2)])
-def test_genotypes_ratings_and_percentages_are_not_counts(low, high):
-    assert kinds(np.random.default_rng(4).integers(low, high, (80, 300))) == []
-
-
-def test_values_that_are_not_logarithms():
-    X = np.exp2(log_values(np.random.default_rng(5)))
-    (finding,) = check_expression(X)
-    assert finding.kind == "not logarithms"
-    assert finding.remedy == "add `log1p=True`"
-    (finding,) = check_expression(X - 20.0)
-    assert finding.remedy.startswith("replace negative values by 0")
-    assert kinds(np.log1p(X), log1p=True) == []
-
-
-def test_logarithms_of_logarithms():
-    X = np.maximum(log_values(np.random.default_rng(6)), 0)
-    assert kinds(X) == []
-    assert kinds(np.log1p(X), log1p=True) == ["logarithms twice"]
-    assert kinds(normalised(X), log1p=True) == ["logarithms twice"]
+    same_depth = rng.poisson(np.full((60, 500), 5.0) * np.geomspace(0.1, 30, 500)).astype(float)
+    unlogged = np.exp2(log_values(np.random.default_rng(5)))
+    logs = np.maximum(log_values(np.random.default_rng(6)), 0)
+    for X, log1p, expected in (
+        (per_million, False, ["not logarithms"]),
+        (np.log1p(per_million), True, []),
+        (np.log1p(counts), True, ["sequencing depth"]),
+        (sp.csr_array(np.log1p(counts)), True, ["sequencing depth"]),
+        (np.log1p(same_depth), True, []),
+        (unlogged, False, ["not logarithms"]),
+        (np.log1p(unlogged), True, []),
+        (logs, False, []),
+        (np.log1p(logs), True, ["logarithms twice"]),
+        (normalised(logs), True, ["logarithms twice"]),
+        *((rng.integers(*bounds, (80, 300)), False, []) for bounds in ((0, 3), (1, 6), (0, 101), (-2, 3), (0, 2))),
+    ):  # the last ones: genotypes, ratings and percentages
+        assert kinds(X, log1p=log1p) == expected
+    assert check_expression(unlogged)[0].remedy == "add `log1p=True`"
+    assert check_expression(unlogged - 20.0)[0].remedy.startswith("replace negative values by 0")
+    shallow = count_values(np.random.default_rng(3), 200, 400, level=-4.5)  # of cells
+    assert shallow.max() < 60
+    assert np.mean(shallow == 0) > 0.5
+    assert "raw counts" in kinds(sp.csr_array(shallow))
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array, lambda X: X.astype(np.float32)])
@@ -102,19 +90,16 @@ def test_pairs_of_the_same_sample(form):
     assert "patient 3 = patient 50, patient 10 = patient 40" in finding.problem
 
 
-def test_a_copy_on_another_level_is_found_and_a_replicate_is_not():
+def test_copies_are_found_and_replicates_are_not():
     rng = np.random.default_rng(8)
     X = log_values(rng)
     X[1] = X[0] + 0.7  # the same sample, scaled to another total
     assert kinds(X) == ["same samples"]
     X[1] = X[0] + 0.15 * rng.normal(size=X.shape[1])
     assert kinds(X) == []
-
-
-def test_one_extreme_sample_does_not_make_the_others_the_same():
-    X = log_values(np.random.default_rng(9), n_samples=8)
-    X[0] = np.exp2(X[0])
-    assert "same samples" not in kinds(X)
+    few = log_values(np.random.default_rng(9), n_samples=8)
+    few[0] = np.exp2(few[0])  # one extreme sample does not make the others the same
+    assert "same samples" not in kinds(few)
 
 
 @pytest.mark.parametrize(
@@ -176,30 +161,17 @@ def test_names_that_a_spreadsheet_changed():
         "1. Dez": "DELEC1 (formerly DEC1)",
         "7-Feb": "",
     }
-
-
-def test_serial_numbers_of_dates_among_symbols_only():
     symbols = [f"GENE{number}" for number in range(100)]
     serial = (pd.Timestamp("2021-03-01") - pd.Timestamp("1899-12-30")).days
     assert genes_as_dates([*symbols, str(serial), str(serial + 100)]) == {str(serial): "MARCHF1 (formerly MARCH1)"}
-    entrez = [str(number) for number in range(44000, 44600)]
-    assert genes_as_dates(entrez) == {}
-
-
-@pytest.mark.parametrize(
-    "names",
-    [
+    for names in (
+        [str(number) for number in range(44000, 44600)],  # Entrez ids
         ["SEPTIN2", "MARCHF1", "SEPT2", "MARCH1", "HLA-A", "NKX2-1", "1-Mac", "H2-K1", "DEC1", "OCT-4", "MAR-1"],
         ["ENSG00000141510.5", "YAL001C", "AT1G01010", "1007_s_at", "2310009E13Rik", "7SK", "5-HT1A", "32-Mar"],
         ["", "nan", "1-Mar\n2", "-", "."],
         [f"{day}-Mar" for day in range(1, 30)],  # all names are dates: a series of days
-    ],
-)
-def test_names_that_are_not_dates(names):
-    assert genes_as_dates(names) == {}
-
-
-def test_dates_in_a_table():
+    ):
+        assert genes_as_dates(names) == {}
     X = pd.DataFrame(log_values(np.random.default_rng(13)))
     X.columns = ["2-Sep", "1-Mar", *(f"GENE{number}" for number in range(498))]
     (finding,) = check_expression(X)
@@ -298,9 +270,7 @@ def test_tumours_have_dominating_genes_only_without_logarithms(name):
     assert kinds(np.exp2(X), log1p=True)[-1] == "dominating genes"
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # Commands and AnnData
-# ----------------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -310,17 +280,10 @@ def files(tmp_path_factory):
     counts = count_values(np.random.default_rng(18), 40, 150, level=5)
     counts[7] = counts[3]
     genes = [f"GENE{number}" for number in range(150)]
-    pd.DataFrame(counts.T.astype(int), index=genes, columns=[f"s{number}" for number in range(40)]).to_csv(
-        folder / "counts.tsv", sep="\t", index_label="gene"
-    )
+    table = pd.DataFrame(counts.T.astype(int), index=genes, columns=[f"s{number}" for number in range(40)])
+    table.to_csv(folder / "counts.tsv", sep="\t", index_label="gene")
     pd.DataFrame({"a": genes[:-1], "b": genes[1:]}).to_csv(folder / "network.tsv", sep="\t", index=False)
     return str(folder / "counts.tsv"), str(folder / "network.tsv")
-
-
-def run(*arguments):
-    done = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    assert done.exit_code == 0, done.output
-    return done
 
 
 def test_align_prints_each_finding_in_a_line_with_options(files):
@@ -336,25 +299,23 @@ def test_align_prints_each_finding_in_a_line_with_options(files):
 
 
 def test_fit_stores_what_it_found_and_the_report_shows_it(files, tmp_path):
-    options = ["--modules", 1, "--genes", 20, "--no-verdict"]
-    done = run("fit", files[0], "--out", tmp_path / "loud", *options)
+    options = ["--modules", 1, "--genes", 20]
+    done = run("fit", files[0], "--out", tmp_path / "loud", "--no-report", *options)
     assert done.stderr.index("raw counts") < done.stderr.index("s3 = s7")
-    quiet = run("fit", files[0], "--out", tmp_path / "quiet", "--quiet", *options)
-    assert quiet.output == ""
+    assert run("fit", files[0], "--out", tmp_path / "quiet", "--quiet", *options).output == ""
     for name in ("loud", "quiet"):
         alignment = json.loads((tmp_path / name / "alignment.json").read_text())
         warnings = json.loads((tmp_path / name / "run.json").read_text())["warnings"]
         assert [each["text"] for each in alignment["findings"]] == warnings[:2]
-        assert "add --cpm --log1p" in (tmp_path / name / "report.html").read_text()
+    assert "add --cpm --log1p" in (tmp_path / "quiet" / "report.html").read_text()
 
 
 def test_scaling_in_the_fit_answers_the_advice(tmp_path):
     X = log_values(np.random.default_rng(19), 30, 150)
     X[:, 4] *= 40
-    table = pd.DataFrame(X.T, index=[f"GENE{number}" for number in range(150)])
-    table.columns = [f"s{number}" for number in range(30)]
+    table = pd.DataFrame(X.T, [f"GENE{number}" for number in range(150)], [f"s{number}" for number in range(30)])
     table.to_csv(tmp_path / "values.tsv", sep="\t", index_label="gene")
-    options = ["--modules", 1, "--genes", 20, "--no-verdict", "--no-report"]
+    options = ["--modules", 1, "--genes", 20, "--no-report"]
     told = run("fit", tmp_path / "values.tsv", "--out", tmp_path / "a", *options).stderr
     assert "GENE4" in told
     assert "--zscore in the fit gives all genes the same weight" in told
@@ -362,7 +323,6 @@ def test_scaling_in_the_fit_answers_the_advice(tmp_path):
 
 
 def test_anndata_gets_the_remedies_of_scanpy():
-    anndata = pytest.importorskip("anndata")
     adata = anndata.AnnData(sp.csr_matrix(count_values(np.random.default_rng(20), level=2)))
     with pytest.warns(UserWarning, match=r"raw counts .*: run sc\.pp\.normalize_total\(adata\) and sc\.pp\.log1p"):
         netbic.tl.modules(adata, n_components=1, n_columns=20)

@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
@@ -10,6 +11,7 @@ import netbic
 from netbic import InputError
 from netbic.io.dataset import SampleMatching, about_table, fit_by_name, in_features, match_samples, scores_by_name
 from netbic.io.expression import Expression
+from support.commands import run, run_successfully
 
 
 def table(samples, n_features=4):
@@ -94,3 +96,65 @@ def test_missing_entries_in_sparse_matrices_are_refused():
 def test_each_column_needs_a_name():
     with pytest.raises(InputError, match="X has 20 columns but 30 genes are named"):
         scores_by_name(model, counts[:, :20], names)
+
+
+# Scores of files
+
+GENES, SAMPLES = [f"GENE{k:03d}" for k in range(40)], [f"s{k}" for k in range(12)]
+TABLE = pd.DataFrame(np.random.default_rng(0).normal(8, 1, (40, 12)).round(3), index=GENES, columns=SAMPLES)
+
+
+def written(path, data, **options):
+    data.to_csv(path, sep="\t", **options)
+    return path
+
+
+def test_new_samples_are_preprocessed_like_the_training_samples(tmp_path):
+    data = pd.DataFrame(np.random.default_rng(1).poisson(20, (40, 12)), index=GENES, columns=SAMPLES)
+    path, out = written(tmp_path / "counts.tsv", data), tmp_path / "out"
+    net = written(tmp_path / "net.tsv", pd.DataFrame({"a": GENES[:-1], "b": GENES[1:]}), index=False, header=False)
+    options = ("--cpm", "--log1p", "--top-genes", 30, "--modules", 2, "--genes", 10, "--samples", 4, "--no-report")
+    refused = run("fit", path, "--graph", net, "--out", out, "--method", "sgSVD*", *options)
+    assert (refused.exit_code, "needs --smoothness" in refused.output) == (2, True)
+    run_successfully("fit", path, "--graph", net, "--out", out, *options)
+    run_successfully("score", out, path, "--out", tmp_path / "scores.tsv")
+    fitted = netbic.load(out)
+    logs = np.log1p(data / data.sum(axis=0) * 1e6).T[fitted.feature_names_in_]
+    scores = netbic.io.read_table(tmp_path / "scores.tsv")
+    np.testing.assert_allclose(scores[["module_0", "module_1"]], fitted.transform(logs), atol=1e-9)
+    few = run("score", out, written(tmp_path / "two.tsv", data[["s3", "s5"]])).stdout.splitlines()[1].split("\t")
+    assert (few[0], float(few[1])) == ("s3", pytest.approx(scores["module_0"][3]))
+
+
+def test_scores_with_a_saved_model_and_of_other_file_layouts(tmp_path):
+    fitted = netbic.SparseGraphSVD(2, n_rows=4, n_columns=10).fit(TABLE.T)
+    netbic.save(fitted, tmp_path / "saved")
+    turned = written(tmp_path / "turned.tsv", TABLE.T, index_label="sample")
+    for arguments, path in (
+        ((), written(tmp_path / "table.tsv", TABLE)),
+        (("--samples-in-rows",), turned),
+        (("--skip-columns", "length"), written(tmp_path / "longer.tsv", TABLE.assign(length=1000.0))),
+    ):
+        done = run_successfully("score", tmp_path / "saved", path, "--out", tmp_path / "s.tsv", "--force", *arguments)
+        assert "has no record of how its data were read and preprocessed: the file is not preprocessed" in done.stderr
+        scores = netbic.io.read_table(tmp_path / "s.tsv")
+        assert scores["sample"].tolist() == SAMPLES
+        np.testing.assert_allclose(scores[["module_0", "module_1"]], fitted.transform(TABLE.T), atol=1e-9)
+    with (
+        pytest.warns(UserWarning, match="no record of how its data were read"),
+        pytest.raises(InputError, match=r"names of genes of the modules.*\(`samples_in_rows`\)") as caught,
+    ):
+        netbic.storage.read_like(tmp_path / "saved", turned)
+    assert caught.value.parameters == ("samples_in_rows",)
+
+
+def test_missing_entries_in_new_samples_are_reported_with_a_working_remedy(tmp_path):
+    whole, incomplete = written(tmp_path / "a.tsv", TABLE), TABLE.where(TABLE.iloc[3, 5] != TABLE)
+    new = written(tmp_path / "b.tsv", incomplete)
+    run_successfully("fit", whole, "--modules", 1, "--no-report", "--out", tmp_path / "out")
+    done = run("score", tmp_path / "out", new)
+    assert done.exit_code == 1
+    assert "the first: gene 'GENE003', sample 's5'" in done.output
+    assert "fit with --missing ignore" in done.output
+    run_successfully("fit", whole, "--missing", "ignore", "--modules", 1, "--no-report", "--out", tmp_path / "again")
+    run_successfully("score", tmp_path / "again", new)

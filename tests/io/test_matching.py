@@ -1,15 +1,21 @@
 """Genes are matched by name, unmatched ones are counted, and mixed-up kinds of names are recognised."""
 
+import itertools
 import json
+import warnings
 
+import anndata
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 
 from netbic import Graph, tl
 from netbic.errors import InputError
 from netbic.io.dataset import open_dataset
 from netbic.io.matching import align, check_overlap
+from netbic.io.names import look_exchanged
 from support.commands import run
 
 GENES = np.array(["TP53", "MDM2", "EGFR", "GRB2", "ACTB", "GAPDH"], dtype=object)
@@ -54,6 +60,13 @@ def chain(names):
     return Graph.from_edges(pd.DataFrame({"a": names[:-1], "b": names[1:]}))
 
 
+def dataset(tmp_path, genes, nodes, **options):
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(len(genes), 5)), index=genes, columns=list("abcde"))
+    table.to_csv(tmp_path / "expression.tsv", sep="\t")
+    pd.DataFrame({"source": nodes[:-1], "target": nodes[1:]}).to_csv(tmp_path / "net.tsv", sep="\t", index=False)
+    return open_dataset(tmp_path / "expression.tsv", tmp_path / "net.tsv", **options)
+
+
 @pytest.mark.parametrize(
     ("genes", "nodes", "samples", "hint", "parameter"),
     [
@@ -80,18 +93,16 @@ def test_a_mix_up_of_names_is_recognised(genes, nodes, samples, hint, parameter)
     assert caught.value.parameters == (parameter,)
 
 
-def test_few_matches_are_refused_but_a_small_network_is_not():
+def test_few_matches_are_refused_but_a_small_network_is_not(tmp_path):
+    with pytest.raises(InputError, match="no edge connects two of them"):
+        align(GENES, Graph.from_edges(pd.DataFrame({"a": GENES[:4], "b": list("wxyz")})))
+    others = [f"x{k}" for k in range(120)]
+    with pytest.raises(InputError, match=r"only 2 of 122 genes .*'other0'"):  # also if only matched genes are kept
+        dataset(tmp_path, [*others, "a", "b"], [*(f"other{k}" for k in range(99)), "a", "b"], matched_only=True)
     genes = np.array([f"g{k}" for k in range(1000)], dtype=object)
     with pytest.raises(InputError, match="only 10 of 1,000 genes"):
         align(genes, chain([f"g{k}" for k in range(10)] + [f"other{k}" for k in range(990)]))
     assert align(genes, chain([f"g{k}" for k in range(10)]))[1].matched == 10
-
-
-def dataset(tmp_path, genes, nodes, **options):
-    table = pd.DataFrame(np.random.default_rng(0).normal(size=(len(genes), 5)), index=genes, columns=list("abcde"))
-    table.to_csv(tmp_path / "expression.tsv", sep="\t")
-    pd.DataFrame({"source": nodes[:-1], "target": nodes[1:]}).to_csv(tmp_path / "net.tsv", sep="\t", index=False)
-    return open_dataset(tmp_path / "expression.tsv", tmp_path / "net.tsv", **options)
 
 
 @pytest.mark.parametrize("versions", [(True, False), (False, True), (True, True)])
@@ -113,6 +124,26 @@ def test_an_id_map_works_in_either_direction(tmp_path, turned, header):
     assert found.alignment.edges_kept == 39
 
 
+def test_an_id_map_prefers_names_of_the_network(tmp_path):
+    plain = [name.split(".")[0] for name in ENSEMBL]
+    lines = [f"{name}.9\tENST{k}\tUNKNOWN{k}\n{name}.9\tENST{k}\tNODE{k}\n" for k, name in enumerate(plain)]
+    (tmp_path / "map.tsv").write_text("".join(lines))
+    nodes = [f"NODE{k}" for k in range(40)]
+    found = dataset(tmp_path, list(ENSEMBL), nodes, id_map=tmp_path / "map.tsv", strip_versions=True)
+    assert found.expression.genes.tolist() == nodes
+
+
+def test_missing_names_are_not_names(tmp_path):
+    found = dataset(tmp_path, [*SYMBOLS[:30], *["NA"] * 5, "nan", "", "null", *SYMBOLS[30:32]], SYMBOLS)
+    assert found.expression.shape == (5, 32)
+    assert found.alignment.steps == [{"step": "drop nameless", "genes": 8}]
+    translated = [f"X{k}" if k % 2 == 0 else gene for k, gene in enumerate(SYMBOLS)]
+    lines = [f"{gene}\t{'NA' if k % 2 else f'X{k}'}\n" for k, gene in enumerate(SYMBOLS)]
+    (tmp_path / "map.tsv").write_text("".join(lines))
+    found = dataset(tmp_path, SYMBOLS, translated, id_map=tmp_path / "map.tsv")
+    assert found.expression.genes.tolist() == translated
+
+
 def test_an_id_map_of_other_genes_is_refused(tmp_path):
     (tmp_path / "map.tsv").write_text("x\ty\nz\tw\n")
     with pytest.raises(InputError, match=r"map.tsv: has no gene of the data in any column \(it has 'x', 'z'"):
@@ -127,8 +158,6 @@ def test_only_matched_genes_on_request(tmp_path):
 
 
 def test_nodes_without_names_are_the_genes_of_the_file(tmp_path):
-    import scipy.sparse as sp
-
     table = pd.DataFrame(np.random.default_rng(0).normal(size=(4, 5)), index=list("wxyz"), columns=list("abcde"))
     table.loc["x"] = 1.0  # constant: dropped, but the matrix still counts it
     table.to_csv(tmp_path / "expression.csv")
@@ -148,8 +177,15 @@ def test_the_command_line_prints_its_options_for_parameters(tmp_path):
     assert done.output.strip().endswith("translate one into the other with a two-column table (--id-map)")
 
 
+def test_entrez_numbers_in_networkx_are_names():
+    numbers = range(1000, 1040)
+    adata = anndata.AnnData(np.random.default_rng(0).normal(size=(12, 40)), var=pd.DataFrame(index=map(str, numbers)))
+    tl.modules(adata, nx.Graph([*itertools.pairwise(numbers)][::-1]), 1, n_rows=4, n_columns=8)
+    joined = adata.varp["netbic"].toarray() > 0
+    np.testing.assert_array_equal(joined, np.eye(40, k=1) + np.eye(40, k=-1))
+
+
 def test_errors_of_tl_name_only_parameters_of_tl():
-    anndata = pytest.importorskip("anndata")
     adata = anndata.AnnData(np.eye(4), var=pd.DataFrame(index=["x", "y", "z", "w"]))
     with pytest.raises(InputError, match=r"with a two-column table$"):
         tl.modules(adata, chain(["p", "q", "r", "s"]))
@@ -163,9 +199,36 @@ def test_unknown_keywords_are_refused(tmp_path):
 
 
 def test_warnings_on_the_command_line_name_options_too(tmp_path):
-    table = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 5)), index=ENSEMBL, columns=list("abcde"))
-    table["e"] *= 1e6
-    table.to_csv(tmp_path / "expression.tsv", sep="\t")
-    pd.DataFrame({"source": ENSEMBL[:-1], "target": ENSEMBL[1:]}).to_csv(tmp_path / "net.tsv", sep="\t", index=False)
+    dataset(tmp_path, list(ENSEMBL), list(ENSEMBL))
+    table = pd.read_csv(tmp_path / "expression.tsv", sep="\t", index_col=0)
+    table.assign(e=table["e"] * 1e6).to_csv(tmp_path / "expression.tsv", sep="\t")
     done = run("align", str(tmp_path / "expression.tsv"), "--graph", str(tmp_path / "net.tsv"))
     assert "if it is not a sample, leave it out (--skip-columns)" in done.stderr
+
+
+# Tables in which samples and genes are exchanged
+
+HUMAN, MOUSE = ["A3GALT2", "A4GALT", "GAPDH", "TP53", "ZNF1"], ["Actb", "Gapdh", "Xkr4"]
+RARE = ["A1BG", "A4GALT", "AAAS", "C1orf112", "ABCC6"]  # genes that are in few tables
+BARCODES, PATIENTS = ["TCGA-AO-A03P", "TCGA-AR-A1AH", "TCGA-A7-A0CE"], ["p1", "p2", "p3"]
+
+
+def test_exchanged_names_are_recognised():
+    for genes in (HUMAN, list(ENSEMBL), MOUSE):
+        for samples in (BARCODES, ["GSM1000", "GSM1001", "GSM1002"], PATIENTS):
+            assert look_exchanged(np.array(genes), np.array(samples))
+            assert not look_exchanged(np.array(samples), np.array(genes))
+    assert look_exchanged(np.array(RARE), np.array(BARCODES))  # only barcodes tell rare genes from samples
+    for samples, genes in ((RARE, PATIENTS), (["S1", "S2"], ["LUAD", "BRCA"]), (BARCODES, BARCODES[::-1])):
+        assert not look_exchanged(np.array(samples), np.array(genes))
+
+
+def test_open_dataset_warns_and_names_both_sides(tmp_path):
+    values = np.random.default_rng(0).normal(size=(3, 5))
+    pd.DataFrame(values, index=BARCODES, columns=HUMAN).to_csv(tmp_path / "rows.tsv", sep="\t", index_label="sample")
+    with pytest.warns(UserWarning, match=r"A3GALT2, A4GALT, ...\) look like genes.*use `samples_in_rows`"):
+        found = open_dataset(tmp_path / "rows.tsv")
+    assert "samples: A3GALT2, A4GALT, ...; genes: TCGA-AO-A03P, TCGA-AR-A1AH, ..." in found.alignment.lines()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        open_dataset(tmp_path / "rows.tsv", samples_in_rows=True)

@@ -35,6 +35,8 @@ def lines(*columns, separator="\t"):
 
 
 A, B = zip(*EDGES, strict=True)
+OFFICIAL = "Official Symbol Interactor A\tOfficial Symbol Interactor B"
+EXTENDED = "PARTICIPANT_A\tINTERACTION_TYPE\tPARTICIPANT_B\tSOURCE\tPMID\n"
 TEXTS = {
     "pairs": ("net.tsv", lines(A, B)),
     "pairs with a header": ("net.tsv", "gene_a\tgene_b\n" + lines(A, B)),
@@ -48,6 +50,18 @@ TEXTS = {
     "relation in the middle": ("net.tsv", lines(A, ["binds"] * 4, B)),
     "repeats and loops": ("net.tsv", lines(A, B) + lines(B, A) + "TP53\tTP53\n"),
     "comments": ("net.tsv", "# a network\n" + lines(A, B)),
+    "row numbers of pandas": ("net.csv", ",from,to\n" + lines(range(4), A, B, separator=",")),
+    "row names of R": ("net.tsv", "from\tto\n" + lines(range(4), A, B)),
+    "a regulon": ("net.csv", "tf,confidence,target,mor\n" + lines(A, [1.0] * 4, B, [-1] * 4, separator=",")),
+    "BioGRID": (
+        "net.tsv",
+        f"BioGRID ID Interactor A\tBioGRID ID Interactor B\t{OFFICIAL}\n" + lines("1234", "2345", A, B),
+    ),
+    "weight first": ("net.tsv", "weight\tsource\ttarget\n" + lines(WEIGHTS, A, B)),
+    "a reference": ("net.tsv", "Gene_1\tGene_2\tpubmed_id\n" + lines(A, B, range(10**7, 10**7 + 4))),
+    "a reference in words": ("net.tsv", "Gene A\tGene B\tpaper\n" + lines(A, B, ["p1", "p2", "p3", "p4"])),
+    "annotated sif with a header": ("net.sif", EXTENDED + lines(A, RELATIONS, B, ["Reactome"] * 4, range(4))),
+    "annotated sif": ("net.sif", lines(A, RELATIONS, B, ["Reactome"] * 4, range(4))),
 }
 
 
@@ -87,8 +101,14 @@ def test_relations_are_counted_and_can_be_chosen(tmp_path):
     assert chosen.summary.filtered == 2
     pd.DataFrame({"gene_a": A, "gene_b": B, "types": ["a;b", "b", "c", "a"]}).to_parquet(tmp_path / "net.parquet")
     assert read_network(tmp_path / "net.parquet", relations=["a"]).graph.n_edges == 2
-    with pytest.raises(InputError, match=r"has no relation 'd'.*it has a, b, c"):
-        read_network(tmp_path / "net.parquet", relations=["d"])
+    (tmp_path / "net.tsv").write_text(lines(A, B))
+    for name, options, message in (
+        ("net.parquet", {"relations": ["d"]}, r"has no relation 'd'.*it has a, b, c"),
+        ("net.tsv", {"relations": ["binds"]}, "no column of relations"),
+        ("net.tsv", {"min_score": 1}, "no column of scores"),
+    ):
+        with pytest.raises(InputError, match=message):
+            read_network(tmp_path / name, **options)
 
 
 def test_string_links_and_info(tmp_path):
@@ -96,11 +116,8 @@ def test_string_links_and_info(tmp_path):
     ends = [proteins[name] for name in A], [proteins[name] for name in B]
     links, info = tmp_path / "9606.protein.links.txt.gz", tmp_path / "9606.protein.info.txt"
     header = "protein1 protein2 combined_score\n"
-    text = (
-        header
-        + lines(*ends, [900, 150, 800, 700], separator=" ")
-        + lines(*ends[::-1], [900, 150, 800, 700], separator=" ")
-    )
+    both_ways = ends[0] + ends[1], ends[1] + ends[0]
+    text = header + lines(*both_ways, [900, 150, 800, 700] * 2, separator=" ")
     links.write_bytes(gzip.compress(text.encode()))
     info.write_text(
         "#string_protein_id\tpreferred_name\tprotein_size\tannotation\n"
@@ -113,19 +130,18 @@ def test_string_links_and_info(tmp_path):
     assert weight(read_network(links, string_info=info, weighted=True).graph, "TP53", "MDM2") == 900
 
 
-@pytest.mark.parametrize("writer", ["networkx", "igraph"])
-def test_graphml_as_other_programs_write_it(tmp_path, writer):
-    path = tmp_path / "net.graphml"
-    if writer == "networkx":
-        graph = nx.Graph()
-        graph.add_weighted_edges_from((a, b, w) for (a, b), w in zip(EDGES, WEIGHTS, strict=True))
-        nx.write_graphml(graph, path)
-    else:
-        graph = igraph.Graph.TupleList([(a, b, w) for (a, b), w in zip(EDGES, WEIGHTS, strict=True)], weights=True)
-        graph.write_graphml(str(path))
-    read = read_network(path).graph
-    assert named_edges(read) == set(map(frozenset, EDGES))
-    assert weight(read, "EGFR", "GRB2") == 2
+def test_graphml_as_other_programs_write_it(tmp_path):
+    triples, path = [*zip(A, B, WEIGHTS, strict=True)], tmp_path / "net.graphml"
+    graph = nx.Graph()
+    graph.add_weighted_edges_from(triples)
+    for write in (
+        lambda: nx.write_graphml(graph, path),
+        lambda: igraph.Graph.TupleList(triples, weights=True).write_graphml(str(path)),
+    ):
+        write()
+        read = read_network(path).graph
+        assert named_edges(read) == set(map(frozenset, EDGES))
+        assert weight(read, "EGFR", "GRB2") == 2
 
 
 def test_sparse_matrices_with_and_without_names(tmp_path):
@@ -138,6 +154,11 @@ def test_sparse_matrices_with_and_without_names(tmp_path):
     assert named_edges(graph) == set(map(frozenset, EDGES))
     assert (summary.edges_in_file, summary.duplicates) == (4, 0)
     assert read_network(tmp_path / "net.npz").graph.names.tolist() == list(range(6))
+    with pytest.raises(InputError, match="has neither relations"):
+        read_network(tmp_path / "net.npz", relations=["binds"])
+    (tmp_path / "names.txt").write_text("a\na\nb\nc\nd\ne\n")
+    with pytest.raises(InputError, match="'a' is given twice"):
+        read_network(tmp_path / "net.npz", names=tmp_path / "names.txt")
 
 
 def test_a_network_does_not_depend_on_its_format(tmp_path):
@@ -181,18 +202,37 @@ def test_errors_in_a_network_name_the_problem_and_the_place(tmp_path, case):
     assert "\n" not in str(caught.value)
 
 
+def test_names_with_spaces_do_not_make_spaces_the_separator(tmp_path):
+    (tmp_path / "net.sif").write_text("gene one\tbinds to\tgene two\ngene two\tbinds to\tgene three\n")
+    assert read_network(tmp_path / "net.sif").graph.names.tolist() == ["gene one", "gene three", "gene two"]
+
+
+def test_a_regulator_of_many_genes_is_not_a_relation(tmp_path):
+    (tmp_path / "net.tsv").write_text("".join(f"g{k}\tMYC\tactivates\n" for k in range(20)) + "MYC\tMAX\tbinds\n")
+    assert "MYC" in read_network(tmp_path / "net.tsv").graph.names
+
+
+def test_the_columns_of_both_ends_can_be_chosen(tmp_path):
+    (tmp_path / "net.tsv").write_text("x\ty\tz\n" + lines(A, [1] * 4, B))
+    assert named_edges(read_network(tmp_path / "net.tsv", source="x", target="z").graph) == set(map(frozenset, EDGES))
+    with pytest.raises(InputError, match="has no column 'q': its columns are 'x', 'y', 'z'"):
+        read_network(tmp_path / "net.tsv", source="q", target="z")
+
+
+def test_missing_partners_in_a_categorical_column(tmp_path):
+    ends = pd.DataFrame({"a": A, "b": B}).astype("category")
+    ends.loc[2, "b"] = np.nan
+    ends.to_parquet(tmp_path / "net.parquet")
+    with pytest.raises(InputError, match=r"edge 3 \('EGFR'\) has no partner"):
+        read_network(tmp_path / "net.parquet")
+    pd.DataFrame({"a": A, "b": B}).astype(pd.CategoricalDtype([*{*A, *B}, "NA"])).to_parquet(tmp_path / "net.parquet")
+    assert read_network(tmp_path / "net.parquet").graph.n_edges == 4
+
+
 def test_short_names_are_not_mistaken_for_a_header(tmp_path):
     (tmp_path / "net.tsv").write_text("A\tB\nB\tC\n")
     assert read_network(tmp_path / "net.tsv").graph.n_edges == 2
     assert read_network(tmp_path / "net.tsv", header=True).graph.n_edges == 1
-
-
-def test_scores_and_relations_that_do_not_exist(tmp_path):
-    (tmp_path / "net.tsv").write_text(lines(A, B))
-    with pytest.raises(InputError, match="no column of scores"):
-        read_network(tmp_path / "net.tsv", min_score=1)
-    with pytest.raises(InputError, match="no column of relations"):
-        read_network(tmp_path / "net.tsv", relations=["binds"])
 
 
 def test_columns_that_are_not_used_are_named(tmp_path):

@@ -63,9 +63,12 @@ def test_the_most_variable_genes(kind):
     assert prepared.expression.genes.tolist() == ["abcdefgh"[at] for at in largest]
 
 
-def test_nameless_genes_are_dropped(kind):
-    prepared = prepare(expression(kind, genes=["a", "", "c", "", "d", "e", "f", "g"]))
-    assert prepared.steps[0] == {"step": "drop nameless", "genes": 2}
+def test_counts_per_million_use_all_genes_and_skip_missing_entries():
+    counts = np.array([[1.0, 2, 7], [4.0, 4, 2], [5.0, np.nan, 5]])
+    scaled = dense(prepare(expression(genes=["a", "a", "b"], values=counts), cpm=True))
+    assert scaled["b"].tolist() == [7e5, 2e5, 5e5]
+    averaged = dense(prepare(expression(genes=["a", "a", "b"], values=counts), duplicates="mean"))
+    assert averaged["a"].tolist() == [1.5, 4, 5]
 
 
 def test_missing_values_are_ignored_in_every_step():

@@ -2,6 +2,7 @@
 
 import gzip
 
+import anndata
 import numpy as np
 import pandas as pd
 import pytest
@@ -21,20 +22,18 @@ def assert_same(found):
     pd.testing.assert_frame_equal(found, expected, check_names=False, check_dtype=False)
 
 
-@pytest.mark.parametrize("separator", ["\t", ",", ";"])
-def test_text_tables(tmp_path, separator):
-    path = tmp_path / "table.txt"
-    TABLE.to_csv(path, sep=separator, na_rep="NA")
-    assert_same(read_sample_info(path))
-    packed = tmp_path / "table.csv.gz"
-    packed.write_bytes(gzip.compress(path.read_bytes()))
-    assert_same(read_sample_info(packed))
+def written(path, text):
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
 
 
-def test_row_names_as_r_writes_them_and_quotes(tmp_path):
-    path = tmp_path / "table.txt"
-    path.write_text('"age" "subtype" "drug"\n"p1" 61 "Basal" "None"\n"p2" NA "LumA" "A"\n"p3" 45 NA "B"\n')
-    assert_same(read_sample_info(path))
+def test_text_tables(tmp_path):
+    for separator in "\t,;":
+        text = TABLE.to_csv(sep=separator, na_rep="NA")
+        assert_same(read_sample_info(written(tmp_path / "table.txt", text)))
+        assert_same(read_sample_info(written(tmp_path / "table.csv.gz", gzip.compress(text.encode()))))
+    of_r = '"age" "subtype" "drug"\n"p1" 61 "Basal" "None"\n"p2" NA "LumA" "A"\n"p3" 45 NA "B"\n'
+    assert_same(read_sample_info(written(tmp_path / "table.txt", of_r)))
 
 
 def test_parquet_and_obs(tmp_path):
@@ -42,7 +41,6 @@ def test_parquet_and_obs(tmp_path):
     TABLE.reset_index().to_parquet(tmp_path / "b.parquet")
     for name in "ab":
         assert_same(read_sample_info(tmp_path / f"{name}.parquet"))
-    anndata = pytest.importorskip("anndata")
     stage = pd.Categorical(["I", "II", "I"], ["I", "II"], ordered=True)
     data = anndata.AnnData(np.ones((3, 2)), obs=pd.DataFrame({"stage": stage}, index=["p1", "p2", "p3"]))
     data.write_h5ad(tmp_path / "c.h5ad")
@@ -51,13 +49,24 @@ def test_parquet_and_obs(tmp_path):
     assert found["stage"].tolist() == ["I", "II", "I"]
 
 
-def test_numbers_with_words_for_missing_values(tmp_path):
-    path = tmp_path / "table.tsv"
-    path.write_text("sample\tage\tstage\np1\t[Not Available]\t[Unknown]\np2\tNone\tII\np3\t4\tI\n")
-    found = read_sample_info(path)
-    assert found["age"].tolist()[2] == 4
-    assert found["age"].isna().tolist() == [True, True, False]
-    assert found["stage"].isna().tolist() == [True, False, False]
+NAN = float("nan")
+COLUMNS = {  # a column as written, and as read
+    "TCGA's words": (["[Not Available]", "None", "4"], [NAN, NAN, 4]),
+    "a stage": (["[Unknown]", "II", "I"], [NAN, "II", "I"]),
+    "a word for missing": (["61", "not reported", "45"], [61, NAN, 45]),
+    "too many digits": (["12345678901234567890123", "5", "6"], ["12345678901234567890123", "5", "6"]),
+    "too large a number": (["1e400", "5", "6"], ["1e400", "5", "6"]),
+    "a code": (["007", "5", "6"], ["007", "5", "6"]),
+}
+
+
+@pytest.mark.parametrize("case", COLUMNS)
+def test_numbers_codes_and_missing_values(tmp_path, case):
+    values, expected = COLUMNS[case]
+    lines = [f"{name}\t{value}\tx\n" for name, value in zip("pqr", values, strict=True)]
+    found = read_sample_info(written(tmp_path / "table.tsv", "sample\tvalue\tgroup\n" + "".join(lines)))["value"]
+    assert found.isna().tolist() == [value is NAN for value in expected]
+    assert found.dropna().tolist() == [value for value in expected if value is not NAN]
 
 
 @pytest.mark.parametrize(
@@ -72,10 +81,8 @@ def test_numbers_with_words_for_missing_values(tmp_path):
     ],
 )
 def test_tables_that_cannot_be_used(tmp_path, text, message):
-    path = tmp_path / "table.tsv"
-    path.write_text(text)
     with pytest.raises(netbic.InputError, match=message):
-        read_sample_info(path)
+        read_sample_info(written(tmp_path / "table.tsv", text))
 
 
 @pytest.mark.parametrize("kind", ["tsv", "parquet", "h5ad"])
@@ -83,8 +90,7 @@ def test_words_for_missing_values(tmp_path, kind):
     path = tmp_path / f"table.{kind}"
     table = pd.DataFrame({"grade": ["low", "Unknown", "?", "high"], "centre": list("abab")}, index=list("pqrs"))
     if kind == "h5ad":
-        obs = table.astype({"grade": "category"})
-        pytest.importorskip("anndata").AnnData(np.eye(4), obs=obs).write_h5ad(path)
+        anndata.AnnData(np.eye(4), obs=table.astype({"grade": "category"})).write_h5ad(path)
     elif kind == "parquet":
         table.rename_axis("sample").reset_index().to_parquet(path)
     else:
@@ -96,36 +102,23 @@ def test_words_for_missing_values(tmp_path, kind):
     assert read_sample_info(path, na_values=["LOW"])["grade"].isna().tolist() == [True, False, False, False]
 
 
-def test_numbers_with_a_word_for_missing_are_numbers(tmp_path):
-    path = tmp_path / "table.tsv"
-    path.write_text("sample\tage\np\t61\nq\tnot reported\nr\t45\n")
-    assert read_sample_info(path)["age"].tolist() == pytest.approx([61, np.nan, 45], nan_ok=True)
-
-
-@pytest.mark.parametrize("value", ["12345678901234567890123", "1e400", "007"])
-def test_digits_that_no_number_keeps_are_text(tmp_path, value):
-    (tmp_path / "table.tsv").write_text(f"sample\tid\tage\na\t{value}\t61\nb\t5\tNA\n")
-    table = read_sample_info(tmp_path / "table.tsv")
-    assert table["id"].tolist() == [value, "5"]
-    assert table["age"].tolist()[0] == 61
-
-
 def test_names_of_digits_in_a_second_column_match(tmp_path):
-    (tmp_path / "table.tsv").write_text("row\tsample\tgroup\n1\t001\tx\n2\t002\ty\n3\t010\tx\n")
-    found = netbic.association.match_samples(pd.Index(["001", "002", "010"]), read_sample_info(tmp_path / "table.tsv"))
+    path = written(tmp_path / "table.tsv", "row\tsample\tgroup\n1\t001\tx\n2\t002\ty\n3\t010\tx\n")
+    found = netbic.association.match_samples(pd.Index(["001", "002", "010"]), read_sample_info(path))
     assert (found.matched, found.column) == (3, "sample")
 
 
 GMT = "GO:1\tDNA repair\tBRCA1\tBRCA2\tATM\nGO:2\t\tTP53\tTP53\t\tMDM2\n# a comment\n\nGO:3\tapoptosis\tBAX\n"
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_gmt(tmp_path, packed):
-    path = tmp_path / "sets.gmt"
-    path.write_bytes(gzip.compress(GMT.encode()) if packed else GMT.encode())
-    sets = read_gene_sets(path)
-    assert dict(sets) == {"GO:1": ("BRCA1", "BRCA2", "ATM"), "GO:2": ("TP53", "MDM2"), "GO:3": ("BAX",)}
-    assert sets.names == {"GO:1": "DNA repair", "GO:2": "GO:2", "GO:3": "apoptosis"}
+def test_gmt(tmp_path):
+    for content in (GMT.encode(), gzip.compress(GMT.encode())):
+        sets = read_gene_sets(written(tmp_path / "sets.gmt", content))
+        assert dict(sets) == {"GO:1": ("BRCA1", "BRCA2", "ATM"), "GO:2": ("TP53", "MDM2"), "GO:3": ("BAX",)}
+        assert sets.names == {"GO:1": "DNA repair", "GO:2": "GO:2", "GO:3": "apoptosis"}
+    text = "HALLMARK_A\thttps://example.org/A\tTP53\nB\tna\tATM\nC\tNAD metabolism\tATM\nD\t\tATM\n"
+    names = read_gene_sets(written(tmp_path / "msigdb.gmt", text)).names  # web addresses are not names
+    assert names == {"HALLMARK_A": "HALLMARK_A", "B": "B", "C": "NAD metabolism", "D": "D"}
 
 
 @pytest.mark.parametrize(
@@ -140,9 +133,8 @@ def test_gmt(tmp_path, packed):
     ],
 )
 def test_bad_gmt(tmp_path, text, message):
-    (tmp_path / "sets.gmt").write_text(text)
     with pytest.raises(netbic.InputError, match=message):
-        read_gene_sets(tmp_path / "sets.gmt")
+        read_gene_sets(written(tmp_path / "sets.gmt", text))
 
 
 def test_the_real_gene_ontology(real_data):
@@ -150,10 +142,3 @@ def test_the_real_gene_ontology(real_data):
     assert len(sets) == 9373
     assert "TP53" in sets["GO:0006915"]
     assert sets.names["GO:0006915"] == "apoptotic process"
-
-
-def test_web_addresses_are_not_names(tmp_path):
-    path = tmp_path / "msigdb.gmt"
-    path.write_text("HALLMARK_A\thttps://example.org/A\tTP53\nB\tna\tATM\nC\tNAD metabolism\tATM\nD\t\tATM\n")
-    names = read_gene_sets(path).names
-    assert names == {"HALLMARK_A": "HALLMARK_A", "B": "B", "C": "NAD metabolism", "D": "D"}

@@ -13,7 +13,7 @@ import pandas as pd
 
 from netbic.arrays import Bools, Floats, Indices
 from netbic.errors import InputError, one_line, shown
-from netbic.io.text import is_number, is_plain_number
+from netbic.io.tables import is_number, is_plain_number
 
 CATEGORICAL, ORDERED, NUMERIC, SURVIVAL, LEFT_OUT = "categorical", "ordered", "numeric", "survival", "left out"
 TYPES: Final = (CATEGORICAL, ORDERED, NUMERIC)

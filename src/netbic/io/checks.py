@@ -112,27 +112,30 @@ def check_expression(
     """
     if kind_of(X) == "table":
         samples, genes = X.index if samples is None else samples, X.columns if genes is None else genes
-    found = list(_dates([] if genes is None else [str(gene) for gene in genes]))
+    found: list[Finding] = []
+    if dates := genes_as_dates([] if genes is None else [str(gene) for gene in genes]):
+        explained = next((f"; {name} is {gene}" for name, gene in dates.items() if gene), "")
+        count, kind = ("1 gene name was", "a date") if len(dates) == 1 else (f"{len(dates)} gene names were", "dates")
+        problem = f"{count} changed to {kind} by a spreadsheet ({_listed(list(dates))}{explained})"
+        remedy = "use a table that no spreadsheet program has saved, or rename them (`id_map`)"
+        found.append(Finding("dates", problem, remedy, tuple(dates)))
     if kind_of(X) == "dask":
         return found
     X = as_matrix(X)
-    given = zip((samples, genes), ("sample", "gene"), X.shape, strict=True)
-    named = [
-        list(map(str, own)) if own is not None else [f"{what} {k}" for k in range(size)] for own, what, size in given
-    ]
     if X.ndim != 2 or min(X.shape) < 2:
         return found
+    samples = [f"sample {k}" for k in range(X.shape[0])] if samples is None else list(map(str, samples))
+    genes = [f"gene {k}" for k in range(X.shape[1])] if genes is None else list(map(str, genes))
     with np.errstate(all="ignore"):
         values = _Values.of(X)
         if not values.nonzero.size:
             return found
         on_scale = list(_scale(values, log1p))
         wants_logs = bool(on_scale) and on_scale[0].kind in ("raw counts", "not logarithms")
-        found += [*on_scale, *_samples(X, values, named[0], wants_logs), *_empty(X, values, named[1])]
+        found += [*on_scale, *_samples(X, values, samples, wants_logs)]
         # Without logarithms, and with a sample that failed, a few genes have most of the variance for that reason.
-        if not (scaled or wants_logs or any(finding.kind == "outlying samples" for finding in found)):
-            found += _dominating(values, named[1])
-    return found
+        has_reason = wants_logs or any(finding.kind == "outlying samples" for finding in found)
+        return found + list(_genes(X, values, genes, dominating=not (scaled or has_reason)))
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -145,21 +148,7 @@ def _some(size: int, most: int) -> Any:
     return slice(None) if size <= most else np.sort(np.random.default_rng(0).choice(size, most, replace=False))
 
 
-def _dates(genes: list[str]) -> Iterator[Finding]:
-    if dates := genes_as_dates(genes):
-        explained = next((f"; {name} is {gene}" for name, gene in dates.items() if gene), "")
-        count, kind = ("1 gene name was", "a date") if len(dates) == 1 else (f"{len(dates)} gene names were", "dates")
-        yield Finding(
-            "dates",
-            f"{count} changed to {kind} by a spreadsheet ({_listed(list(dates))}{explained})",
-            "use a table that no spreadsheet program has saved, or rename them (`id_map`)",
-            tuple(dates),
-        )
-
-
-# ----------------------------------------------------------------------------------------------------------------
 # Values
-# ----------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -250,53 +239,37 @@ def _are_unlogged(values: _Values, least: float, middle: float) -> bool:
     return bool(np.corrcoef(np.log(means[known]), np.log(spreads[known]))[0, 1] > _MEAN_AND_SPREAD)
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # Genes
-# ----------------------------------------------------------------------------------------------------------------
 
 
-def _dominating(values: _Values, genes: list[str]) -> Iterator[Finding]:
-    """One gene in a hundred, those that vary most, with most of the variance."""
+def _genes(X: Matrix, values: _Values, genes: list[str], dominating: bool) -> Iterator[Finding]:
+    """Genes that are nearly always zero; and (`dominating`) one gene in a hundred with most of the variance."""
+    if X.shape[0] >= 10 * _EMPTY and values.zero_share:
+        empty = tuple(genes[at] for at in np.flatnonzero(_n_nonzero(X, axis=0) <= _EMPTY))
+        if len(empty) > _EMPTY_SHARE * len(genes):
+            what = f"{len(empty):,} of {len(genes):,} genes ({_listed(empty)}) are zero in all but at most {_EMPTY} of "
+            what += f"{X.shape[0]:,} samples and cannot be in a module that is found again"
+            remedy = f"keep the most variable genes (`n_variable={max(2, len(genes) - len(empty))}`)"
+            yield Finding("empty genes", what, remedy, empty)
     spread: Floats = np.nan_to_num(variances(values.rows))
     top = np.argsort(-spread, kind="stable")[: -(-len(genes) // 100)]
-    total = float(spread.sum())
-    share = float(spread[top].sum()) / total if total > 0 else 0.0
-    if len(genes) >= _FEWEST_DOMINATED and share > _DOMINATED:
+    share = float(spread[top].sum() / max(spread.sum(), np.finfo(float).tiny))
+    if dominating and len(genes) >= _FEWEST_DOMINATED and share > _DOMINATED:
         names = tuple(genes[at] for at in top)
         which = "most variable gene" if len(top) == 1 else f"{len(top):,} most variable genes"
-        yield Finding(
-            "dominating genes",
+        what = (
             f"the {which} of {len(genes):,} ({_listed(names)}) hold {share:.0%} of the variance and would dominate the "
-            "modules",
-            "`scale=True` in the fit gives all genes the same weight",
-            names,
         )
-
-
-def _empty(X: Matrix, values: _Values, genes: list[str]) -> Iterator[Finding]:
-    if X.shape[0] < 10 * _EMPTY or not values.zero_share:
-        return
-    names = tuple(genes[at] for at in np.flatnonzero(_n_nonzero(X, axis=0) <= _EMPTY))
-    if len(names) > _EMPTY_SHARE * len(genes):
-        yield Finding(
-            "empty genes",
-            f"{len(names):,} of {len(genes):,} genes ({_listed(names)}) are zero in all but at most {_EMPTY} of "
-            f"{X.shape[0]:,} samples and cannot be in a module that is found again",
-            f"keep the most variable genes (`n_variable={max(2, len(genes) - len(names))}`)",
-            names,
-        )
+        remedy = "`scale=True` in the fit gives all genes the same weight"
+        yield Finding("dominating genes", f"{what}modules", remedy, names)
 
 
 def _n_nonzero(X: Matrix, axis: int) -> Indices:
     """How many values are not zero, by gene (axis 0) or by sample (axis 1)."""
-    if is_sparse(X):
-        return np.asarray(X.astype(bool).sum(axis=axis)).ravel()
-    return np.asarray(np.count_nonzero(X, axis=axis))
+    return np.asarray(X.count_nonzero(axis=axis) if is_sparse(X) else np.count_nonzero(X, axis=axis))
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # Samples
-# ----------------------------------------------------------------------------------------------------------------
 
 
 def _samples(X: Matrix, values: _Values, names: list[str], wants_logs: bool) -> Iterator[Finding]:
@@ -330,20 +303,21 @@ def _samples(X: Matrix, values: _Values, names: list[str], wants_logs: bool) -> 
                 tuple(dict.fromkeys(names[at] for pair in pairs for at in pair)),
             )
     found, reason = np.empty(0, dtype=np.intp), ""
-    if mostly_zero:
-        found, reason = _nearly_empty_samples(compared)
+    if mostly_zero:  # samples in which far fewer genes than usual are not zero
+        counts = _n_nonzero(compared, axis=1)
+        usual = float(np.median(counts))
+        found = np.flatnonzero((counts < _FEW_DETECTED * usual) & (usual >= _FEWEST_VALUES))
+        found = found[np.argsort(counts[found], kind="stable")]
+        reason = f"{counts[found[0]]:,} genes that are not zero, usually {usual:,.0f}" if found.size else ""
     elif not is_sparse(compared) and compared.shape[0] >= _FEWEST_SAMPLES:
         found, reason = _outlying_samples(compared)
-    outliers = tuple(names[at] for at in found)
-    if len(outliers) == 1:
-        what = (
-            f"1 sample differs from all others{among} ({_listed(outliers)}; {reason}) and may form a module of its own"
-        )
-        yield Finding("outlying samples", what, "check it, and leave it out if it failed", outliers)
-    elif outliers:
-        what = f"{len(outliers)} samples differ from all others{among} ({_listed(outliers)}; the first: {reason})"
-        remedy = "check them, and leave out those that failed"
-        yield Finding("outlying samples", f"{what} and may form modules of their own", remedy, outliers)
+    if outliers := tuple(names[at] for at in found):
+        what, may = f"1 sample differs from all others{among} ({_listed(outliers)}; {reason})", "a module of its own"
+        remedy = "check it, and leave it out if it failed"
+        if len(outliers) > 1:
+            what = f"{len(outliers)} samples differ from all others{among} ({_listed(outliers)}; the first: {reason})"
+            may, remedy = "modules of their own", "check them, and leave out those that failed"
+        yield Finding("outlying samples", f"{what} and may form {may}", remedy, outliers)
 
 
 def _same_samples(X: Matrix, centre: Floats) -> list[tuple[int, int]]:
@@ -402,7 +376,8 @@ def _outlying_samples(X: Array) -> tuple[Indices, str]:
         spread = np.quantile(logs, 0.9) / _UPPER_DECILE
         outlying |= (distances > _FAR[0] * distance) & (logs > _FAR[1] * spread)
     some = slice(None, None, -(-X.shape[1] // _RANKED))
-    correlations = _rank_correlations(X[:, some], middle[some])
+    ranks, usual_ranks = pd.DataFrame(X[:, some]).rank(axis=1), pd.Series(middle[some]).rank()
+    correlations = ranks.corrwith(usual_ranks, axis=1).fillna(0.0).to_numpy()  # 0 for constant samples
     if (correlation := np.median(correlations)) >= _RELATED:
         z = np.arctanh(np.clip(correlations, -0.9999, 0.9999))
         spread = (np.median(z) - np.quantile(z, 0.1)) / _UPPER_DECILE
@@ -415,20 +390,3 @@ def _outlying_samples(X: Array) -> tuple[Indices, str]:
     if correlation >= _RELATED:
         reason += f", rank correlation with it {correlations[found[0]]:.2f} (usually {correlation:.2f})"
     return found, reason
-
-
-def _rank_correlations(X: Array, profile: Array) -> Floats:
-    """Spearman correlation of each sample with a profile; 0 for constant samples."""
-    ranks, own = pd.DataFrame(X).rank(axis=1).to_numpy(), pd.Series(profile).rank().to_numpy()
-    ranks, own = ranks - ranks.mean(axis=1, keepdims=True), own - own.mean()
-    lengths = np.linalg.norm(ranks, axis=1) * np.linalg.norm(own)
-    return np.asarray(np.divide(ranks @ own, lengths, out=np.zeros(len(X)), where=lengths > 0), dtype=np.float64)
-
-
-def _nearly_empty_samples(X: Matrix) -> tuple[Indices, str]:
-    """Samples in which far fewer genes than usual are not zero, for matrices that are mostly zero; see above."""
-    counts: Any = _n_nonzero(X, axis=1)
-    usual = float(np.median(counts))
-    found = np.flatnonzero((counts < _FEW_DETECTED * usual) & (usual >= _FEWEST_VALUES))
-    found = found[np.argsort(counts[found], kind="stable")]
-    return found, f"{counts[found[0]]:,} genes that are not zero, usually {usual:,.0f}" if found.size else ""

@@ -9,12 +9,12 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import scipy.sparse as sp
@@ -33,14 +33,23 @@ from netbic.files import (
 )
 from netbic.io.expression import Expression, check_format, check_names, list_of_names, open_expression
 from netbic.io.stores import BLOCK_BYTES, RowSource, TenX, is_store, open_matrix, open_store
-from netbic.io.tables import NumberTable, float_type, number_pieces, number_table, parquet_errors
-from netbic.io.text import NameArray, Progress, text_pieces
+from netbic.io.tables import (
+    NameArray,
+    NumberTable,
+    Progress,
+    float_type,
+    number_pieces,
+    number_table,
+    parquet_errors,
+    text_pieces,
+)
 
 Entries = tuple[Array, Array, Array]  # rows, columns, values
 _LARGEST = 2_000_000_000  # bytes of a chunk that compressors take
 _ENTRIES = 1 << 20  # of a sparse matrix, in a chunk
 _EVERY_CHUNK = {"write_empty_chunks": True}  # zeros too, so that a missing chunk is noticed
 _BATCH = 1 << 25  # bytes of a table, or entries' bytes, at a time
+_FILES = 256  # for entries of sparse matrices that are transposed
 _READING = 60  # per cent of the work, if a file has to be transposed first
 _STORED = re.compile(r"zarr\.json|\.z(group|array|attrs|metadata)|c|\d+([./]\d+)*")  # files that Zarr writes
 
@@ -97,10 +106,16 @@ def convert(
     (['s1', 's2', 's3'], [[1.5, 0.0], [2.0, 3.0], [0.0, 1.0]])
     """
     source, target = Path(source), Path(target)
+    replaced = scratch_path(target.parent, target.name) / "replaced"
+
+    def put_back() -> None:  # a store that was replaced, unless something else is in its place
+        if os.path.lexists(replaced) and not os.path.lexists(target):
+            os.replace(replaced, target)
+
     if target.parent.is_dir():
         with locked(target.parent, target.name):
-            _put_back(target)
-            remove_folder(scratch_path(target.parent, target.name))
+            put_back()
+            remove_folder(replaced.parent)
     _check_target(source, target, force)
     if dtype not in (None, "float32", "float64"):
         raise InputError(f"dtype={dtype!r} is not known: choose 'float32' or 'float64'")
@@ -137,18 +152,11 @@ def convert(
             _check_target(source, target, force)  # it may have been written meanwhile
             try:
                 if os.path.lexists(target):
-                    os.replace(target, scratch / "replaced")
+                    os.replace(target, replaced)
                 os.replace(scratch / "store", target)
             finally:
-                _put_back(target)
+                put_back()
     return open_expression(target, block_rows=block_rows)
-
-
-def _put_back(target: Path) -> None:
-    """Move a store that was replaced back to its place, unless something else is there."""
-    replaced = scratch_path(target.parent, target.name) / "replaced"
-    if os.path.lexists(replaced) and not os.path.lexists(target):
-        os.replace(replaced, target)
 
 
 def _check_target(source: Path, target: Path, force: bool) -> None:
@@ -183,22 +191,17 @@ def write_store(
     """
     zarr = import_optional("zarr", "anndata", "a .zarr store")
     write_elem = import_optional("anndata.io", "anndata", "a .zarr store").write_elem
-    root = zarr.open_group(str(path), mode="w", zarr_format=2)  # the format that every AnnData reads
-    root.attrs.update({"encoding-type": "anndata", "encoding-version": "0.1.0"})
-    for name, names in (("obs", rows.samples), ("var", rows.genes)):
-        group = root.create_group(name)
-        group.attrs.update({"_index": "_index", "column-order": []})
-        group.attrs.update({"encoding-type": "dataframe", "encoding-version": "0.2.0"})
-        write_elem(group, "_index", np.array([str(name) for name in names], dtype=object))
     shape = rows.shape
     row_bytes = max(1.0, rows.row_bytes if rows.is_sparse else float(shape[1] * dtype.itemsize))
-    height = max(1, int(BLOCK_BYTES / row_bytes)) if block_rows is None else block_rows
-    if block_rows is not None and not 1 <= block_rows <= max(1, _LARGEST / row_bytes):
-        most = max(1, int(_LARGEST / row_bytes))
-        what = f"`block_rows={block_rows}`: choose 1 to {most:,}, so that blocks stay below 2 GB"
+    highest = max(1, int(_LARGEST / row_bytes))
+    if block_rows is not None and not 1 <= block_rows <= highest:
+        what = f"`block_rows={block_rows}`: choose 1 to {highest:,}, so that blocks stay below 2 GB"
         raise InputError(what, ["block_rows"])
-    height = min(height, shape[0])
-    starts = [np.zeros(1, dtype=np.int64)]
+    height = min(shape[0], block_rows or max(1, int(BLOCK_BYTES / row_bytes)))
+    root = zarr.open_group(str(path), mode="w", zarr_format=2)  # the format that every AnnData reads
+    root.attrs.update({"encoding-type": "anndata", "encoding-version": "0.1.0"})
+    for axis, names in (("obs", rows.samples), ("var", rows.genes)):
+        write_elem(root, axis, pd.DataFrame(index=pd.Index([str(name) for name in names], dtype=object)))
     layout: dict[str, Any] = {"fill_value": np.nan, "dtype": dtype, "config": _EVERY_CHUNK}
     if rows.is_sparse:
         X = root.create_group("X")
@@ -209,47 +212,44 @@ def write_store(
     else:
         X = root.create_array("X", shape=shape, chunks=(height, shape[1]), **layout)
         X.attrs.update({"encoding-type": "array", "encoding-version": "0.2.0"})
-    missing = 0
+    missing, sizes = 0, [np.zeros(1, dtype=np.int64)]
     for first, last in pairwise([*range(0, shape[0], height), shape[0]]):
         block = rows.rows(first, last).astype(dtype, copy=False)
         missing += int(np.count_nonzero(np.isnan(stored_values(block))))
         if rows.is_sparse:
             data.append(block.data)
             indices.append(block.indices.astype(np.int32, copy=False))
-            starts.append(np.diff(block.indptr))
+            sizes.append(np.diff(block.indptr))
         else:
             X[first:last] = block
         progress(_READING + int((100 - _READING) * last / shape[0]))
     if rows.is_sparse:
-        pointers = np.cumsum(np.concatenate(starts)).astype(np.int64)
-        layout |= {"dtype": np.int64}
-        X.create_array("indptr", shape=pointers.shape, **layout)[:] = pointers
+        pointers = np.cumsum(np.concatenate(sizes)).astype(np.int64)
+        X.create_array("indptr", shape=pointers.shape, **layout | {"dtype": np.int64})[:] = pointers
     zarr.consolidate_metadata(str(path))
     if missing:
         what = f"{missing:,} values are missing: fits that read data in blocks need complete data, fill them in first"
         warnings.warn(what, stacklevel=3)
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # Tables
-# ----------------------------------------------------------------------------------------------------------------
 
 
 def _table_source(
     pieces: Iterable[NumberTable], scratch: Path, samples_in_rows: bool, dtype: DTypeLike | None
 ) -> RowSource:
     """A text or Parquet table with samples or genes in rows; its lines are written to a file one after the other."""
-    lines_file, lines = scratch / "lines", list[Any]()
-    with lines_file.open("wb") as file:
+    lines = list[Any]()
+    with (scratch / "lines").open("wb") as file:
         for piece in pieces:
             dtype = piece.numbers.dtype if dtype is None else dtype
             file.write(np.ascontiguousarray(piece.numbers, dtype=dtype).data)
             lines.extend(piece.lines)
     named, kind = np.array(lines, dtype=object), np.dtype(dtype)
     samples, genes = (named, piece.columns) if samples_in_rows else (piece.columns, named)
-    arguments = (str(lines_file), kind.str, len(lines), piece.columns.size)
-    load = _read_lines if samples_in_rows else _read_columns
-    return RowSource(load, arguments, samples, genes, kind)
+    arguments = (str(scratch / "lines"), kind.str, len(lines), piece.columns.size)
+    load, row_bytes = _read_lines if samples_in_rows else _read_columns, float(genes.size * kind.itemsize)
+    return RowSource(load, arguments, samples, genes, kind, row_bytes)
 
 
 def _parquet_pieces(path: Path, skip: Sequence[str], annotated: bool, progress: Progress) -> Iterator[NumberTable]:
@@ -282,54 +282,31 @@ def _read_columns(path: str, dtype: str, n_lines: int, n_columns: int, first: in
     return np.ascontiguousarray(values.T)
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # Entries of sparse matrices
-# ----------------------------------------------------------------------------------------------------------------
 
 
 def _transpose(pieces: Iterable[Entries], scratch: Path, samples: NameArray, genes: NameArray, dtype: Any) -> RowSource:
-    """Entries of a sparse matrix in any order, sorted by rows: counted first, then each written to its place."""
-    counts = np.zeros(samples.size, dtype=np.int64)
-    kinds, names = (np.dtype(np.int32), np.dtype(np.int32), np.dtype(dtype)), ("rows", "columns", "entries")
-    with ExitStack() as closing:
-        files = [closing.enter_context((scratch / name).open("wb")) for name in names]
-        for piece in pieces:
-            counts += np.bincount(piece[0], minlength=samples.size)
-            for part, kind, file in zip(piece, kinds, files, strict=True):
-                file.write(np.ascontiguousarray(part, dtype=kind).data)
-    starts = np.concatenate([[0], np.cumsum(counts)])
-    np.save(scratch / "starts.npy", starts)
-    columns = _reserve(scratch / "columns.npy", np.int32, starts[-1])
-    values = _reserve(scratch / "values.npy", dtype, starts[-1])
-    free, step = starts[:-1].copy(), _BATCH // 8
-    for start in range(0, int(starts[-1]), step):
-        read = zip(names, kinds, strict=True)
-        rows, *parts = (np.fromfile(scratch / name, kind, step, offset=start * kind.itemsize) for name, kind in read)
-        order = np.argsort(rows, kind="stable")
-        rows = rows[order]
-        met, first, times = np.unique(rows, return_index=True, return_counts=True)
-        places = free[rows] + np.arange(rows.size) - np.repeat(first, times)
-        free[met] += times
-        columns[places], values[places] = (part[order] for part in parts)
-    row_bytes = float(starts[-1] * (kinds[2].itemsize + 4) / max(samples.size, 1))
-    arguments = (str(scratch), int(genes.size))
-    return RowSource(_read_entries, arguments, samples, genes, kinds[2], True, row_bytes)
+    """Entries of a sparse matrix in any order, written to files of some rows each."""
+    entry = np.dtype([("row", np.int32), ("column", np.int32), ("value", dtype)])
+    height, n_entries = -(-samples.size // _FILES), 0
+    for rows, columns, values in pieces:
+        order = np.argsort(rows // height, kind="stable")
+        part = np.empty(rows.size, dtype=entry)
+        part["row"], part["column"], part["value"] = rows[order], columns[order], values[order]
+        bounds = np.searchsorted(part["row"] // height, np.arange(_FILES + 1))
+        for number in np.flatnonzero(np.diff(bounds)):
+            with (scratch / f"{number}.entries").open("ab") as file:
+                file.write(part[bounds[number] : bounds[number + 1]].data)
+        n_entries += rows.size
+    row_bytes = n_entries * (np.dtype(dtype).itemsize + 4) / samples.size
+    arguments = (str(scratch), height, int(genes.size), entry)
+    return RowSource(_read_entries, arguments, samples, genes, np.dtype(dtype), row_bytes, is_sparse=True)
 
 
-def _read_entries(folder: str, n_columns: int, first: int, last: int) -> Matrix:
+def _read_entries(folder: str, height: int, n_columns: int, entry: np.dtype[Any], first: int, last: int) -> Matrix:
     """Some rows, as CSR; entries at the same place are added up."""
-    starts, columns, values = (np.load(f"{folder}/{n}.npy", mmap_mode="r") for n in ("starts", "columns", "values"))
-    bounds = np.array(starts[first : last + 1])
-    own = slice(bounds[0], bounds[-1])
-    rows = sp.csr_array((np.array(values[own]), np.array(columns[own]), bounds - bounds[0]), (last - first, n_columns))
-    rows.sum_duplicates()
-    return rows
-
-
-def _reserve(path: Path, dtype: DTypeLike, size: int) -> Array:
-    """An array in a file. Its space is reserved: a disk that fills up later would kill the process by a signal."""
-    array = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=(int(size),))
-    if reserve := getattr(os, "posix_fallocate", None):
-        with path.open("r+b") as file:
-            reserve(file.fileno(), 0, path.stat().st_size)
-    return array
+    files = [Path(folder, f"{number}.entries") for number in range(first // height, (last - 1) // height + 1)]
+    parts = np.concatenate([np.empty(0, entry), *(np.fromfile(file, entry) for file in files if file.exists())])
+    parts = parts[(parts["row"] >= first) & (parts["row"] < last)]
+    places = parts["row"] - first, parts["column"]
+    return sp.csr_array(sp.coo_array((parts["value"], places), shape=(last - first, n_columns)))

@@ -36,7 +36,7 @@ from netbic.estimators import (
 )
 from netbic.graph import Graph
 from netbic.io.expression import READING, Expression, open_expression, read_expression
-from netbic.io.matching import Alignment, align, check_overlap, some_names, with_names
+from netbic.io.matching import Alignment, align, check_overlap, first_names, with_names
 from netbic.io.names import look_exchanged, renaming
 from netbic.io.networks import read_network
 from netbic.io.preprocessing import prepare
@@ -45,7 +45,7 @@ from netbic.operators.corrected import Scaler
 
 _NETWORK = ("relations", "min_score", "string_info", "header", "source", "target", "weighted", "signs")
 _PREPROCESSING = ("duplicates", "cpm", "log1p", "n_variable")
-_MATCHING = ("graph_names", "strip_versions", "id_map", "matched_only")
+_SETTINGS = (*READING, *_NETWORK, *_PREPROCESSING, "graph_names", "strip_versions", "id_map", "matched_only")
 _FEWEST = 3  # samples without which there is no correlation
 _NAMED = 3  # samples of one table only, in the summary
 _STORED = 100  # of them in alignment.json
@@ -77,17 +77,14 @@ class Dataset:
 
     def fingerprint(self) -> dict[str, str]:
         """Short digests of the matrix, its names and the graph: equal if and only if nothing changed."""
-        expression = self.expression.scanned()
-        if expression.is_lazy:  # the digest of the file, from one pass over it, and the preprocessing
-            done = np.array([expression.origin, json.dumps(self.alignment.steps)], dtype=object)
-            matrix = digest(done, np.array(expression.shape), np.empty(0, dtype=expression.matrix.dtype))
+        data = self.expression.scanned()
+        if data.is_lazy:  # the digest of the file, from one pass over it, and the preprocessing
+            done = np.array([data.origin, json.dumps(self.alignment.steps)], dtype=object)
+            parts = [done, np.array(data.shape), np.empty(0, dtype=data.matrix.dtype)]
         else:
-            matrix = digest(*buffers(expression.matrix), np.array(expression.matrix.shape))
-        digests = {"expression": matrix, "samples": digest(expression.samples), "genes": digest(expression.genes)}
-        if self.graph is not None:
-            weights = self.graph.weights
-            digests["network"] = digest(weights.data, weights.indices, weights.indptr)
-        return digests
+            parts = [*buffers(data.matrix), np.array(data.matrix.shape)]
+        digests = {"expression": digest(*parts), "samples": digest(data.samples), "genes": digest(data.genes)}
+        return digests if self.graph is None else digests | {"network": digest(*buffers(self.graph.weights))}
 
 
 def open_dataset(
@@ -127,7 +124,7 @@ def open_dataset(
     ...     netbic.io.open_dataset(f"{folder}/counts.tsv", f"{folder}/network.sif", log1p=True)
     Dataset(3 samples x 3 genes, 1 edges)
     """
-    _check_settings(settings, "lazy", "block_rows")
+    check_keywords("open_dataset", settings, [*_SETTINGS, "lazy", "block_rows"])
     reading = _chosen(settings, READING)
     if lazy:
         data = open_expression(expression, **reading, block_rows=block_rows)
@@ -146,11 +143,11 @@ def _match_dataset(data: Expression, network: Path | str | None, settings: Mappi
     if network is None:
         if look_exchanged(data.samples, data.genes):  # with a network, names that do not match are an error
             remedy = "leave out" if settings.get("samples_in_rows") else "use"
-            what = f"the names of the samples ({', '.join(some_names(data.samples))}, ...) look like genes"
+            what = f"the names of the samples ({', '.join(first_names(data.samples))}, ...) look like genes"
             warnings.warn(f"{what}: if samples and genes are exchanged, {remedy} `samples_in_rows`", stacklevel=3)
         prepared = prepare(data, rename=renaming(strip_versions, id_map, data.genes, None), **steps)
         n_genes = prepared.expression.shape[1]
-        first: dict[str, Any] = {"first_samples": some_names(data.samples), "first_genes": some_names(data.genes)}
+        first: dict[str, Any] = {"first_samples": first_names(data.samples), "first_genes": first_names(data.genes)}
         alignment = Alignment(*data.shape, n_genes, isolated=n_genes, steps=prepared.steps, **first)
         return Dataset(prepared.expression, None, alignment)
     reading = _chosen(settings, _NETWORK) | {"names": settings.get("graph_names"), "strip_versions": strip_versions}
@@ -168,10 +165,6 @@ def _match_dataset(data: Expression, network: Path | str | None, settings: Mappi
 
 def _chosen(settings: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
     return {name: settings[name] for name in names if name in settings}
-
-
-def _check_settings(settings: Mapping[str, Any], *others: str) -> None:
-    check_keywords("open_dataset", settings, [*READING, *_NETWORK, *_PREPROCESSING, *_MATCHING, *others])
 
 
 def check_keywords(
@@ -197,9 +190,7 @@ def digest(*parts: Any) -> str:
     return total.hexdigest()
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # Two tables of the same samples
-# ----------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -256,13 +247,7 @@ class PairedDatasets:
 
 
 def table_lines(number: int, alignment: Alignment) -> Iterator[str]:
-    """How one of two tables was read, preprocessed and matched to its network, as lines of text.
-
-    Examples
-    --------
-    >>> print(*table_lines(2, Alignment(40, 21, 20, first_genes=("C14.0", "C16.0"))), sep="; ")
-    table 2: 21 features (C14.0, C16.0, ...); table 2: features kept: 20
-    """
+    """How one of two tables was read, preprocessed and matched to its network, as lines of text."""
     named = f" ({', '.join(alignment.first_genes)}, ...)" if alignment.first_genes else ""
     yield f"table {number}: {alignment.genes_in_file:,} features{named}"
     for line in alignment.lines():
@@ -271,13 +256,7 @@ def table_lines(number: int, alignment: Alignment) -> Iterator[str]:
 
 
 def in_features(line: str) -> str:
-    """A line about genes as one about features, which may be lipids or proteins.
-
-    Examples
-    --------
-    >>> in_features("preprocessed: drop constant (2 genes): gene-1, gene_2")
-    'preprocessed: drop constant (2 features): gene-1, gene_2'
-    """
+    """A line about genes as one about features, which may be lipids or proteins; names such as gene-1 stay."""
     return re.sub(r"(?<![-\w.])gene(s?)(?![-\w.])", r"feature\1", line)
 
 
@@ -291,14 +270,13 @@ def open_paired_datasets(
 
     The samples are in the order of the first table. Features that are constant in these samples are dropped.
     """
-    tables = []
+    tables, datasets = list[Expression](), list[Dataset]()
     for number, (path, settings) in enumerate(zip((first, second), options, strict=True), start=1):
-        _check_settings(settings)
+        check_keywords("open_dataset", settings, _SETTINGS)
         with about_table(number):
             tables.append(read_expression(path, **_chosen(settings, READING)))
     in_rows = bool(options[0].get("samples_in_rows")), bool(options[1].get("samples_in_rows"))
     rows, matching = match_samples(tables[0], tables[1], in_rows)
-    datasets = []
     for number, (table, network, settings) in enumerate(zip(tables, networks, options, strict=True), start=1):
         with about_table(number):
             dataset = _match_dataset(table.select_samples(rows[number - 1]), network, settings)
@@ -348,19 +326,18 @@ def match_samples(
 @contextmanager
 def about_table(number: int) -> Iterator[None]:
     """Errors and warnings of a block say which table they are about, and name its parameters (`log1p` as `log1p1`)."""
+
+    def of_table(text: str) -> str:
+        return f"table {number}: " + re.sub(r"`(\w+)(=[^`]*)?`", rf"`\g<1>{number}\g<2>`", in_features(text))
+
     with warnings.catch_warnings(record=True) as given:
         warnings.simplefilter("always")
         try:
             yield
         except InputError as problem:
-            text, parameters = _of_table(str(problem), number), [f"{name}{number}" for name in problem.parameters]
-            raise type(problem)(f"table {number}: {text}", parameters) from None
+            raise type(problem)(of_table(str(problem)), [f"{name}{number}" for name in problem.parameters]) from None
     for warning in given:
-        warnings.warn(f"table {number}: {_of_table(str(warning.message), number)}", warning.category, stacklevel=4)
-
-
-def _of_table(text: str, number: int) -> str:
-    return re.sub(r"`(\w+)(=[^`]*)?`", rf"`\g<1>{number}\g<2>`", in_features(text))
+        warnings.warn(of_table(str(warning.message)), warning.category, stacklevel=4)
 
 
 def fit_by_name(
@@ -376,10 +353,9 @@ def fit_by_name(
 
     Graphs of the model, if there are any, have one node per feature, in their order.
     """
-    given = {"samples": samples, "x": x_names, "y": y_names}
-    names: dict[str, Array | None] = {key: np.asarray(known, dtype=object) for key, known in given.items()}
-    graphs = {side: getattr(model, f"{side}_graph") for side in ("x", "y")}
-    tables = {"x": X, "y": Y}
+    names: Any = {"samples": samples, "x": x_names, "y": y_names}
+    names = {axis: np.asarray(known, dtype=object) for axis, known in names.items()}
+    graphs, tables = {"x": model.x_graph, "y": model.y_graph}, {"x": X, "y": Y}
     for side, matrix in tables.items():
         if isinstance(matrix, np.ndarray):
             tables[side] = pd.DataFrame(matrix, index=names["samples"], columns=names[side])
@@ -392,9 +368,7 @@ def fit_by_name(
     model.names_, model.graphs_ = names, graphs
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # Scores of new samples
-# ----------------------------------------------------------------------------------------------------------------
 
 
 def scores_by_name(

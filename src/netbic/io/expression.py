@@ -11,20 +11,24 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
-from netbic.arrays import Array, Bools, Indices, Matrix, kind_of, stored_values
+from netbic.arrays import Array, Bools, Indices, Matrix, kind_of, stored_values, to_dense
 from netbic.errors import InputError, shown, unusable
 from netbic.io.stores import BLOCK_BYTES, RowSource, TenX, is_zarr, open_store, read_store, readable
 from netbic.io.tables import (
+    NameArray,
     Step,
     as_matrix,
+    as_names,
+    check_characters,
+    check_file,
     float_type,
     named_frame,
+    number_pieces,
     number_table,
     parquet_errors,
-    read_numbers,
+    read_bytes,
     read_parquet,
 )
-from netbic.io.text import NameArray, as_names, check_characters, check_file
 from netbic.operators.blocks import ColumnStatistics, column_statistics, map_rows, select_columns
 
 READING = ("samples_in_rows", "layer", "gene_names", "skip_columns")  # parameters of `read_expression`
@@ -93,10 +97,7 @@ class Expression:
 
     def missing_entries(self) -> str:
         """How many values are missing and where the first of them is, as text; empty if none is missing."""
-        if self.is_lazy:
-            self.scanned()
-            return ""
-        count, first = self.find(np.isnan)
+        count, first = (0, "") if self.scanned().is_lazy else self.find(np.isnan)
         return f"{count:,} {'value is' if count == 1 else 'values are'} missing (the first: {first})" if count else ""
 
     def find(self, test: Callable[[Array], Bools]) -> tuple[int, str]:
@@ -107,8 +108,7 @@ class Expression:
         if isinstance(self.matrix, np.ndarray):
             row, column = np.unravel_index(int(np.argmax(found)), found.shape)
         else:
-            entries = self.matrix.tocoo()
-            row, column = (part[int(np.argmax(found))] for part in (entries.row, entries.col))
+            row, column = (part[int(np.argmax(found))] for part in self.matrix.tocoo().coords)
         return int(np.count_nonzero(found)), self._place(int(row), int(column))
 
     def _place(self, row: int, column: int) -> str:
@@ -118,8 +118,7 @@ class Expression:
         """A DataFrame of dense numbers, samples in rows."""
         if self.is_lazy:
             raise InputError("this matrix stays in its file: use .matrix, a Dask array, or read_expression")
-        values = self.matrix if isinstance(self.matrix, np.ndarray) else self.matrix.toarray()
-        return pd.DataFrame(values, index=self.samples, columns=self.genes)
+        return pd.DataFrame(to_dense(self.matrix), index=self.samples, columns=self.genes)
 
 
 def read_expression(
@@ -167,14 +166,24 @@ def read_expression(
     elif kind in ("zarr", ".npy", ".h5ad"):
         expression = Expression(*read_store(path, layer, gene_names))
     else:
-        table = read_numbers(path, list_of_names(skip_columns), not samples_in_rows)
+        skip = list_of_names(skip_columns)
+        if kind == "parquet":
+            table = number_table(path, read_parquet(path), skip, not samples_in_rows)
+        else:
+            table = next(number_pieces(path, [(0, read_bytes(path))], skip, not samples_in_rows))
         numbers = table.numbers if samples_in_rows else np.ascontiguousarray(table.numbers.T)
         names = (table.lines, table.columns) if samples_in_rows else (table.columns, table.lines)
         expression = Expression(numbers, *names, table.steps)
     check_names(path, expression.samples, expression.genes)
     if (infinite := expression.find(np.isinf))[0]:
         raise unusable(path, f"holds infinite values ({infinite[1]})", "remove them, or give missing values as NA")
-    _warn_about_outliers(path, expression)
+    matrix = expression.matrix
+    sizes = np.asarray(abs(np.nan_to_num(matrix) if isinstance(matrix, np.ndarray) else matrix).mean(axis=1)).ravel()
+    largest, usual = int(np.argmax(sizes)), float(np.median(sizes))
+    if sizes.size > 3 and usual > 0 and sizes[largest] > _OUTLYING * usual:  # a column that annotates genes?
+        ratio, remedy = sizes[largest] / usual, "if it is not a sample, leave it out (`skip_columns`)"
+        what = f"the values of sample {shown(expression.samples[largest])} are {ratio:,.0f} times as large as usual"
+        warnings.warn(f"{path}: {what}: {remedy}", stacklevel=2)
     return expression
 
 
@@ -224,14 +233,11 @@ def open_expression(
     elif kind == "parquet" and samples_in_rows:
         source = _open_parquet_rows(path, list_of_names(skip_columns))
     else:
-        if kind != "10x":
-            check_file(path)
         what = {"10x": "is a 10x folder", "parquet": "has genes in rows"}.get(kind, "is a text table")
-        remedy = f"convert it first (netbic convert {path} {path.name.split('.')[0]}.zarr)"
-        if kind == "parquet":
-            remedy += ", or `samples_in_rows=True` if samples are in rows"
         what += ", from which blocks of samples cannot be read"
-        raise unusable(path, what, remedy, parameters=["samples_in_rows"])
+        remedy = f"convert it first (netbic convert {path} {path.name.split('.')[0]}.zarr)"
+        remedy += ", or `samples_in_rows=True` if samples are in rows" if kind == "parquet" else ""
+        raise unusable(path if kind == "10x" else check_file(path), what, remedy, parameters=["samples_in_rows"])
     check_names(path, source.samples, source.genes)
     return Expression(source.blocks(block_rows), source.samples, source.genes, source.steps)
 
@@ -277,29 +283,13 @@ def check_names(path: Path, samples: NameArray, genes: NameArray) -> None:
         raise unusable(path, what, "rename or remove the copies")
 
 
-def _warn_about_outliers(path: Path, expression: Expression) -> None:
-    """Warn if the values of one sample are far larger than all others: it may be a column that annotates genes."""
-    matrix = expression.matrix
-    filled = np.nan_to_num(matrix) if isinstance(matrix, np.ndarray) else matrix
-    sizes = np.asarray(abs(filled).mean(axis=1)).ravel()
-    largest, usual = int(np.argmax(sizes)), float(np.median(sizes))
-    if expression.shape[0] > 3 and usual > 0 and sizes[largest] > _OUTLYING * usual:
-        warnings.warn(
-            f"{path}: the values of sample {shown(expression.samples[largest])} are {sizes[largest] / usual:,.0f} "
-            "times as large as usual: if it is not a sample, leave it out (`skip_columns`)",
-            stacklevel=3,
-        )
-
-
 def as_floats(X: Matrix) -> Matrix:
     """A Dask array of floats, in the precision `read_expression` would take."""
     dtype = float_type(X.dtype)
     return X if X.dtype == dtype else map_rows(X, as_matrix, dtype=dtype)
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # Blocks of samples of a Parquet table
-# ----------------------------------------------------------------------------------------------------------------
 
 
 def _open_parquet_rows(path: Path, skip_columns: tuple[str, ...]) -> RowSource:
@@ -321,6 +311,7 @@ def _open_parquet_rows(path: Path, skip_columns: tuple[str, ...]) -> RowSource:
         as_names(names.index if has_index else names.iloc[:, 0]),
         table.columns,
         dtype,
+        float(table.columns.size * dtype.itemsize),
         cuts=starts[:-1],
         steps=table.steps,
         divisible=False,

@@ -11,17 +11,15 @@ import numpy as np
 import pandas as pd
 
 from netbic.arrays import Bools
-from netbic.errors import InputError, one_line, shown
+from netbic.errors import InputError, one_line, shown, some_names
 from netbic.graph import Graph
 from netbic.io.names import ENSEMBL, without_version
 from netbic.io.networks import Network, NetworkSummary
-from netbic.io.tables import Step
-from netbic.io.text import NameArray
+from netbic.io.tables import NameArray, Step
 
 _FEW = 0.05  # below this share of the smaller side, different kinds of names are more likely than a small overlap
 _HUB_SHARE = 0.05  # a hub has more than this share of the connected genes as neighbours
 _HUB_LEAST = 50
-_NAMED_COLUMNS = 5  # of those that were not used
 
 
 @dataclass(frozen=True)
@@ -64,7 +62,12 @@ class Alignment:
         yield f"data: {self.samples:,} samples x {self.genes_in_file:,} genes"
         if self.first_samples and self.first_genes:
             yield f"samples: {', '.join(self.first_samples)}, ...; genes: {', '.join(self.first_genes)}, ..."
-        yield from map(_step_line, self.steps)
+        for step in self.steps:
+            count, named = step.get("genes", step.get("dropped")), step.get("named", [])
+            merged = f", {step['lines merged']:,} lines merged" if "lines merged" in step else ""
+            counted = "" if count is None else f" ({count:,} genes{' dropped' * ('dropped' in step)}{merged})"
+            names = f": {', '.join(named[:5])}{', ...' if len(named) > 5 else ''}" if named else ""
+            yield f"preprocessed: {step['step']}{counted}{names}"
         if self.genes != self.genes_in_file:
             yield f"genes kept: {self.genes:,}"
         if self.network is None:
@@ -79,24 +82,19 @@ class Alignment:
         why = f": {absent:,} not in the network, {known:,} whose neighbours are not in the data" if known > 0 else ""
         yield f"genes without a neighbour: {self.isolated:,} ({_percent(self.isolated_share)}){why}"
         if self.hubs:
-            named = ", ".join(f"{name} ({degree:,})" for name, degree in list(self.hubs.items())[:5])
-            more = f" and {len(self.hubs) - 5} more" if len(self.hubs) > 5 else ""
+            named = some_names([f"{name} ({degree:,})" for name, degree in self.hubs.items()], 5, quoted=False)
             rule = f", {_HUB_SHARE:.0%} of the genes with a neighbour" if self.hub_bound > _HUB_LEAST else ""
-            yield f"hubs (more than {self.hub_bound:,} neighbours{rule}): {named}{more}"
+            yield f"hubs (more than {self.hub_bound:,} neighbours{rule}): {named}"
 
 
 def _network_lines(summary: NetworkSummary) -> Iterator[str]:
-    dropped = {
-        "filtered out": summary.filtered,
-        "self-loops dropped": summary.self_loops,
-        "duplicates dropped": summary.duplicates,
-    }
-    parts = [f"{summary.edges_in_file:,} edges", *(f"{count:,} {what}" for what, count in dropped.items() if count)]
+    parts, counts = [f"{summary.edges_in_file:,} edges"], (summary.filtered, summary.self_loops, summary.duplicates)
+    for count, what in zip(counts, ("filtered out", "self-loops dropped", "duplicates dropped"), strict=True):
+        parts += [f"{count:,} {what}"] if count else []
     if summary.columns:
         parts.append(f"columns {', '.join(summary.columns.values())}")
     if unread := summary.columns_not_read:
-        more = f" and {len(unread) - _NAMED_COLUMNS} more" if len(unread) > _NAMED_COLUMNS else ""
-        parts.append(f"columns not used: {', '.join(unread[:_NAMED_COLUMNS])}{more}")
+        parts.append(f"columns not used: {some_names(unread, 5, quoted=False)}")
     yield f"network: {', '.join(parts)}{', weighted' if summary.weighted else ''}"
     if summary.signs_from:
         read = f"read from {summary.signs_from}: {summary.inhibiting:,} edges inhibit, the others activate"
@@ -112,17 +110,6 @@ def _network_lines(summary: NetworkSummary) -> Iterator[str]:
 def _percent(share: float) -> str:
     """A share as a percentage, never rounded to 0% or 100%."""
     return f"{share:.1%}" if 0 < share < 0.01 or 0.99 < share < 1 else f"{share:.0%}"
-
-
-def _step_line(step: Step) -> str:
-    """A preprocessing step as a line of text."""
-    name, named = str(step["step"]), step.get("named", [])
-    count = step.get("genes", step.get("dropped"))
-    line = f"preprocessed: {name}"
-    if count is not None:
-        merged = f", {step['lines merged']:,} lines merged" if "lines merged" in step else ""
-        line += f" ({count:,} {'genes dropped' if 'dropped' in step else 'genes'}{merged})"
-    return line + (f": {', '.join(named[:5])}{', ...' if len(named) > 5 else ''}" if named else "")
 
 
 def align(
@@ -184,12 +171,12 @@ def align(
         network=summary,
         steps=list(steps or []),
         unmatched=tuple(str(gene) for gene in genes[~inside]),
-        first_samples=some_names(samples),
-        first_genes=some_names(genes),
+        first_samples=first_names(samples),
+        first_genes=first_names(genes),
     )
 
 
-def some_names(names: Iterable[object]) -> tuple[str, ...]:
+def first_names(names: Iterable[object]) -> tuple[str, ...]:
     """The first two names, for the summary."""
     return tuple(one_line(str(name), 40) for name in islice(names, 2))
 

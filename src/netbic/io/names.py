@@ -8,8 +8,7 @@ from datetime import date, timedelta
 from pathlib import Path
 
 from netbic.errors import shown, unusable
-from netbic.io.tables import read_columns
-from netbic.io.text import MISSING, NameArray, check_characters
+from netbic.io.tables import MISSING, NameArray, check_characters, read_columns
 
 ENSEMBL = re.compile(r"^ENS[A-Z]*[GTP]\d{6,}")
 _SAMPLE = re.compile(
@@ -82,9 +81,7 @@ def read_id_map(
     return table
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # Names that a spreadsheet changed to dates: MARCH1 to 1-Mar, SEPT2 to 2-Sep or 2001-09-02
-# ----------------------------------------------------------------------------------------------------------------
 
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _OTHER_MONTHS = {"mär": 3, "mrz": 3, "mars": 3, "mai": 5, "sept": 9, "okt": 10, "dez": 12}

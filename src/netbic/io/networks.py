@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
@@ -17,11 +16,22 @@ import pandas as pd
 import scipy.sparse as sp
 
 from netbic.arrays import Array, Bools, Floats, sparse_problem
-from netbic.errors import InputError, one_line, shown, unusable
+from netbic.errors import InputError, one_line, shown, some_names, unusable
 from netbic.graph import Graph, contradicted, sign_of
 from netbic.io.names import without_version
-from netbic.io.tables import column_key, read_columns, read_parquet
-from netbic.io.text import MISSING, Layout, check_characters, check_file, read_bytes, read_lines, text_lines
+from netbic.io.tables import (
+    MISSING,
+    Layout,
+    check_characters,
+    check_file,
+    column_key,
+    library_errors,
+    parquet_errors,
+    read_bytes,
+    read_columns,
+    read_lines,
+    text_lines,
+)
 
 # Usual names of the columns with the two ends of an edge, most likely ones first: "source", "gene_a", "gene1", ...
 _STEMS = """official_symbol_interactor gene_symbol genesymbol symbol gene node protein participant interactor partner
@@ -36,15 +46,6 @@ _RELATIONS = {"relation", "relations", "interaction", "interaction_type", "type"
 _SIF_HEADERS = ("participant_a", "source", "node1", "gene1", "gene_a", "interactor_a")
 _NOT_A_GENE = re.compile(r"^(CHEBI|KEGG|PUBCHEM|HMDB|DRUGBANK|CAS|LIPIDMAPS|CHEMBL)[:_]", re.IGNORECASE)
 _LOOKED_AT = 30  # lines
-_NAMED = 5  # words in an error
-# Arrays of the formats of sparse matrices in .npz files
-_PARTS = {
-    "csr": ("data", "indices", "indptr"),
-    "csc": ("data", "indices", "indptr"),
-    "bsr": ("data", "indices", "indptr"),
-    "coo": ("data", "row", "col"),
-    "dia": ("data", "offsets"),
-}
 _SAVE = "write it with scipy.sparse.save_npz"
 _FEWEST_NODES, _MOST_EMPTY = 10_000_000, 1000  # nodes for any number of edges, and for each edge
 
@@ -85,18 +86,10 @@ class _Edges(NamedTuple):
     target: Any
     weight: Floats | None = None
     relation: Any = None
+    sign: Any = None  # words or numbers for activation and inhibition, as categories
     n_header: int | None = None  # header lines of a text file
     columns: dict[str, str] = {}  # noqa: RUF012  # which column was read as what
     unread: tuple[str, ...] = ()  # columns that were not
-    sign: Any = None  # words or numbers for activation and inhibition, as categories
-
-    def renamed(self, rename: Callable[[str], str]) -> _Edges:
-        """The same edges between renamed nodes."""
-        parts = []
-        for part in (self.source, self.target):
-            labels = np.array([rename(name) for name in part.categories], dtype=object)
-            parts.append(pd.Categorical(labels[part.codes]))
-        return self._replace(source=parts[0], target=parts[1])
 
 
 def read_network(
@@ -174,23 +167,48 @@ def read_network(
         return _read_npz(check_file(path), names, min_score, strip_versions, signs)
     if names is not None:
         raise unusable(path, "holds names itself", "leave out the list of names, which is for .npz files")
-    if kind in (".graphml", ".xml"):
-        edges = _read_graphml(path)
+    if kind in (".graphml", ".xml", ".sif"):  # columns have names that were not in the file
+        frame, n_header = _read_sif(path) if kind == ".sif" else (_read_graphml(path), None)
+        edges = _edges_of_frame(path, frame, (None, None), n_header)._replace(columns={}, unread=())
     elif kind in (".parquet", ".pq"):
-        edges = _edges_of_frame(path, read_parquet(path), (source, target))
+        with parquet_errors(path):  # columns may hold lists and other values that are no names
+            edges = _edges_of_frame(path, pd.read_parquet(path), (source, target))
     else:
-        edges = _read_text(path, kind == ".sif", header, (source, target))
+        edges = _read_text(path, header, (source, target))
     for part in ("source", "target", "relation", "sign"):
         if (column := getattr(edges, part)) is not None:
             check_characters(path, f"the {part} of edge", column)
     if weighted is None:
         weighted = not {"protein1", "protein2", "combined_score"} <= set(edges.columns.values())  # STRING's links
-    not_renamed = 0
+    ends, not_renamed = [edges.source, edges.target], 0
     if string_info is not None:
-        edges, not_renamed = _rename_proteins(path, edges, string_info)
+        ends, not_renamed = _rename_proteins(path, ends, string_info)
     if strip_versions:
-        edges = edges.renamed(without_version)
+        ends = [_renamed(end, without_version) for end in ends]
+    edges = edges._replace(source=ends[0], target=ends[1])
     return _network(path, edges, _wanted(path, edges, relations, min_score), weighted, signs, not_renamed)
+
+
+def _renamed(column: Any, rename: Callable[[Any], str]) -> Any:
+    """A column as categories with other names, each of which is made once; missing values are empty."""
+    codes, levels = pd.factorize(column)
+    same, names = pd.factorize(np.array([*map(rename, levels), ""], dtype=object))  # some may now be the same
+    return pd.Categorical.from_codes(same[codes], pd.Index(names)).remove_unused_categories()
+
+
+def _rename_proteins(path: Path, ends: list[Any], info: Path | str) -> tuple[list[Any], int]:
+    """Rename proteins by a table whose first column holds their ids and whose second their names."""
+    table, _ = read_columns(info, header=None)
+    if table.shape[1] < 2 or column_key(str(table.columns[1])) == "alias":
+        raise unusable(info, "is not STRING's protein.info", "that has ids in its first column and names in its second")
+    check_characters(info, "protein", table.iloc[:, 1])
+    names = dict(zip(table.iloc[:, 0].astype(str), table.iloc[:, 1].astype(str), strict=True))
+    proteins = set(ends[0].categories).union(ends[1].categories)
+    unknown = proteins.difference(names)
+    if unknown == proteins:
+        known, here = next(iter(names)), ends[0].categories[0]
+        raise unusable(info, f"names no protein of {path.name}", f"it has {shown(known)}, the links have {shown(here)}")
+    return [_renamed(end, lambda name: names.get(name, name)) for end in ends], len(unknown)
 
 
 def _wanted(path: Path, edges: _Edges, relations: Sequence[str], min_score: float | None) -> Bools:
@@ -219,8 +237,7 @@ def _network(path: Path, edges: _Edges, wanted: Bools, weighted: bool, signs: bo
     sign, signs_from = _signs_of_edges(path, edges, wanted, signs)
     kept = wanted if sign is None else wanted & (sign != 0)
     labels = pd.Index(edges.source.categories.astype(object)).union(edges.target.categories.astype(object), sort=True)
-    tails = labels.get_indexer(edges.source.categories)[edges.source.codes]
-    heads = labels.get_indexer(edges.target.categories)[edges.target.codes]
+    tails, heads = (labels.get_indexer(end.categories)[end.codes] for end in (edges.source, edges.target))
     blank = labels.isin(MISSING)
     if blank.any():
         at = int(np.flatnonzero(blank[tails] | blank[heads])[0])
@@ -292,50 +309,31 @@ def _graph(
     }
 
 
-def _rename_proteins(path: Path, edges: _Edges, info: Path | str) -> tuple[_Edges, int]:
-    """Rename proteins by a table whose first column holds their ids and whose second their names."""
-    table, _ = read_columns(info, header=None)
-    if table.shape[1] < 2 or column_key(str(table.columns[1])) == "alias":
-        raise unusable(info, "is not STRING's protein.info", "that has ids in its first column and names in its second")
-    check_characters(info, "protein", table.iloc[:, 1])
-    renamed = dict(zip(table.iloc[:, 0].astype(str), table.iloc[:, 1].astype(str), strict=True))
-    proteins = set(edges.source.categories).union(edges.target.categories)
-    unknown = proteins.difference(renamed)
-    if unknown == proteins:
-        known, here = next(iter(renamed)), edges.source.categories[0]
-        raise unusable(info, f"names no protein of {path.name}", f"it has {shown(known)}, the links have {shown(here)}")
-    return edges.renamed(lambda name: renamed.get(name, name)), len(unknown)
-
-
-# ----------------------------------------------------------------------------------------------------------------
 # Edges of text files, tables and GraphML
-# ----------------------------------------------------------------------------------------------------------------
 
 
-def _read_text(path: Path, sif: bool, header: bool | None, ends: tuple[str | None, str | None]) -> _Edges:
-    """Edges of a text file."""
+def _read_text(path: Path, header: bool | None, ends: tuple[str | None, str | None]) -> _Edges:
+    """Edges of a text table."""
     data = read_bytes(path)
-    if sif:
-        return _read_sif(path, data)
     lengths = [line.count("\t") + 1 for line in islice(text_lines(data), _LOOKED_AT) if line.strip()]
     ragged = len(lengths) > 1 and min(lengths) > 2 and 2 * len(set(lengths)) > len(lengths)
     if ragged or ".gmt" in (suffix.lower() for suffix in path.suffixes[-2:]):
         what = "looks like a GMT file of gene sets, not a network"
         raise unusable(path, what, "use it as `gene_sets`", parameters=["gene_sets"])
     frame, n_header = read_columns(path, True if any(ends) else header, data)
-    return _edges_of_frame(path, frame, ends, n_header)
+    return _edges_of_frame(path, frame, ends, n_header, named=n_header > 0)
 
 
-def _read_sif(path: Path, data: bytes) -> _Edges:
+def _read_sif(path: Path) -> tuple[pd.DataFrame, int | None]:
     """A relation B; a line may have several targets, or a single node, as Cytoscape writes them."""
+    data, names = read_bytes(path), ["source", "relation", "target"]
     layout = Layout.of(path, data)
     has_header = column_key(layout.first[0]) in _SIF_HEADERS
     if layout.n_fields == 3 or has_header:
         try:
             frame, n_header = read_columns(path, has_header, data)
-            source, relation, target = (_names_in(frame, at) for at in range(3))
-            return _Edges(source, target, None, relation, n_header)
-        except InputError:
+            return frame.iloc[:, :3].set_axis(names, axis=1), n_header
+        except (InputError, ValueError):
             pass  # lines of different lengths are allowed here
     rows = list(layout.rows(data, skip=int(has_header)))
     short = next((line for line, fields in rows if len(fields) == 2), None)
@@ -349,19 +347,47 @@ def _read_sif(path: Path, data: bytes) -> _Edges:
     if len({len(row) for row in edges}) == 1 and len(edges[0]) > 3:  # do fields after A, relation and B annotate?
         nodes = {field for row in edges for field in (row[0], row[2])}
         last = 3 if sum(row[3] in nodes for row in edges) < 0.1 * len(edges) else last
-    triples = [(row[0], row[1], target) for row in edges for target in row[2:last]]
-    sources, relations, targets = (pd.Categorical(list(part)) for part in zip(*triples, strict=True))
-    return _Edges(sources, targets, None, relations)
+    return pd.DataFrame([(*row[:2], target) for row in edges for target in row[2:last]], columns=names), None
+
+
+def _read_graphml(path: Path) -> pd.DataFrame:
+    """Nodes by their `name` (or `label`, or id), edges with their `weight` and `sign`."""
+    names, keys, edges = dict[str, str](), dict[str, str](), list[tuple[str, str, str, str]]()
+    try:
+        root = ElementTree.fromstring(read_bytes(path))
+    except ElementTree.ParseError as problem:
+        raise unusable(path, f"is not valid XML ({one_line(str(problem), 80)})", "export it again") from None
+    for element in root.iter():
+        tag = element.tag.rpartition("}")[2]
+        if tag == "key":
+            keys[element.get("id", "")] = (element.get("attr.name") or "").lower()
+        elif tag in ("node", "edge"):
+            data = [child for child in element if child.tag.rpartition("}")[2] == "data"]
+            own = {keys.get(child.get("key", ""), child.get("key", "")): (child.text or "").strip() for child in data}
+            if tag == "node":
+                identity = element.get("id", "")
+                names[identity] = own.get("name") or own.get("label") or own.get("symbol") or identity
+            else:
+                ends = element.get("source", ""), element.get("target", "")
+                edges.append((*ends, own.get("weight", "1"), own.get("sign", "")))
+    if not edges:
+        raise unusable(path, "holds no edge", "check that it is GraphML")
+    rows = [(names.get(a, a), names.get(b, b), weight, sign) for a, b, weight, sign in edges]
+    table = pd.DataFrame(rows, columns=["source", "target", "weight", "sign"])
+    return table if table["sign"].any() else table.drop(columns="sign")
 
 
 def _edges_of_frame(
-    path: Path, frame: pd.DataFrame, ends: tuple[str | None, str | None], n_header: int | None = None
+    path: Path,
+    frame: pd.DataFrame,
+    ends: tuple[str | None, str | None],
+    n_header: int | None = None,
+    named: bool = True,
 ) -> _Edges:
     """Edges of a table, whose columns are given (`ends`), or recognised by their names or their content."""
     if frame.shape[1] < 2:
         raise unusable(path, f"has {frame.shape[1]} column", "an edge table needs two columns, one for each end")
     check_characters(path, "column", frame.columns)
-    named = n_header != 0
     keys = [column_key(str(name)) if named else "" for name in frame.columns]
     source, target, relation = _end_columns(path, frame, keys, ends)
     others = [at for at in range(len(keys)) if at not in (source, target, relation)]
@@ -381,10 +407,10 @@ def _edges_of_frame(
         _names_in(frame, target),
         None if weight is None else _weights(path, frame, weight, n_header),
         None if relation is None else _names_in(frame, relation),
+        None if sign is None else _names_in(frame, sign),
         n_header,
         {role: str(frame.columns[at]) for role, at in roles.items() if at is not None and named},
         tuple(str(frame.columns[at]) for at in range(len(keys)) if at not in roles.values() and named),
-        None if sign is None else _names_in(frame, sign),
     )
 
 
@@ -414,40 +440,33 @@ def _end_columns(
 
 def _names_in(frame: pd.DataFrame, at: int) -> Any:
     """A column of names as categories of text; missing ones are empty, whole numbers (Entrez ids) without a point."""
-    column = frame.iloc[:, at]
-    if isinstance(column.dtype, pd.CategoricalDtype) and column.notna().all() and column.cat.categories.dtype == object:
-        return pd.Categorical(column).remove_unused_categories()
 
     def as_name(value: Any) -> str:
         return str(int(value) if isinstance(value, float) and value.is_integer() else value).strip()
 
-    values = column.astype(object).where(column.notna(), "")
-    if pd.api.types.infer_dtype(values) == "string":  # most names occur many times: each is treated once
-        codes, names = pd.factorize(values)
-        return pd.Categorical(pd.Index(names).map(as_name).to_numpy(object)[codes])
-    return pd.Categorical(values.map(as_name))
+    return _renamed(frame.iloc[:, at], as_name)
+
+
+def _numbers(values: Any) -> Floats:
+    """Values as numbers, NaN where there is none."""
+    numbers = pd.to_numeric(pd.Series(values).astype(object), errors="coerce")
+    return np.asarray(numbers.to_numpy(np.float64, na_value=np.nan))
 
 
 def _is_numeric(frame: pd.DataFrame, at: int) -> bool:
-    column = frame.iloc[:, at]
-    if not isinstance(column.dtype, pd.CategoricalDtype):
-        return pd.api.types.is_numeric_dtype(column.dtype)
-    return bool(pd.to_numeric(pd.Series(column.cat.categories), errors="coerce").notna().mean() > 0.5)
+    """Whether most of the different values of a column are numbers."""
+    return bool(2 * np.isfinite(found := _numbers(frame.iloc[:, at].unique())).sum() > found.size)
 
 
 def _weights(path: Path, frame: pd.DataFrame, at: int, n_header: int | None = None) -> Floats:
-    column = frame.iloc[:, at]
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        levels = pd.to_numeric(pd.Series(column.cat.categories, dtype=object), errors="coerce").to_numpy(np.float64)
-        numbers = np.append(levels, np.nan)[column.cat.codes.to_numpy()]
-    else:
-        numbers = pd.to_numeric(column, errors="coerce").to_numpy(np.float64, na_value=np.nan)
-    bad = np.flatnonzero(~np.isfinite(numbers))
+    codes, levels = pd.factorize(frame.iloc[:, at])
+    weights = np.append(_numbers(levels), np.nan)[codes]
+    bad = np.flatnonzero(~np.isfinite(weights))
     if bad.size:
-        what = f"edge {bad[0] + 1} has the weight {shown(str(column.iloc[bad[0]]))}"
+        what = f"edge {bad[0] + 1} has the weight {shown(str(frame.iloc[bad[0], at]))}"
         line = _line_of_edge(path, int(bad[0]), n_header)
         raise unusable(path, what, "weights must be numbers", line=line)
-    return np.asarray(numbers)
+    return np.asarray(weights)
 
 
 def _line_of_edge(path: Path, number: int, n_header: int | None) -> int | None:
@@ -458,39 +477,7 @@ def _line_of_edge(path: Path, number: int, n_header: int | None) -> int | None:
     return next(islice(Layout.of(path, data).rows(data, n_header), number, None), (None, []))[0]
 
 
-def _read_graphml(path: Path) -> _Edges:
-    """Nodes by their `name` (or `label`, or id), edges with their `weight` and `sign`."""
-    names: dict[str, str] = {}
-    keys: dict[str, str] = {}
-    edges: list[tuple[str, str, str, str]] = []
-    try:
-        root = ElementTree.fromstring(read_bytes(path))
-    except ElementTree.ParseError as problem:
-        raise unusable(path, f"is not valid XML ({one_line(str(problem), 80)})", "export it again") from None
-    for element in root.iter():
-        tag = element.tag.rpartition("}")[2]
-        if tag == "key":
-            keys[element.get("id", "")] = (element.get("attr.name") or "").lower()
-        elif tag in ("node", "edge"):
-            data = [child for child in element if child.tag.rpartition("}")[2] == "data"]
-            own = {keys.get(child.get("key", ""), child.get("key", "")): (child.text or "").strip() for child in data}
-            if tag == "node":
-                identity = element.get("id", "")
-                names[identity] = own.get("name") or own.get("label") or own.get("symbol") or identity
-            else:
-                ends = element.get("source", ""), element.get("target", "")
-                edges.append((*ends, own.get("weight", "1"), own.get("sign", "")))
-    if not edges:
-        raise unusable(path, "holds no edge", "check that it is GraphML")
-    rows = [(names.get(a, a), names.get(b, b), weight, sign) for a, b, weight, sign in edges]
-    table = pd.DataFrame(rows, columns=["source", "target", "weight", "sign"]).astype({"weight": "category"})
-    sign = pd.Categorical(table["sign"]) if table["sign"].any() else None
-    return _Edges(_names_in(table, 0), _names_in(table, 1), _weights(path, table, 2), sign=sign)
-
-
-# ----------------------------------------------------------------------------------------------------------------
 # Which edges activate and which inhibit
-# ----------------------------------------------------------------------------------------------------------------
 
 
 def _signs_of_edges(path: Path, edges: _Edges, kept: Bools, wanted: bool | None) -> tuple[Floats | None, str]:
@@ -512,19 +499,15 @@ def _signs_of_edges(path: Path, edges: _Edges, kept: Bools, wanted: bool | None)
         found = [sign_of(level) for level in edges.sign.categories]
         odd = [str(level) for level, sign in zip(edges.sign.categories, found, strict=True) if sign is None]
         if odd:
-            words = ", ".join(map(shown, odd[:_NAMED]))
-            words += f" and {len(odd) - _NAMED} more" if len(odd) > _NAMED else ""
             remedy = "1 and -1, + and -, activation and inhibition and similar words are known (`signs=False` ignores"
-            what = f"its column of signs ({column}) contains {words}"
+            what = f"its column of signs ({column}) contains {some_names(odd, 5)}"
             raise unusable(path, what, f"{remedy} them)", parameters=["signs"])
         return np.array(found, dtype=np.float64)[edges.sign.codes], f"column {column}"
     if negative and wanted is None:
         at = int(np.argmax(weight < 0))
         what = f"edge {at + 1} has the weight '{weight[at]:g}'"
-        remedy = (
-            "weights must be numbers of at least 0, unless negative ones mean that an edge inhibits (`signs=True`); "
-            "`signs=False` uses absolute values"
-        )
+        remedy = "weights must be numbers of at least 0, unless negative ones mean that an edge inhibits (`signs=True`)"
+        remedy += "; `signs=False` uses absolute values"
         raise unusable(path, what, remedy, line=_line_of_edge(path, at, edges.n_header), parameters=["signs"])
     if negative:
         return np.sign(weight), "negative weights"
@@ -549,14 +532,27 @@ def _sign_of_relation(level: str) -> float | None:
     return known.pop() if len(known) == 1 else 0.0
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # Sparse matrices in .npz files, as SciPy writes them
-# ----------------------------------------------------------------------------------------------------------------
 
 
 def _read_npz(path: Path, names: Any, min_score: float | None, strip_versions: bool, signs: bool | None) -> Network:
-    """A square matrix of weights, with the names of its rows if there are any."""
-    weights, stored_names, is_marked = _read_sparse(path)
+    """A square matrix of weights; the file may hold the names of its rows, and a mark that negative weights inhibit."""
+    with library_errors(path, "cannot be read as a sparse matrix", _SAVE):
+        with np.load(path, allow_pickle=False) as file:
+            if "format" not in file:
+                raise unusable(path, "holds arrays, but no sparse matrix", _SAVE)
+            for part in {"indices", "indptr", "row", "col", "offsets"}.intersection(file):
+                if (kind := file[part].dtype).kind not in "iu":  # SciPy would round them
+                    raise unusable(path, f"the array {part} of the matrix holds {kind}, not integers", _SAVE)
+            stored_names, is_marked = file.get("names"), "signed" in file
+        matrix: Any = sp.load_npz(path)
+        # Compiled code trusts the arrays of a matrix, so they are checked before anything is computed.
+        if problem := sparse_problem(matrix, "the matrix"):
+            raise unusable(path, problem, _SAVE)
+        if max(matrix.shape) > max(_FEWEST_NODES, _MOST_EMPTY * matrix.data.size):  # pointers would fill the memory
+            what = f"has shape {matrix.shape} but {matrix.data.size:,} entries"
+            raise unusable(path, what, "leave out nodes without edges")
+        weights = sp.coo_array(matrix)
     n = weights.shape[0]
     if n != weights.shape[1]:
         raise unusable(path, f"holds a matrix of shape {weights.shape}", "a square one is needed")
@@ -568,48 +564,9 @@ def _read_npz(path: Path, names: Any, min_score: float | None, strip_versions: b
         raise unusable(path, "holds weights that are negative or not finite", remedy, parameters=["signs"])
     numbers = numbers if signed else np.abs(numbers)
     enough = np.abs(numbers) >= (0.0 if min_score is None else min_score)
-    low, high = np.minimum(weights.row, weights.col)[enough], np.maximum(weights.row, weights.col)[enough]
-    graph, counts = _graph(path, low, high, numbers[enough], labels, keep_isolated=True)
+    graph, counts = _graph(path, weights.row[enough], weights.col[enough], numbers[enough], labels, keep_isolated=True)
     counts |= {"duplicates": 0, "signs_from": "negative weights" if graph.is_signed else ""}
     return Network(graph, NetworkSummary(path.name, graph.n_edges + counts["self_loops"], **counts))
-
-
-def _read_sparse(path: Path) -> tuple[sp.coo_array, Array | None, bool]:
-    """The matrix, the names of its rows if there are any, and whether negative weights mark edges that inhibit.
-
-    The arrays are checked before a matrix is made of them: SciPy's own reader casts indices that are not integers, and
-    its compiled code trusts them. Nothing is unpickled.
-    """
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            if "format" not in file:
-                raise unusable(path, "holds arrays, but no sparse matrix", _SAVE)
-            kind = file["format"].item()
-            kind = kind.decode("ascii", "replace") if isinstance(kind, bytes) else str(kind)
-            if kind not in _PARTS:
-                raise unusable(path, f"holds a matrix in format {kind!r}", f"choose one of {', '.join(_PARTS)}")
-            if kind == "coo" and "coords" in file:
-                raise unusable(path, "holds an array of more or fewer than 2 dimensions", "a matrix is needed")
-            shape = tuple(int(size) for size in np.atleast_1d(file["shape"]))
-            parts = {part: _native(file[part]) for part in _PARTS[kind]}
-            names, is_marked = _native(file["names"]) if "names" in file else None, "signed" in file
-        if problem := sparse_problem(SimpleNamespace(format=kind, shape=shape, **parts), "the matrix"):
-            raise unusable(path, problem, _SAVE)
-        data, *places = parts.values()
-        if max(shape) > max(_FEWEST_NODES, _MOST_EMPTY * data.size):  # the pointers would fill the memory
-            raise unusable(path, f"has shape {shape} but {data.size:,} entries", "leave out nodes without edges")
-        content: Any = (data, tuple(places)) if kind == "coo" else (data, *places)
-        return sp.coo_array(getattr(sp, f"{kind}_array")(content, shape=shape)), names, is_marked
-    except InputError:
-        raise
-    except Exception as found:  # zip, numpy and scipy raise many kinds of errors for damaged files
-        what = f"cannot be read as a sparse matrix ({one_line(str(found), 120)})"
-        raise unusable(path, what, _SAVE) from None
-
-
-def _native(values: Array) -> Array:
-    """An array in the byte order of this machine, which SciPy's compiled code needs."""
-    return values.astype(values.dtype.newbyteorder("="), copy=False)
 
 
 def _node_names(path: Path, size: int, names: Any, strip_versions: bool) -> Array:
@@ -621,10 +578,9 @@ def _node_names(path: Path, size: int, names: Any, strip_versions: bool) -> Arra
     if known.ndim != 1 or known.dtype.kind not in "OUiu":
         what = f"its array `names` has {known.ndim} dimensions and type {known.dtype}"
         raise unusable(path, what, "one name (text or integer) for each node is needed")
-    known = known.astype(np.int64 if known.dtype.kind in "iu" else object)
     check_characters(names if is_file else path, "node", known)
-    if strip_versions and known.dtype == object:
-        known = np.array([without_version(str(name)) for name in known], dtype=object)
+    if known.dtype.kind in "OU":
+        known = np.array([without_version(str(name)) if strip_versions else name for name in known], dtype=object)
     if len(known) != size:
         raise unusable(path, f"has {size} nodes but {len(known)} names", "one name for each node is needed")
     twice = pd.Index(known).duplicated()

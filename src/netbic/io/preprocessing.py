@@ -10,11 +10,10 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from netbic.arrays import Array, Bools, Floats, Indices, Matrix, check_choice, stored_values
+from netbic.arrays import Array, Floats, Indices, Matrix, check_choice, stored_values
 from netbic.errors import InputError, shown
 from netbic.io.expression import Expression
-from netbic.io.tables import Step
-from netbic.io.text import MISSING
+from netbic.io.tables import MISSING, Step
 from netbic.operators.blocks import map_rows
 
 Steps = list[Step]
@@ -105,7 +104,14 @@ def prepare(
         expression = expression.select_genes(np.flatnonzero(inside))
     if not keep_constant:
         expression = expression.scanned()
-        constant = constant_columns(expression.matrix) if expression.scan is None else expression.scan.constant
+        if expression.scan is not None:
+            constant = expression.scan.constant
+        elif isinstance(expression.matrix, np.ndarray):  # NaN ignored
+            with np.errstate(invalid="ignore"):
+                constant = ~(np.fmax.reduce(expression.matrix, axis=0) > np.fmin.reduce(expression.matrix, axis=0))
+        else:
+            highest, lowest = expression.matrix.max(axis=0), expression.matrix.min(axis=0)
+            constant = highest.toarray().ravel() == lowest.toarray().ravel()
         if np.count_nonzero(~constant) < _FEWEST_GENES:
             raise InputError("fewer than two genes vary: modules need genes that differ between samples")
         if constant.any():
@@ -188,16 +194,6 @@ def per_million(matrix: Matrix) -> Matrix:
 def log_of_one_more(matrix: Matrix) -> Matrix:
     """log(1 + x)."""
     return np.log1p(matrix) if isinstance(matrix, np.ndarray) else matrix.log1p()
-
-
-def constant_columns(matrix: Matrix) -> Bools:
-    """Columns without any variation (NaN ignored)."""
-    if isinstance(matrix, np.ndarray):
-        with np.errstate(invalid="ignore"):
-            largest, smallest = np.fmax.reduce(matrix, axis=0), np.fmin.reduce(matrix, axis=0)
-        return np.asarray(~(largest > smallest))
-    largest, smallest = (getattr(matrix, name)(axis=0).toarray().ravel() for name in ("max", "min"))
-    return np.asarray(largest == smallest)
 
 
 def column_means(matrix: Matrix) -> Floats:

@@ -8,14 +8,20 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
 import pandas as pd
 
 from netbic.errors import shown, unusable
 from netbic.io.expression import file_format
 from netbic.io.stores import read_obs
-from netbic.io.tables import read_parquet, text_columns
-from netbic.io.text import MISSING, Layout, check_characters, is_plain_number, read_bytes, text_lines
+from netbic.io.tables import (
+    MISSING,
+    check_characters,
+    is_plain_number,
+    read_bytes,
+    read_columns,
+    read_parquet,
+    text_lines,
+)
 
 NA_VALUES: Final = ("unknown", "not known", "not reported", "not available", "missing", "na", "?")
 _OF_NUMBERS = {"None"}  # missing in a column of numbers, but possibly a label ("no treatment") in others
@@ -58,26 +64,32 @@ def read_sample_info(path: Path | str, *, na_values: Iterable[str] | None = None
     """
     path, words = Path(path), {value.strip().lower() for value in (NA_VALUES if na_values is None else na_values)}
     kind = file_format(path)
-    if kind in ("zarr", ".h5ad"):
-        table: pd.DataFrame = read_obs(path)
+    is_text = kind not in ("zarr", ".h5ad", "parquet")
+    if is_text:
+        columns, _ = read_columns(path, header=True)
+        check_characters(path, "column", columns.columns)
+        if "" in (names := list(columns.columns[1:])):
+            raise unusable(path, f"column {names.index('') + 2} has no name", "name it, or remove the column")
+        check_characters(path, "sample", columns.iloc[:, 0])
+        samples = pd.Index(columns.iloc[:, 0], name=columns.columns[0] or "sample", dtype=object)
+        table: pd.DataFrame = columns.iloc[:, 1:].astype(object).set_axis(samples)
     elif kind == "parquet":
         table = read_parquet(path)
         table = table.set_index(table.columns[0]) if isinstance(table.index, pd.RangeIndex) else table
     else:
-        table = _read_text(path)
+        table = read_obs(path)
     if not table.shape[1]:
         raise unusable(path, "has names of samples only", "add columns that describe the samples")
-    twice = table.columns[table.columns.duplicated()]
-    if len(twice):
-        raise unusable(path, f"has several columns {shown(str(twice[0]))}", "rename or remove them")
-    is_text = kind not in ("zarr", ".h5ad", "parquet")
-    found, columns = dict[str, dict[str, int]](), dict[Any, "pd.Series[Any]"]()
+    most, times = Counter(map(str, table.columns)).most_common(1)[0]
+    if times > 1:
+        raise unusable(path, f"has {times} columns {shown(most)}", "rename or remove them")
+    found, changed = dict[str, dict[str, int]](), dict[Any, "pd.Series[Any]"]()
     for name, column in table.items():
         if column.dtype.kind in "OSU" or isinstance(column.dtype, pd.CategoricalDtype | pd.StringDtype):
             kept, counts = _without_words(column, words)
-            columns |= {name: _as_numbers(kept) if is_text else kept} if is_text or counts else {}
+            changed |= {name: _as_numbers(kept) if is_text else kept} if is_text or counts else {}
             found |= {str(name): counts} if counts else {}
-    table = table.assign(**columns)
+    table = table.assign(**changed)
     table.attrs["taken_as_missing"] = found
     return table
 
@@ -85,12 +97,10 @@ def read_sample_info(path: Path | str, *, na_values: Iterable[str] | None = None
 def _without_words(column: pd.Series[Any], words: set[str]) -> tuple[pd.Series[Any], dict[str, int]]:
     """The column with missing values instead of words for them, and how often each of these occurs."""
     given = [value for value in column.dropna().unique() if isinstance(value, str) and value.strip().lower() in words]
-    if not given:
-        return column, {}
     counts = {str(value): int((column == value).sum()) for value in given}
-    if isinstance(column.dtype, pd.CategoricalDtype):
+    if given and isinstance(column.dtype, pd.CategoricalDtype):
         return column.cat.remove_categories(given), counts
-    return column.where(~column.isin(given)), counts
+    return column.where(~column.isin(given)) if given else column, counts
 
 
 def _as_numbers(column: pd.Series[Any]) -> pd.Series[Any]:
@@ -99,31 +109,6 @@ def _as_numbers(column: pd.Series[Any]) -> pd.Series[Any]:
     if numbers.notna().any() and all(is_plain_number(value) for value in numbers.dropna().unique()):
         return pd.to_numeric(numbers)
     return column.where(~column.isin(_NOT_KNOWN))
-
-
-def _read_text(path: Path) -> pd.DataFrame:
-    """All columns as text, with the names of the samples in the index."""
-    data = read_bytes(path)
-    layout = Layout.of(path, data)
-    line = layout.n_skipped + 1
-    names = [name.lstrip("#").strip() for name in layout.first]
-    names = ["", *names] if len(names) == layout.n_fields - 1 else names  # as R writes row names
-    if len(names) != layout.n_fields:
-        what = f"names {len(names)} columns but the lines below have {layout.n_fields} fields"
-        raise unusable(path, what, "make them agree", line=line)
-    check_characters(path, "column", names)
-    if "" in names[1:]:
-        what = f"column {names.index('', 1) + 1} has no name"
-        raise unusable(path, what, "name it, or remove the column", line=line)
-    name, times = Counter(names[1:]).most_common(1)[0] if names[1:] else ("", 1)
-    if times > 1:
-        raise unusable(path, f"has {times} columns {shown(name)}", "rename or remove them", line=line)
-    columns = text_columns(layout, data, names)
-    check_characters(path, "sample", columns[0])
-    table = pd.DataFrame(
-        {name: np.asarray(own, dtype=object) for name, own in zip(names[1:], columns[1:], strict=True)}
-    )
-    return table.set_axis(pd.Index(columns[0], name=names[0] or "sample", dtype=object))
 
 
 class GeneSets(dict[str, tuple[str, ...]]):

@@ -5,39 +5,39 @@ For some rows the file is opened each time, so that a Dask task needs only a pat
 
 from __future__ import annotations
 
-import os
-import stat
+import csv
+import io
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.csv as arrow_csv
+import pandas as pd
 import scipy.sparse as sp
 
 from netbic.arrays import Array, Indices, Matrix, checked, is_sparse
-from netbic.errors import InputError, import_optional, one_line, shown, unusable
-from netbic.io.tables import Step, as_matrix, float_type
-from netbic.io.text import (
+from netbic.errors import InputError, import_optional, shown, unusable
+from netbic.io.tables import (
     NameArray,
     Progress,
+    Step,
+    as_matrix,
     as_names,
     check_file,
+    float_type,
+    library_errors,
     read_bytes,
     read_lines,
-    single_spaced,
     text_lines,
     text_pieces,
 )
 from netbic.operators.executors import free_memory
 
 BLOCK_BYTES = 64_000_000
-_ZARR_FILES = ("zarr.json", ".zgroup", ".zarray")
 _DOWNLOAD = "download it again"
 
 
@@ -50,8 +50,8 @@ class RowSource:
     samples: NameArray
     genes: NameArray
     dtype: np.dtype[Any]
+    row_bytes: float  # in the file
     is_sparse: bool = False
-    stored_row_bytes: float | None = None  # default: those of a dense row
     cuts: Indices | None = None  # rows before which no row is read twice if it is cut there; default: all
     steps: tuple[Step, ...] = ()
     divisible: bool = True  # whether it may be cut elsewhere if the height of blocks is given
@@ -61,12 +61,6 @@ class RowSource:
         """Samples and genes."""
         return int(self.samples.size), int(self.genes.size)
 
-    @property
-    def row_bytes(self) -> float:
-        """Bytes of a row in the file."""
-        dense = float(self.genes.size * self.dtype.itemsize)
-        return max(1.0, dense if self.stored_row_bytes is None else self.stored_row_bytes)
-
     def rows(self, first: int, last: int) -> Matrix:
         """Some rows, as floats."""
         return self.load(*self.arguments, first, last)
@@ -75,13 +69,12 @@ class RowSource:
         """The matrix as a Dask array with blocks of this many rows, or of about 64 MB of the file."""
         dask_array = import_optional("dask.array", "dask", "a matrix that stays in its file")
         n, bounds = self.shape[0], [0]
-        wanted = max(1, int(BLOCK_BYTES / self.row_bytes)) if rows is None else rows
-        free = self.cuts is None or (rows is not None and self.divisible)
-        ends = np.append(np.arange(1, n) if free or self.cuts is None else self.cuts[1:], n)
+        wanted = max(1, int(BLOCK_BYTES / max(1.0, self.row_bytes))) if rows is None else rows
+        anywhere = self.cuts is None or (rows is not None and self.divisible)
+        ends = np.arange(1, n + 1) if anywhere else np.append(self.cuts[1:], n)  # type: ignore[index]
         while bounds[-1] < n:
-            following = np.searchsorted(ends, bounds[-1], side="right")
-            reached = np.searchsorted(ends, bounds[-1] + wanted, side="right") - 1
-            bounds.append(int(ends[max(following, reached)]))
+            following, reached = np.searchsorted(ends, [bounds[-1], bounds[-1] + wanted], side="right")
+            bounds.append(int(ends[max(following, reached - 1)]))
         name = f"netbic-rows-{uuid.uuid4().hex}"
         tasks = {(name, at, 0): (self.load, *self.arguments, *own) for at, own in enumerate(pairwise(bounds))}
         meta = sp.csr_array((0, 0), dtype=self.dtype) if self.is_sparse else np.empty((0, 0), dtype=self.dtype)
@@ -89,9 +82,7 @@ class RowSource:
         return dask_array.Array(tasks, name, chunks, dtype=self.dtype, meta=meta)
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # AnnData's files and bare arrays
-# ----------------------------------------------------------------------------------------------------------------
 
 
 class StoredMatrix(NamedTuple):
@@ -110,10 +101,9 @@ class StoredMatrix(NamedTuple):
     @property
     def row_bytes(self) -> float:
         """Bytes of a row, of a sparse matrix with its indices."""
-        if self.format == "array":
-            return float(self.values.shape[1] * self.values.dtype.itemsize)
-        parts = [self.values.group[name] for name in ("data", "indices")]
-        return float(sum(part.shape[0] * part.dtype.itemsize for part in parts) / max(self.values.shape[0], 1))
+        is_array = self.format == "array"
+        parts = [self.values] if is_array else [self.values.group[name] for name in ("data", "indices")]
+        return float(sum(part.size * part.dtype.itemsize for part in parts) / self.values.shape[0])
 
     def columns(self, entries: int, progress: Progress = lambda share: None) -> Iterator[tuple[Array, Array, Array]]:
         """Rows, columns and values of a matrix stored by columns, about `entries` of them at a time."""
@@ -133,7 +123,7 @@ def is_zarr(path: Path) -> bool:
 
 def is_store(path: Path) -> bool:
     """Whether a folder holds the metadata of Zarr, whatever its name; only such a folder may be replaced."""
-    return any((path / name).is_file() for name in _ZARR_FILES)
+    return any((path / name).is_file() for name in ("zarr.json", ".zgroup", ".zarray"))
 
 
 def read_store(path: Path, layer: str | None = None, gene_names: str | None = None) -> tuple[Matrix, Any, Any]:
@@ -143,10 +133,9 @@ def read_store(path: Path, layer: str | None = None, gene_names: str | None = No
         if needed > free:
             what = f"needs {needed / 1e9:,.1f} GB of memory, of which {free / 1e9:,.1f} GB are free"
             raise unusable(path, what, "read it in blocks of samples (`lazy=True`)", parameters=["lazy"])
-        if stored.format == "array":
-            return as_matrix(np.array(stored.values[:])), stored.samples, stored.genes
-        read = import_optional("anndata.io", "anndata", "a sparse matrix").read_elem
-        return as_matrix(read(stored.values.group)), stored.samples, stored.genes
+        is_array = stored.format == "array"
+        values = np.array(stored.values[:]) if is_array else _anndata_io().read_elem(stored.values.group)
+        return as_matrix(values), stored.samples, stored.genes
 
 
 def open_store(path: Path, layer: str | None = None, gene_names: str | None = None) -> RowSource:
@@ -162,8 +151,8 @@ def open_store(path: Path, layer: str | None = None, gene_names: str | None = No
             stored.samples,
             stored.genes,
             float_type(stored.values.dtype),
+            stored.row_bytes,
             is_sparse=stored.format != "array",
-            stored_row_bytes=stored.row_bytes,
             cuts=np.arange(0, stored.values.shape[0], int(chunks[0])) if chunks else None,
         )
 
@@ -175,84 +164,71 @@ def read_rows(path: str, key: str, first: int, last: int) -> Matrix:
         return as_matrix(rows if is_sparse(rows) else np.array(rows))
 
 
-@contextmanager
-def readable(path: str, first: int, last: int) -> Iterator[None]:
+def readable(path: str, first: int, last: int) -> AbstractContextManager[None]:
     """Name the file and the rows if they cannot be read."""
     if not Path(path).exists():
         raise FileNotFoundError(f"{path} does not exist here: all workers need it under the same path")
-    try:
-        yield
-    except (InputError, MemoryError):
-        raise
-    except Exception as problem:  # each library raises its own errors for damaged files
-        what = f"rows {first} to {last - 1} cannot be read ({one_line(str(problem), 120)})"
-        raise unusable(path, what, "write it again") from None
+    return library_errors(path, f"rows {first} to {last - 1} cannot be read", "write it again")
 
 
 @contextmanager
 def open_matrix(path: Path, layer: str | None = None, gene_names: str | None = None) -> Iterator[StoredMatrix]:
-    """The matrix of a file (X, or a layer) while it is open; errors of the libraries name the file in one line."""
-    _check_path(path)
-    try:
-        with _open_root(path) as root:
-            key = _key(path, root, layer)
-            values = _values(root, key)
-            _check_header(path, key, values)
-            if key:
-                names = _read_names(path, root, "obs"), _read_names(path, root, "var", gene_names)
-            else:
-                names = as_names(f"sample_{row}" for row in range(values.shape[0])), as_names(range(values.shape[1]))
-            if tuple(values.shape) != (names[0].size, names[1].size):
-                what = f"the matrix has shape {tuple(values.shape)} but obs names {names[0].size:,} samples and var"
-                raise unusable(path, f"{what} {names[1].size:,} genes", "write it again")
-            yield StoredMatrix(key, values, *names)
-    except InputError:
-        raise
-    except MemoryError:
-        remedy = "read it in blocks of samples (`lazy=True`)"
-        raise unusable(path, "does not fit into memory", remedy, parameters=["lazy"]) from None
-    except Exception as problem:  # anndata, h5py, zarr and numpy raise many kinds of errors for damaged files
-        what = f"cannot be read as {path.suffix.lower() or '.zarr'} ({one_line(str(problem), 200)})"
-        raise unusable(path, what, "check that it is one, or write it again") from None
+    """The matrix of a file (X, or a layer) while it is open."""
+    what, remedy = f"cannot be read as {path.suffix.lower() or '.zarr'}", "check that it is one, or write it again"
+    with library_errors(path, what, remedy), _open_root(path) as root:
+        key = _key(path, root, layer)
+        values = _values(root, key)
+        _check_header(path, key, values)
+        if key:
+            names = _read_names(path, root["obs"]), _read_names(path, root["var"], gene_names)
+        else:
+            names = as_names(f"sample_{row}" for row in range(values.shape[0])), as_names(range(values.shape[1]))
+        if tuple(values.shape) != (names[0].size, names[1].size):
+            what = f"the matrix has shape {tuple(values.shape)} but obs names {names[0].size:,} samples and var"
+            raise unusable(path, f"{what} {names[1].size:,} genes", "write it again")
+        yield StoredMatrix(key, values, *names)
+
+
+def read_obs(path: Path) -> Any:
+    """The obs of an .h5ad file or .zarr store, as a DataFrame."""
+    with library_errors(path, "has an obs that cannot be read", "write it again"), _open_root(path) as root:
+        return _anndata_io().read_elem(root["obs"])
+
+
+def _anndata_io() -> Any:
+    return import_optional("anndata.io", "anndata", "an .h5ad file or .zarr store")
 
 
 @contextmanager
 def _open_root(path: Path) -> Iterator[Any]:
     """The root of a file: a group, or an array."""
-    if path.suffix.lower() == ".npy":
-        yield np.load(path, mmap_mode="r", allow_pickle=False)
-    elif path.is_dir():
-        import_optional("anndata", "anndata", "a .zarr store")
+    if path.is_dir():
+        _anndata_io()
         yield import_optional("zarr", "anndata", "a .zarr store").open(str(path), mode="r")
+    elif check_file(path).suffix.lower() == ".npy":
+        yield np.load(path, mmap_mode="r", allow_pickle=False)
     else:
-        import_optional("anndata", "anndata", "an .h5ad file")
+        _anndata_io()
         with import_optional("h5py", "anndata", "an .h5ad file").File(path, "r") as file:
             yield file
-
-
-def _is_group(element: Any) -> bool:
-    """Whether an element of a file holds others."""
-    return hasattr(element, "keys")
 
 
 def _values(root: Any, key: str) -> Any:
     """An array, or AnnData's view of a sparse matrix, of whose pointers only those are read that are needed."""
     element = root[key] if key else root
-    if not _is_group(element):
-        return element
-    anndata_io = import_optional("anndata.io", "anndata", "a sparse matrix")
-    return anndata_io.sparse_dataset(element, should_cache_indptr=False)
+    is_group = hasattr(element, "keys")
+    return _anndata_io().sparse_dataset(element, should_cache_indptr=False) if is_group else element
 
 
 def _key(path: Path, root: Any, layer: str | None) -> str:
     """Where the matrix is; a bare array is the matrix itself."""
-    if not _is_group(root):
+    if not hasattr(root, "keys"):
         if layer is not None:
             raise unusable(path, f"has no layer {shown(layer)}", "it is a bare array: leave the layer out")
         return ""
     if "obs" not in root or "var" not in root:
         raise unusable(path, "has no obs and var", "AnnData's layout is needed, or a bare array of samples by genes")
-    if not _is_group(root["obs"]) or not _is_group(root["var"]):
+    if not hasattr(root["obs"], "keys") or not hasattr(root["var"], "keys"):
         raise unusable(path, "was written by an old AnnData", "read it with anndata and write it again")
     layers = sorted(root["layers"].keys()) if "layers" in root else []
     if layer is not None and layer not in layers:
@@ -261,6 +237,16 @@ def _key(path: Path, root: Any, layer: str | None) -> str:
         remedy = f"name a layer: {', '.join(layers) or 'there is none'}"
         raise unusable(path, "has no X", remedy, parameters=["layer"])
     return "X" if layer is None else f"layers/{layer}"
+
+
+def _read_names(path: Path, frame: Any, column: str | None = None) -> NameArray:
+    """The index of obs or var, or one of its columns."""
+    if column is None:
+        return as_names(_anndata_io().read_elem(frame[frame.attrs["_index"]]))
+    if column not in frame:
+        known = ", ".join(map(str, frame.attrs.get("column-order", []))) or "none"
+        raise unusable(path, f"has no column {shown(column)} in var", f"it has {known}")
+    return as_names(_anndata_io().read_elem(frame)[column])
 
 
 def _check_header(path: Path, key: str, values: Any) -> None:
@@ -276,14 +262,10 @@ def _check_header(path: Path, key: str, values: Any) -> None:
         raise unusable(path, f"holds {what}", "real numbers are needed")
     arrays = [values]
     if hasattr(values, "group"):  # entries are checked when they are read
-        arrays = [values.group[name] for name in ("data", "indices", "indptr")]
-        data, indices, indptr = arrays
-        expected = values.shape[values.format == "csc"] + 1, data.shape
-        if (
-            indices.dtype.kind not in "iu"
-            or (indptr.shape[0], indices.shape) != expected
-            or (int(indptr[0]) != 0 or int(indptr[-1]) != data.shape[0])
-        ):
+        arrays = data, indices, indptr = [values.group[name] for name in ("data", "indices", "indptr")]
+        n_lines, n_entries = values.shape[values.format == "csc"], data.shape[0]
+        fits = indices.dtype.kind in "iu" and (indptr.shape[0], indices.shape) == (n_lines + 1, data.shape)
+        if not fits or int(indptr[0]) != 0 or int(indptr[-1]) != n_entries:
             what = f"the index and pointer arrays of {key} do not fit its shape and its entries"
             raise unusable(path, what, "write it again")
     for array in arrays:
@@ -293,44 +275,7 @@ def _check_header(path: Path, key: str, values: Any) -> None:
             raise unusable(path, f"lacks {gone:,} of its {array.nchunks:,} chunks", "copy or convert it again")
 
 
-def _check_path(path: Path) -> None:
-    """Raise unless this is a file, or a store of nothing but files and folders: reading a pipe would never end."""
-    if not is_zarr(path):
-        check_file(path)
-    for folder, _, names in os.walk(path):
-        for name in names:
-            if not stat.S_ISREG(os.stat(os.path.join(folder, name)).st_mode):
-                inside = Path(folder, name).relative_to(path)
-                raise unusable(path, f"{inside} is not a regular file", "copy or write the store again")
-
-
-def _read_names(path: Path, root: Any, axis: str, column: str | None = None) -> NameArray:
-    """The index of obs or var, or one of its columns."""
-    frame, read = root[axis], import_optional("anndata.io", "anndata", "an AnnData file").read_elem
-    if column is None:
-        return as_names(read(frame[frame.attrs["_index"]]))
-    if column not in frame:
-        known = ", ".join(map(str, frame.attrs.get("column-order", []))) or "none"
-        raise unusable(path, f"has no column {shown(column)} in {axis}", f"it has {known}")
-    return as_names(read(frame)[column])
-
-
-def read_obs(path: Path) -> Any:
-    """The obs of an .h5ad file or .zarr store, as a DataFrame."""
-    _check_path(path)
-    try:
-        with _open_root(path) as root:
-            return import_optional("anndata.io", "anndata", "the obs of an AnnData file").read_elem(root["obs"])
-    except InputError:
-        raise
-    except Exception as problem:  # anndata, h5py and zarr raise many kinds of errors for damaged files
-        what = f"has an obs that cannot be read ({one_line(str(problem), 120)})"
-        raise unusable(path, what, "write it again") from None
-
-
-# ----------------------------------------------------------------------------------------------------------------
 # Folders in 10x format
-# ----------------------------------------------------------------------------------------------------------------
 
 
 class TenX:
@@ -351,9 +296,8 @@ class TenX:
         kept = np.array([len(row) < 3 or row[2].strip() == "Gene Expression" for row in rows])
         kept = kept if kept.any() else ~kept
         self.genes, others = features[kept], features[~kept].tolist()
-        self.steps: tuple[Step, ...] = ()
-        if others:
-            self.steps = ({"step": "features other than gene expression left out", "named": others},)
+        left_out: Step = {"step": "features other than gene expression left out", "named": others}
+        self.steps = (left_out,) if others else ()
         self._columns = np.where(kept, np.cumsum(kept) - 1, -1)  # of the features
 
     def read(self) -> Matrix:
@@ -368,11 +312,20 @@ class TenX:
         for _, data in text_pieces(self._file, progress=progress):
             if not n_fields:
                 n_fields, n_entries, data = self._header(data)
-            if data.strip():
-                features, cells, values = self._parse(data, n_fields)
-                n_read += cells.size
-                genes = self._columns[features]
-                yield cells[genes >= 0], genes[genes >= 0], values[genes >= 0]
+            if not data.strip():
+                continue
+            with library_errors(self._file, "cannot be read as a MatrixMarket file", _DOWNLOAD):
+                kinds: Any = {0: np.int64, 1: np.int64, 2: np.float64}
+                table = pd.read_csv(io.BytesIO(data), sep=r"\s+", header=None, dtype=kinds, quoting=csv.QUOTE_NONE)
+                if table.shape[1] != n_fields:
+                    raise ValueError(f"{table.shape[1]} columns where {n_fields} are expected")
+            features, cells = (table[at].to_numpy() - 1 for at in (0, 1))
+            for numbers, size in ((features, self._columns.size), (cells, self.barcodes.size)):
+                if not (numbers.min() >= 0 and numbers.max() < size):
+                    raise unusable(self._file, f"has an entry at {numbers.max() + 1:,} of {size:,}", _DOWNLOAD)
+            n_read += cells.size
+            values, genes = table[2].to_numpy() if n_fields == 3 else np.ones(cells.size), self._columns[features]
+            yield cells[genes >= 0], genes[genes >= 0], values[genes >= 0]
         if n_read != n_entries:
             raise unusable(self._file, f"declares {n_entries:,} entries but has {n_read:,}", _DOWNLOAD)
 
@@ -394,29 +347,6 @@ class TenX:
             remedy = "the files do not belong together"
             raise unusable(self._file, f"{what} and {self.barcodes.size:,} barcodes", remedy)
         return (2 if banner[3] == "pattern" else 3), sizes[2], rest
-
-    def _parse(self, data: bytes, n_fields: int) -> list[Array]:
-        """Features, cells and values, counted from 0."""
-        if b"  " in data or b"\t" in data or b" \n" in data or b"\n " in data or data[:1] == b" ":
-            data = single_spaced(data)
-        types = {"f0": pa.int64(), "f1": pa.int64()} | ({"f2": pa.float64()} if n_fields == 3 else {})
-        try:
-            table = arrow_csv.read_csv(
-                pa.BufferReader(data),
-                arrow_csv.ReadOptions(autogenerate_column_names=True, block_size=1 << 24),
-                arrow_csv.ParseOptions(delimiter=" "),
-                arrow_csv.ConvertOptions(column_types=types),
-            )
-            if table.num_columns != n_fields:
-                raise pa.ArrowInvalid(f"{table.num_columns} columns where {n_fields} are expected")
-            places = [table.column(at).to_numpy() - 1 for at in (0, 1)]
-        except (pa.ArrowException, TypeError) as problem:
-            what = f"cannot be read as a MatrixMarket file ({one_line(str(problem), 120)})"
-            raise unusable(self._file, what, _DOWNLOAD) from None
-        for numbers, size in zip(places, (self._columns.size, self.barcodes.size), strict=True):
-            if not (numbers.min() >= 0 and numbers.max() < size):
-                raise unusable(self._file, f"has an entry at {numbers.max() + 1:,} of {size:,}", _DOWNLOAD)
-        return [*places, table.column(2).to_numpy() if n_fields == 3 else np.ones(places[0].size)]
 
 
 def _part(folder: Path, *names: str) -> Path:

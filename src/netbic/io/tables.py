@@ -1,10 +1,20 @@
-"""Tables in text and Parquet files: a matrix of numbers with names, or columns of text."""
+"""Tables in text and Parquet files: a matrix of numbers with names, or columns of text.
+
+Text is unpacked, decoded and cut into lines and fields; errors say what is wrong, and where.
+"""
 
 from __future__ import annotations
 
+import csv
+import gzip
+import io
+import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+import stat
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -16,32 +26,33 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 import scipy.sparse as sp
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
 from netbic.arrays import Array, Floats, Matrix, checked, is_sparse
 from netbic.errors import InputError, one_line, shown, unusable
-from netbic.io.text import (
-    MISSING,
-    Layout,
-    NameArray,
-    as_names,
-    check_characters,
-    check_file,
-    is_number,
-    read_bytes,
-    single_spaced,
-)
 
+Progress = Callable[[float], object]
+NameArray = NDArray[np.object_]
+MISSING = ("", "NA", "NaN", "nan", "N/A", "n/a", "null", "NULL", "None", "#N/A")  # how tables write a missing value
+_SEPARATORS = {"\t": "tab", ",": "comma", ";": "semicolon", " ": "space"}
+_EXACT_DIGITS = 15  # of a whole number that every program keeps
+_LOOKED_AT = 30  # lines from which the layout is guessed
+_PIECE = 1 << 22  # bytes that are read at a time
+_BLANKS = re.compile(rb"[ \t]+")
+_OLD_EXCEL = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_PACKED = {b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+# Byte-order marks; those of UTF-32 begin with those of UTF-16.
+_MARKS = {b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+# Control characters except tab and line feed, which quoted fields may contain; and lone surrogates.
+_FORBIDDEN = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 Step = dict[str, Any]  # of the preprocessing: its name ("step"), counts and the genes concerned
 _WIDE = 1000  # columns
-_LOOKED_AT = 30  # lines
 _ANNOTATIONS = """entrez_gene_id entrezgene entrezid entrez_id entrez gene_id geneid gene_name genename gene_symbol
 description gene_description length gene_length effective_length chr chrom chromosome start end strand biotype
-gene_biotype gene_type hgnc_id ensembl_id ensembl_gene_id uniprot locus cytoband band"""
-_ANNOTATION_NAMES = frozenset(_ANNOTATIONS.split())
+gene_biotype gene_type hgnc_id ensembl_id ensembl_gene_id uniprot locus cytoband band""".split()  # noqa: SIM905
 _FIRST_NAMES = """gene genes symbol symbols id ids name names probe probes feature hugo_symbol gene_symbol
 gene_name gene_id ensembl sample samples cell cells x geneid id_ref probe_id unnamed_0 index barcode patient rownames
-row_names"""  # of the first column
+row_names""".split()  # noqa: SIM905  # of the first column
 _ENDS = re.compile(
     r"(source|target|from|to|tf|regulator|(official_symbol_|entrez_gene_)?(gene|node|protein|symbol|name|participant|"
     r"interactor|partner|id|entrez|ensembl|alias|uniprot|hgnc)(_?(a|b|x|y|1|2|id|name|symbol))?|gene_symbol_?[ab12]|"
@@ -49,11 +60,247 @@ _ENDS = re.compile(
 )
 
 
+# Names
+
+
+def as_names(names: Iterable[Any]) -> NameArray:
+    """Names as text without blanks around them."""
+    texts = (name.decode(errors="replace") if isinstance(name, bytes) else str(name) for name in names)
+    return np.array([text.strip() for text in texts], dtype=object)
+
+
+def check_characters(path: Path | str, kind: str, names: Iterable[Any], line: int | None = None) -> None:
+    """Raise if one of the names (or of a column of categories) in a file holds a control character."""
+    codes = getattr(names, "codes", None)  # of categories, each of which is looked at once
+    texts = [str(name) for name in (names if codes is None else names.categories)]  # type: ignore[attr-defined]
+    if not _FORBIDDEN.search("\n".join(texts)):  # one search for all of them is many times faster
+        return
+    at, name = next((at, text) for at, text in enumerate(texts) if _FORBIDDEN.search(text))
+    number = at if codes is None else int((codes == at).argmax())
+    character = _FORBIDDEN.findall(name)[0]
+    what = f"{'control ' * (character < chr(0xD800))}character {character!r}"
+    raise unusable(path, f"the name of {kind} {number + 1}, {shown(name)}, holds the {what}", "rename it", line=line)
+
+
+def is_number(field: str) -> bool:
+    """Whether a field holds a number."""
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return "_" not in field
+
+
+def is_plain_number(field: str) -> bool:
+    """Whether a field holds a number that is not a code or an identifier: 001 and numbers of 16 digits are text."""
+    if not is_number(field):
+        return False
+    digits = field.strip().lstrip("+-")
+    if digits.isdigit():
+        return len(digits) <= _EXACT_DIGITS and (digits == "0" or not digits.startswith("0"))
+    return math.isfinite(float(field)) or not any(letter.isdigit() for letter in digits)
+
+
+# Files
+
+
+def check_file(path: Path | str) -> Path:
+    """The path of an existing file that is not empty; an error otherwise."""
+    path = Path(path)
+    try:
+        details = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        raise unusable(path, "does not exist", "check the spelling and the folder") from None
+    except (OSError, ValueError) as problem:  # invalid names, folders without permission
+        raise unusable(path, "cannot be opened", f"{problem}") from None
+    if stat.S_ISDIR(details.st_mode):
+        raise unusable(path, "is a folder", "name the file in it")
+    if not stat.S_ISREG(details.st_mode):  # a pipe or device might never end
+        raise unusable(path, "is not a regular file", "save its content to a regular file first")
+    if details.st_size == 0:
+        raise unusable(path, "is empty", "write or download it again")
+    return path
+
+
+@contextmanager
+def library_errors(path: Path | str, what: str, remedy: str) -> Iterator[None]:
+    """One line that names the file instead of the many kinds of errors that libraries raise for damaged files."""
+    try:
+        yield
+    except InputError:
+        raise
+    except MemoryError:
+        advice, named = "read it in (smaller) blocks of samples (`lazy=True`, `block_rows`)", ["lazy", "block_rows"]
+        raise unusable(path, "does not fit into memory", advice, parameters=named) from None
+    except Exception as problem:
+        raise unusable(path, f"{what} ({one_line(str(problem), 120)})", remedy) from None
+
+
+def read_bytes(path: Path | str) -> bytes:
+    """The text of a file as UTF-8 bytes without a byte-order mark; gzip is unpacked whatever the file is called."""
+    return b"".join(piece for _, piece in text_pieces(path))
+
+
+def read_lines(path: Path | str) -> NameArray:
+    """The lines of a text file as names; of several fields separated by tabs, the first."""
+    lines = [line.strip() for line in text_lines(read_bytes(path))]
+    return np.array([line.split("\t")[0] for line in lines if line], dtype=object)
+
+
+def text_pieces(path: Path | str, size: int = _PIECE, progress: Progress | None = None) -> Iterator[tuple[int, bytes]]:
+    """The text of a file in pieces of whole lines, of about this many bytes, each with the number of lines before it.
+
+    `progress` is called with the share of the file that has been read.
+    """
+    path, before = check_file(path), 0
+    try:
+        with path.open("rb") as file:
+            packed = file.read(2) == b"\x1f\x8b"
+            file.seek(0)
+            stream = gzip.GzipFile(fileobj=file) if packed else file
+            while True:
+                try:  # the first piece has enough lines to guess the layout from
+                    piece = stream.read(size) + b"".join(islice(stream, 1 if before else _LOOKED_AT))
+                except (EOFError, zlib.error, OSError):
+                    kind = "is a gzip file that is incomplete or damaged" if packed else "cannot be read"
+                    raise unusable(path, kind, "download or pack it again") from None
+                if before and not piece:
+                    return
+                if not before:
+                    _check_beginning(path, piece)
+                _check_text(path, piece, before)
+                if progress is not None:
+                    progress(file.tell() / max(path.stat().st_size, 1))
+                yield before, piece if before else piece.removeprefix(b"\xef\xbb\xbf")
+                before += piece.count(b"\n") or 1
+    except OSError as problem:
+        raise unusable(path, f"cannot be read ({problem.strerror})", "check its permissions") from None
+
+
+def _check_beginning(path: Path, data: bytes) -> None:
+    """Raise if the first bytes are those of a spreadsheet, an archive or another encoding than UTF-8, or all blank."""
+    is_excel = path.suffix.lower() in (".xlsx", ".xlsm", ".xls") or b"[Content_Types].xml" in data[:200]
+    if data.startswith(_OLD_EXCEL) or (data.startswith(b"PK\x03\x04") and is_excel):
+        raise unusable(path, "is an Excel file", "save it in Excel as tab-separated text (.txt or .tsv)")
+    for mark, kind in _PACKED.items():
+        if data.startswith(mark):
+            raise unusable(path, f"is compressed with {kind}", "unpack it, or compress it with gzip instead")
+    for mark, encoding in _MARKS.items():
+        if data.startswith(mark):
+            raise unusable(path, f"is encoded as {encoding}", "save it as UTF-8")
+    if not data.removeprefix(b"\xef\xbb\xbf").strip():
+        raise unusable(path, "holds only blanks", "write or download it again")
+
+
+def _check_text(path: Path, piece: bytes, before: int) -> None:
+    """Raise if a piece, which has this many lines before it, is not UTF-8 or holds zero bytes."""
+    if (zero := piece.find(b"\0")) >= 0:
+        line = before + piece.count(b"\n", 0, zero) + 1
+        raise unusable(path, "holds binary data", "a text file is needed here", line=line)
+    try:
+        piece.isascii() or piece.decode()
+    except UnicodeDecodeError as problem:
+        line = before + piece.count(b"\n", 0, problem.start) + 1
+        what = f"byte {piece[problem.start]:#04x} is not UTF-8"
+        raise unusable(path, what, "convert it, e.g. iconv -f latin1 -t utf-8", line=line) from None
+
+
+# Lines and fields
+
+
+def text_lines(data: bytes) -> Iterator[str]:
+    """Lines of text, ended by a line feed, a carriage return or both."""
+    for line in io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", errors="ignore", newline=None):
+        yield line.rstrip("\n")
+
+
+def single_spaced(data: bytes) -> bytes:
+    """Text with one space between fields instead of several blanks."""
+    return b"\n".join(_BLANKS.sub(b" ", line.strip(b" \t")) for line in data.splitlines())
+
+
+def split(line: str, separator: str) -> list[str]:
+    """The fields of one line without quotes; several spaces are one separator."""
+    if separator == " ":
+        line = single_spaced(line.encode()).decode()
+    if '"' not in line:
+        return line.split(separator)
+    try:
+        return next(csv.reader([line], delimiter=separator), [])
+    except csv.Error:
+        return line.split(separator)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a text table is laid out: separator, comment lines before it, and fields per line."""
+
+    path: Path
+    separator: str
+    n_skipped: int
+    first: list[str]
+    n_fields: int  # of the lines after the first
+    before: int = 0  # lines of the file before those at hand
+
+    @classmethod
+    def of(cls, path: Path | str, data: bytes) -> Layout:
+        """Guess the layout from the first lines; an error if a quoted field does not end on its line."""
+        lines = list(islice(text_lines(data), _LOOKED_AT))
+        separator = _separator([line for line in lines if not line.startswith("#")] or lines)
+        if separator is None:
+            raise unusable(path, "has one column only", "separate columns by tabs, commas, semicolons or spaces")
+        rows = [split(line, separator) for line in lines]
+        filled = [at for at, line in enumerate(lines) if line.strip()]
+        usual = Counter(len(rows[at]) for at in filled if lines[at][0] != "#").most_common(1)
+        n_fields = usual[0][0] if usual else 0
+        # A line with # and as many fields as others is a header.
+        first = next((at for at in filled if lines[at][0] != "#" or len(rows[at]) == n_fields), 0)
+        if lines[0].startswith("#1.") and len(lines) > 2:
+            first = 2  # GCT: a version and the table's size
+        below = Counter(len(rows[at]) for at in filled if at > first).most_common(1)
+        layout = cls(Path(path), separator, first, rows[first], below[0][0] if below else len(rows[first]))
+        layout.check_quotes(data)
+        return layout
+
+    def rows(self, data: bytes, skip: int = 0) -> Iterator[tuple[int, list[str]]]:
+        """Line number and fields of every line after the comments (and `skip` more) that is not blank."""
+        for number, line in enumerate(text_lines(data), start=1):
+            if number > self.n_skipped + skip and line.strip():
+                yield self.before + number, split(line, self.separator)
+
+    def check_quotes(self, data: bytes) -> None:
+        """Raise if a quoted field does not end on its line, as with a line break in a name."""
+        if b'"' not in data:
+            return
+        unclosed = re.compile(rf'(?:^|{re.escape(self.separator)})"(?:[^"]|"")*$')
+        for number, line in enumerate(text_lines(data), start=1):
+            if number > self.n_skipped and line.count('"') % 2 and unclosed.search(line):
+                what = "a quoted field does not end on its line"
+                remedy = "remove line breaks from names, and quotes that are never closed"
+                raise unusable(self.path, what, remedy, line=self.before + number)
+
+
+def _separator(lines: Sequence[str]) -> str | None:
+    """The first of tab, comma, semicolon and space that splits most lines into the same number of fields."""
+    rest = None
+    for separator in _SEPARATORS:
+        counts = [len(split(line, separator)) for line in lines if line.strip()]
+        usual, times = Counter(counts).most_common(1)[0] if counts else (1, 0)
+        if usual > 1 and 2 * times > len(counts) and counts[0] > 1:
+            return separator
+        if rest is None and usual > 1:
+            rest = separator
+    return rest
+
+
+# Numbers
+
+
 def float_type(dtype: DTypeLike) -> np.dtype[Any]:
     """Floats are kept (half precision becomes single); single precision holds small integers exactly."""
     dtype = np.dtype(dtype)
-    small = dtype.kind in "iub" and dtype.itemsize <= 2
-    return np.dtype(np.float32 if small or dtype in (np.float16, np.float32) else np.float64)
+    is_single = dtype.itemsize <= (4 if dtype.kind == "f" else 2)
+    return np.dtype(np.float32 if is_single else np.float64)
 
 
 def as_matrix(values: Matrix) -> Matrix:
@@ -68,9 +315,7 @@ def column_key(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # Tables of numbers
-# ----------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -88,20 +333,13 @@ class NumberTable:
         return ({"step": "columns left out", "named": list(self.skipped)},) if self.skipped else ()
 
 
-def read_numbers(path: Path, skip_columns: Sequence[str] = (), annotated: bool = True) -> NumberTable:
-    """Read a table of numbers with names in its first line and first column.
-
-    Columns to skip are left out, and with `annotated` also those with usual names of annotations (Description, ...).
-    """
-    if path.suffix.lower() in (".pq", ".parquet"):
-        return number_table(path, read_parquet(path), skip_columns, annotated)
-    return next(number_pieces(path, [(0, read_bytes(path))], skip_columns, annotated))
-
-
 def number_pieces(
     path: Path | str, pieces: Iterable[tuple[int, bytes]], skip_columns: Sequence[str] = (), annotated: bool = True
 ) -> Iterator[NumberTable]:
-    """A text table piece by piece (`text_pieces`): some lines at a time."""
+    """A text table of numbers with names in its first line and first column, some lines (`text_pieces`) at a time.
+
+    Columns to skip are left out, and with `annotated` also those with usual names of annotations (Description, ...).
+    """
     for before, data in pieces:
         if not before:
             layout = Layout.of(path, data)
@@ -117,30 +355,27 @@ def number_pieces(
         else:
             layout = replace(layout, n_skipped=0, before=before)
             layout.check_quotes(data)
-        yield NumberTable(*_numbers(layout, data, header, kept, 0 if before else 1), columns, skipped)
-
-
-def _numbers(
-    layout: Layout, data: bytes, header: Sequence[str], kept: Sequence[int], skip: int
-) -> tuple[Floats, NameArray]:
-    """Columns of numbers side by side, and the names in the first column."""
-    if len(kept) == len(header) - 1 >= _WIDE and (found := _wide(layout, data, len(kept), skip)) is not None:
-        return found
-    table = _parse(layout, data, header, kept, skip)
-    values = np.empty((table.num_rows, len(kept)))
-    for at, position in enumerate(kept):
-        values[:, at] = table.column(position).to_numpy(zero_copy_only=False)
-    return values, _text(table.column(0))
+        skip = 0 if before else 1
+        found = _wide(layout, data, len(kept), skip) if len(kept) == len(header) - 1 >= _WIDE else None
+        if found is None:
+            table = _parse(layout, data, header, kept, skip)
+            numbers = np.empty((table.num_rows, len(kept)))
+            for at, position in enumerate(kept):
+                numbers[:, at] = table.column(position).to_numpy(zero_copy_only=False)
+            names = pc.utf8_trim_whitespace(table.column(0)).to_numpy(zero_copy_only=False)
+            found = numbers, np.asarray(names, dtype=object)
+        yield NumberTable(*found, columns, skipped)
 
 
 def _wide(layout: Layout, data: bytes, n_columns: int, skip: int) -> tuple[Floats, NameArray] | None:
-    """The same, parsed as one long column: faster if there are thousands of columns. None if that fails."""
-    if b'"' in data or layout.separator == " ":
-        return None
+    """Numbers and names of a table of thousands of columns, parsed as one long column: faster and in less memory.
+
+    None if that fails.
+    """
     mark = layout.separator.encode()
     lines = [line for line in data.splitlines()[layout.n_skipped + skip :] if line.strip()]
     names, _, numbers = zip(*(line.partition(mark) for line in lines), strict=True) if lines else ((), (), ())
-    if not lines or any(line.count(mark) != n_columns - 1 for line in numbers):
+    if not lines or b'"' in data or mark == b" " or any(line.count(mark) != n_columns - 1 for line in numbers):
         return None
     column = b"\n".join(numbers).replace(mark, b"\n") + b"\n"
     del lines, numbers
@@ -157,14 +392,14 @@ def _wide(layout: Layout, data: bytes, n_columns: int, skip: int) -> tuple[Float
 def _header(layout: Layout, data: bytes) -> list[str]:
     """A name for every column of a table of numbers."""
     first, n_fields = [field.strip() for field in layout.first], layout.n_fields
-    line, usual = layout.n_skipped + 1, set(_FIRST_NAMES.split())
+    line, usual = layout.n_skipped + 1, set(_FIRST_NAMES)
     second = next(layout.rows(data, skip=1), (0, []))[1]
     if len(first) == n_fields - 1 and column_key(first[0]) not in usual - {"x"} and second and second[-1].strip():
         first = ["", *first]
     if len(first) != n_fields:
-        if (few := _not_an_expression_table(layout, data)) is not None:
-            raise few
-        what = f"names {len(first)} columns but the lines below have {n_fields} fields (separator: {layout.spelled})"
+        _check_numeric(layout, data)
+        separator = _SEPARATORS[layout.separator]
+        what = f"names {len(first)} columns but the lines below have {n_fields} fields (separator: {separator})"
         remedy = "make them agree (is there a separator too many at the end, or is this not an expression table?)"
         raise unusable(layout.path, what, remedy, line=line)
     numbers = [field for field in first[1:] if is_number(field)]
@@ -185,13 +420,11 @@ def _columns_to_skip(path: Path | str, names: Sequence[str], asked: Sequence[str
     if unknown:
         some = ", ".join(map(shown, names[:5])) + (", ..." if len(names) > 5 else "")
         raise unusable(path, f"has no column {shown(unknown[0])} to skip", f"its columns are {some}")
-    annotations = [name for name in names if annotated and column_key(name) in _ANNOTATION_NAMES]
+    annotations = [name for name in names if annotated and column_key(name) in _ANNOTATIONS]
     return list(dict.fromkeys([*asked, *annotations]))
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # Columns of text
-# ----------------------------------------------------------------------------------------------------------------
 
 
 def read_columns(path: Path | str, header: bool | None, data: bytes | None = None) -> tuple[pd.DataFrame, int]:
@@ -202,23 +435,14 @@ def read_columns(path: Path | str, header: bool | None, data: bytes | None = Non
     data = read_bytes(path) if data is None else data
     layout = Layout.of(path, data)
     has_header, n_fields = _looks_like_header(layout, data) if header is None else header, layout.n_fields
-    if has_header and len(layout.first) != n_fields:
-        what = f"names {len(layout.first)} columns but the lines below have {n_fields} fields"
-        raise unusable(path, what, "make them agree", line=layout.n_skipped + 1)
     names = [field.lstrip("#").strip() for field in layout.first] if has_header else [str(k) for k in range(n_fields)]
-    columns = {}
-    for at, column in enumerate(_parse(layout, data, names, skip=int(has_header)).columns):
-        encoded = pc.utf8_trim_whitespace(column).dictionary_encode().combine_chunks()
-        encoded = encoded.chunk(0) if isinstance(encoded, pa.ChunkedArray) else encoded  # chunked without rows
-        labels = np.asarray(encoded.dictionary.to_numpy(zero_copy_only=False), dtype=object)
-        codes = encoded.indices.to_numpy(zero_copy_only=False)
-        columns[at] = pd.Categorical.from_codes(codes, categories=pd.Index(labels))
-    return pd.DataFrame(columns).set_axis(pd.Index(names, dtype=object), axis=1), int(has_header)
-
-
-def text_columns(layout: Layout, data: bytes, names: Sequence[str]) -> list[NameArray]:
-    """All columns of a table below its header line, as text."""
-    return [_text(column) for column in _parse(layout, data, names).columns]
+    names = ["", *names] if len(names) == n_fields - 1 else names  # as R writes row names
+    if len(names) != n_fields:
+        what = f"names {len(names)} columns but the lines below have {n_fields} fields"
+        raise unusable(path, what, "make them agree", line=layout.n_skipped + 1)
+    columns = enumerate(_parse(layout, data, names, skip=int(has_header)).columns)
+    frame = pd.DataFrame({at: pc.utf8_trim_whitespace(own).dictionary_encode().to_pandas() for at, own in columns})
+    return frame.set_axis(pd.Index(names, dtype=object), axis=1), int(has_header)
 
 
 def _looks_like_header(layout: Layout, data: bytes) -> bool:
@@ -234,14 +458,7 @@ def _looks_like_header(layout: Layout, data: bytes) -> bool:
     return any(is_number(below) and not is_number(above) for above, below in zip(names[2:], second[2:], strict=False))
 
 
-def _text(column: pa.ChunkedArray) -> NameArray:
-    """A column of text without blanks around it."""
-    return np.asarray(pc.utf8_trim_whitespace(column).to_numpy(zero_copy_only=False), dtype=object)
-
-
-# ----------------------------------------------------------------------------------------------------------------
 # Parsing, and what is wrong with a table that cannot be parsed
-# ----------------------------------------------------------------------------------------------------------------
 
 
 def _parse(layout: Layout, data: bytes, names: Sequence[str], numeric: Sequence[int] = (), skip: int = 1) -> pa.Table:
@@ -281,14 +498,14 @@ def _by_line(layout: Layout, data: bytes, names: Sequence[str], numeric: Sequenc
     others = [at for at in range(len(names)) if at not in set(numeric)]
     for line, fields in layout.rows(data, skip):
         if len(fields) != len(names):
-            what = f"has {len(fields)} fields where {len(names)} are expected (separator: {layout.spelled})"
+            separator = _SEPARATORS[layout.separator]
+            what = f"has {len(fields)} fields where {len(names)} are expected (separator: {separator})"
             raise unusable(layout.path, what, "give all lines the same number of fields", line=line)
         own = [fields[at].strip() for at in numeric]
         for position, field in zip(numeric, own, strict=True):
             if field in MISSING or is_number(field):
                 continue
-            if (few := _not_an_expression_table(layout, data, skip, numeric)) is not None:
-                raise few
+            _check_numeric(layout, data, skip, numeric)
             comma = layout.separator != "," and is_number(field.replace(",", "."))
             remedy = "write decimals with a point" if comma else "correct it, or leave the column out (`skip_columns`)"
             where = f"{position + 1} ({names[position]})" if names[position] else f"{position + 1}"
@@ -301,38 +518,25 @@ def _by_line(layout: Layout, data: bytes, names: Sequence[str], numeric: Sequenc
     return pa.table({f"f{at}": columns[at] for at in range(len(names))})
 
 
-def _not_an_expression_table(
-    layout: Layout, data: bytes, skip: int = 1, columns: Sequence[int] | None = None
-) -> InputError | None:
-    """The error for a table in which at most one of these columns (default: all but the first) holds numbers."""
+def _check_numeric(layout: Layout, data: bytes, skip: int = 1, columns: Sequence[int] | None = None) -> None:
+    """Raise if at most one of these columns (default: all but the first) holds numbers, as in a network."""
     rows = [fields for _, fields in islice(layout.rows(data, skip), _LOOKED_AT)]
     columns = range(1, max(map(len, rows), default=0)) if columns is None else columns
     n_numeric = 0
     for at in columns:  # most fields that are not missing are numbers, with a decimal point or comma
         given = [fields[at].strip() for fields in rows if at < len(fields) and fields[at].strip() not in MISSING]
         n_numeric += 2 * sum(is_number(field.replace(",", ".")) for field in given) > len(given) or not given
-    if n_numeric > 1 or n_numeric == len(columns) or (n_numeric and len(rows) < 2):  # one line does not tell
-        return None
-    what = f"is not an expression table: {'only one' if n_numeric else 'no'} column holds numbers"
-    return unusable(layout.path, what, "is it a network (`graph`)?", parameters=["graph"])
+    if n_numeric <= 1 and n_numeric != len(columns) and (not n_numeric or len(rows) > 1):  # one line does not tell
+        what = f"is not an expression table: {'only one' if n_numeric else 'no'} column holds numbers"
+        raise unusable(layout.path, what, "is it a network (`graph`)?", parameters=["graph"])
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # Parquet
-# ----------------------------------------------------------------------------------------------------------------
 
 
-@contextmanager
-def parquet_errors(path: Path) -> Iterator[None]:
-    """Errors in one line that name the file: pyarrow raises many kinds of them for damaged files."""
-    check_file(path)
-    try:
-        yield
-    except InputError:
-        raise
-    except Exception as problem:
-        what = f"cannot be read as Parquet ({one_line(str(problem), 120)})"
-        raise unusable(path, what, "check that it is one, or write it again") from None
+def parquet_errors(path: Path) -> AbstractContextManager[None]:
+    """Errors in one line that name the file, which has to exist."""
+    return library_errors(check_file(path), "cannot be read as Parquet", "check that it is one, or write it again")
 
 
 def read_parquet(path: Path, columns: list[str] | None = None) -> pd.DataFrame:

@@ -17,7 +17,7 @@ import numpy as np
 from netbic import __version__
 from netbic.errors import InputError, import_optional, one_line, unusable
 from netbic.files import add_files, check_output_file, check_writable, recorded_paths, write_atomic
-from netbic.io.text import check_characters
+from netbic.io.tables import check_characters
 
 FILE = "report.html"
 # Overrides, embeddings and isolates. The element <bdi> protects the text around a name from them, but not the name.
