@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from netbic.estimators import SparseGraphCCA, SparseGraphPLS, SparseGraphSVD, stack_studies
     from netbic.graph import Graph
     from netbic.methods import method
-    from netbic.penalties import L0, L1, SCAD, AdaptiveLasso, AdaptiveSupport, Dense, GroupL0, KeepSoft, L1Ball
+    from netbic.penalties import L0, L1, SCAD, AdaptiveLasso, AdaptiveSupport, BeyondBulk, Dense, GroupL0, KeepSoft, L1Ball
     from netbic.storage import load, save
 
 _PENALTIES = [
@@ -44,6 +44,7 @@ _PENALTIES = [
     "SCAD",
     "AdaptiveLasso",
     "AdaptiveSupport",
+    "BeyondBulk",
     "Dense",
     "GroupL0",
     "KeepSoft",
@@ -90,6 +91,7 @@ __all__ = [
     "SCAD",
     "AdaptiveLasso",
     "AdaptiveSupport",
+    "BeyondBulk",
     "Dense",
     "Graph",
     "GroupL0",

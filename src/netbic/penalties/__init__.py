@@ -3,6 +3,7 @@
 from netbic.penalties.adaptive import AdaptiveSupport
 from netbic.penalties.base import DIAGNOSTICS as DIAGNOSTICS
 from netbic.penalties.base import Choice, DataDriven, GroupShare, Kept, Penalty, expected_noise_norm
+from netbic.penalties.bulk import BeyondBulk
 from netbic.penalties.groups import GroupL0, Groups
 from netbic.penalties.score_groups import ScoreGroups, score_groups
 from netbic.penalties.thresholds import L0, L1, SCAD, AdaptiveLasso, ChosenByBIC, Dense, KeepSoft, L1Ball, largest
@@ -13,6 +14,7 @@ __all__ = [
     "SCAD",
     "AdaptiveLasso",
     "AdaptiveSupport",
+    "BeyondBulk",
     "Choice",
     "ChosenByBIC",
     "DataDriven",

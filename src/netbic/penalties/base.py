@@ -67,6 +67,8 @@ class Penalty:
         decreases.
     chooses_size : bool
         Whether the size and the weight of the graph are chosen from the data in every half step, by `choose`.
+    sizes_from_data : bool
+        Whether the joint search sets the sizes of modules in its first rounds, by `fixed_for`.
     clip : float or None
         Robust standard deviations beyond which entries of X are clipped before the fit.
 
@@ -87,6 +89,7 @@ class Penalty:
 
     has_objective: ClassVar[bool] = True
     chooses_size: ClassVar[bool] = False
+    sizes_from_data: ClassVar[bool] = False
     clip: ClassVar[float | None] = None
     nonnegative: bool = field(default=False, kw_only=True)
 
@@ -159,6 +162,13 @@ class Penalty:
 
     def for_matrix(self, squared_norm: float, n_entries: int) -> Self:
         """The penalty for a matrix of this squared Frobenius norm; only data-driven penalties differ."""
+        return self
+
+    def fixed_for(self, magnitudes: Floats, *, core: bool = False) -> Penalty:
+        """The penalty with the size that these scores suggest, for a penalty with `sizes_from_data`.
+
+        With `core`, the size of the part with the largest scores, which determines a direction best.
+        """
         return self
 
     def restricted(self) -> Penalty | None:

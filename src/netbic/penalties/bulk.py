@@ -1,0 +1,83 @@
+"""Sizes from the data: the entries beyond the bulk of the scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final
+
+import numpy as np
+from scipy.special import ndtri
+
+from netbic.arrays import Floats
+from netbic.penalties.base import Kept, Penalty
+from netbic.penalties.thresholds import L0, largest
+
+CORE: Final = 0.7  # `share` while modules are searched for: their largest weights determine the direction best
+_MAD = 1.4826  # a standard deviation in units of the median absolute value of normal numbers
+
+
+@dataclass(frozen=True, repr=False)
+class BeyondBulk(Penalty):
+    """Keep the entries that stand out: beyond the bulk of all scores, and comparable with the largest ones.
+
+    An entry is beyond the bulk if its magnitude exceeds what one of as many normal numbers would reach, with the
+    standard deviation estimated from the median magnitude. Of these, from the largest on, those are kept that have at
+    least `share` times the mean of the ones before them.
+
+    Parameters
+    ----------
+    share : float, default=0.5
+    least : int, default=5
+        Number of entries that are kept at least, even if fewer are beyond the bulk.
+    most : float, default=0.25
+        Share of all entries that are kept at most.
+
+    Examples
+    --------
+    >>> import numpy as np, netbic
+    >>> scores = np.abs(np.random.default_rng(0).standard_normal(1000))
+    >>> scores[:20] += 8
+    >>> netbic.BeyondBulk().threshold(scores).support.size
+    20
+    """
+
+    has_objective: ClassVar[bool] = False
+    sizes_from_data: ClassVar[bool] = True
+    share: float = 0.5
+    least: int = 5
+    most: float = 0.25
+
+    def threshold(self, magnitudes: Floats) -> Kept:
+        """Keep the entries that stand out, unshrunk."""
+        support = largest(magnitudes, self.size_for(magnitudes))
+        return Kept(support, magnitudes[support])
+
+    def n_beyond(self, magnitudes: Floats) -> int:
+        """Number of entries beyond the bulk."""
+        return int(np.count_nonzero(magnitudes > _edge(magnitudes)))
+
+    def size_for(self, magnitudes: Floats) -> int:
+        """Number of entries that stand out."""
+        beyond = -np.sort(-magnitudes[magnitudes > _edge(magnitudes)])[: max(int(self.most * magnitudes.size), 1)]
+        means = np.cumsum(beyond) / np.arange(1, beyond.size + 1)
+        smaller = np.flatnonzero(beyond[1:] < self.share * means[:-1])
+        size = int(smaller[0]) + 1 if smaller.size else beyond.size
+        return min(max(size, self.least), magnitudes.size)
+
+    def fixed_for(self, magnitudes: Floats, *, core: bool = False) -> Penalty:
+        """The L0 penalty with the number of entries that stand out; with `core`, of the largest among them."""
+        share = max(self.share, CORE) if core else self.share
+        return L0(replace(self, share=share).size_for(magnitudes), nonnegative=self.nonnegative)
+
+    def check(self, size: int, axis: str, table: str = "X") -> None:
+        """`share` and `most` lie between 0 and 1, `least` is at least 1."""
+        for name, value in (("share", self.share), ("most", self.most)):
+            if not 0 < value <= 1:
+                raise ValueError(f"{name}={value!r} of BeyondBulk: choose a number above 0, and at most 1")
+        if not (isinstance(self.least, (int, np.integer)) and self.least >= 1):
+            raise ValueError(f"least={self.least!r} of BeyondBulk: choose an integer of at least 1")
+
+
+def _edge(magnitudes: Floats) -> float:
+    """What the largest of as many normal numbers would reach, with the median magnitude of these ones."""
+    return float(-ndtri(0.5 / magnitudes.size) * _MAD * np.median(magnitudes))
