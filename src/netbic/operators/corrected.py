@@ -29,20 +29,10 @@ Result = TypeVar("Result")
 
 
 class Corrected:
-    """The operator X S^-1 - 1 c' - L R'.
+    """The operator X S^-1 - 1 c' - L R' for data X: S^-1 has the `column_factors` and c is `column_offsets`.
 
-    Parameters
-    ----------
-    base : DataOperator
-        The data X.
-    squared_norm : float
-        Squared Frobenius norm of the corrected matrix; `minus` keeps it up to date.
-    column_factors : array of shape (p,), optional
-        The diagonal of S^-1.
-    column_offsets : array of shape (p,), optional
-        The c to subtract from every row, after the factors.
-    left, right : arrays of shape (n, r) and (p, r), optional
-        The low-rank correction L R'.
+    L and R are `left` and `right`, of shape (n, r) and (p, r). `squared_norm` is that of the corrected matrix; `minus`
+    keeps it up to date.
     """
 
     imputes: bool = False  # whether `with_prediction` fills missing entries
@@ -194,9 +184,8 @@ class Corrected:
     def _layers_among(self, rows: Indices, columns: Indices) -> tuple[Floats, Floats]:
         """Some rows and columns of all layers, a row per layer."""
         left, right = self._dense_layers()
-        left = np.vstack([left[:, rows], self._sparse_left.among(rows)])
-        right = np.vstack([right[:, columns], self._sparse_right.among(columns)])
-        return left, right
+        sparse = self._sparse_left.among(rows), self._sparse_right.among(columns)
+        return np.vstack([left[:, rows], sparse[0]]), np.vstack([right[:, columns], sparse[1]])
 
     def entries_read(self, n_rows: int, n_columns: int) -> int:
         """The number of entries that two products read, with vectors that have so many non-zeros."""
@@ -213,19 +202,29 @@ class Corrected:
 
     def squared_lengths(self) -> tuple[Floats, Floats]:
         """Sums of squares of the rows and of the columns."""
-        return self._reduce_rows(_square_sums, _joined)
+
+        def square_sums(rows: Floats, first: int) -> tuple[Floats, Floats]:
+            return np.einsum("ij,ij->i", rows, rows), np.einsum("ij,ij->j", rows, rows)
+
+        def joined(one: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+            return np.concatenate([one[0], other[0]]), one[1] + other[1]
+
+        return self._reduce_rows(square_sums, joined)
 
     def largest_entry(self) -> tuple[int, int]:
         """Row and column of the largest entry; the first one in case of ties."""
-        _, row, column = self._reduce_rows(_largest, _first_largest)
+
+        def largest(rows: Floats, first: int) -> tuple[float, int, int]:
+            row, column = np.unravel_index(int(rows.argmax()), rows.shape)
+            return float(rows[row, column]), first + int(row), int(column)
+
+        _, row, column = self._reduce_rows(largest, lambda one, other: other if other[0] > one[0] else one)
         return row, column
 
     def _reduce_rows(
         self, function: Callable[[Floats, int], Result], combine: Callable[[Result, Result], Result]
     ) -> Result:
-        left, right = self._dense_layers()
-        left = np.vstack([left, self._sparse_left.among(np.arange(self.shape[0]))])
-        right = np.vstack([right, self._sparse_right.among(np.arange(self.shape[1]))])
+        left, right = self._layers_among(*(np.arange(size) for size in self.shape))
         result: Result = self._base.reduce_rows(RowReduction(function, combine, self._factors, left.T, right.T))
         return result
 
@@ -314,7 +313,7 @@ class SparseLayers:
     @cached_property
     def _transpose(self) -> sp.csc_array:
         """The layers in columns."""
-        return sp.csc_array((self.values, self.indices, self.bounds), shape=(self.size, self.count))
+        return self._matrix.T
 
     def inner(self, support: Indices, values: Floats) -> Floats:
         """Inner product of every layer with a supported vector."""
@@ -323,23 +322,6 @@ class SparseLayers:
     def sum(self, weights: Floats) -> Floats:
         """Weighted sum of the layers."""
         return np.asarray(self._transpose @ weights)
-
-
-def _square_sums(rows: Floats, first: int) -> tuple[Floats, Floats]:
-    return np.einsum("ij,ij->i", rows, rows), np.einsum("ij,ij->j", rows, rows)
-
-
-def _joined(one: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-    return np.concatenate([one[0], other[0]]), one[1] + other[1]
-
-
-def _largest(rows: Floats, first: int) -> tuple[float, int, int]:
-    row, column = np.unravel_index(int(rows.argmax()), rows.shape)
-    return float(rows[row, column]), first + int(row), int(column)
-
-
-def _first_largest(one: tuple[float, int, int], other: tuple[float, int, int]) -> tuple[float, int, int]:
-    return other if other[0] > one[0] else one
 
 
 class SmallOperator:

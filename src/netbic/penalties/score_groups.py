@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from scipy import special
@@ -85,7 +85,7 @@ class ScoreGroups:
     @property
     def directions(self) -> Indices:
         """-1, 0 or 1 for each group: below the bulk, the bulk itself, above it."""
-        return np.zeros(1, dtype=np.intp) if self.is_gradient else _directions(self.sizes)
+        return _directions(self.sizes)
 
 
 def score_groups(scores: Floats) -> ScoreGroups:
@@ -156,9 +156,8 @@ def _sizes(boundaries: Floats, scores: Floats) -> Indices:
 
 
 def _directions(sizes: Indices) -> Indices:
-    """-1, 0 or 1 for each group: below the bulk, the bulk itself, above it."""
     largest = int(np.argmax(sizes))
-    if sizes[largest] >= BULK * np.sort(sizes)[-2]:
+    if sizes.size == 1 or sizes[largest] >= BULK * np.sort(sizes)[-2]:
         return np.sign(np.arange(sizes.size) - largest)
     return np.array([-1, 1]) if sizes.size == 2 else np.array([-1, 0, 1])
 
@@ -185,6 +184,8 @@ _CONTINUED = 2  # starts that are continued
 _LARGEST_RATIO = 9.0  # of a group's variance to the pooled one: a group must not fit a few equal scores, or all of them
 _SMALLEST_VARIANCE = 1e-4  # pooled, relative to that of all scores
 _GRID = 101  # points between two locations at which the density is compared
+
+_Parameters = tuple[Floats, Floats, Floats]  # weights, means and variances of several mixtures, a row each
 
 
 @dataclass(frozen=True)
@@ -235,10 +236,6 @@ class LocationMixture:
         logs = self._log_densities(np.clip(scores, self.means[left], self.means[left + 1]))
         return np.asarray(logs[left + 1] - logs[left])
 
-    def density(self, scores: Floats) -> Floats:
-        """Density of the mixture."""
-        return np.asarray(np.exp(self._log_densities(scores)).sum(axis=0))
-
     def _log_densities(self, scores: Floats) -> Array:
         return np.asarray(_log_densities(scores, self.weights[None], self.means[None], self.variances[None])[0])
 
@@ -249,18 +246,11 @@ class LocationMixture:
         """
         ratios = []
         for left in range(self.means.size - 1):
-            density = self.density(np.linspace(self.means[left], self.means[left + 1], _GRID))
+            between = np.linspace(self.means[left], self.means[left + 1], _GRID)
+            density = np.exp(self._log_densities(between)).sum(axis=0)
             lowest = int(np.argmin(density))
             ratios.append(density[lowest] / min(density[: lowest + 1].max(), density[lowest:].max()))
         return float(max(ratios))
-
-
-class _Parameters(NamedTuple):
-    """Parameters of one mixture (a number per group), or of several (a row each)."""
-
-    weights: Floats
-    means: Floats
-    variances: Floats
 
 
 def fit_location_mixture(scores: Floats, n_groups: int, *, equal_variances: bool) -> LocationMixture:
@@ -275,13 +265,13 @@ def fit_location_mixture(scores: Floats, n_groups: int, *, equal_variances: bool
         cuts = np.minimum(np.maximum.accumulate(cuts + np.arange(cuts.size)), ordered.size - 1)
         starts.append([float(part.mean()) if part.size else float(ordered[-1]) for part in np.split(ordered, cuts)])
     shape, variance = (len(starts), n_groups), float(scores.var()) / n_groups**2
-    start = _Parameters(np.full(shape, 1 / n_groups), np.array(starts), np.full(shape, variance))
-    found, likelihoods = _expectation_maximisation(scores, start, _FIRST_ROUNDS, equal_variances)
+    found: _Parameters = np.full(shape, 1 / n_groups), np.array(starts), np.full(shape, variance)
+    found, likelihoods = _expectation_maximisation(scores, found, _FIRST_ROUNDS, equal_variances)
     best = np.argsort(-likelihoods, kind="stable")[:_CONTINUED]
-    continued = _Parameters(*(part[best] for part in found))
-    found, likelihoods = _expectation_maximisation(scores, continued, _ROUNDS, equal_variances)
+    weights, means, variances = (part[best] for part in found)
+    found, likelihoods = _expectation_maximisation(scores, (weights, means, variances), _ROUNDS, equal_variances)
     chosen = int(np.argmax(likelihoods))
-    order = np.argsort(found.means[chosen], kind="stable")
+    order = np.argsort(found[1][chosen], kind="stable")
     n_parameters = 2 * n_groups if equal_variances else 3 * n_groups - 1
     weights, means, variances = (part[chosen][order] for part in found)
     return LocationMixture(weights, means, variances, float(likelihoods[chosen]), n_parameters)
@@ -292,7 +282,7 @@ def _expectation_maximisation(
 ) -> tuple[_Parameters, Floats]:
     """Iterate all starts together until none of their log-likelihoods increases any more."""
     smallest = _SMALLEST_VARIANCE * float(scores.var())
-    before = np.full(len(found.means), -np.inf)
+    before = np.full(len(found[1]), -np.inf)
     for _ in range(rounds):
         logs = _log_densities(scores, *found)
         largest = logs.max(axis=1)
@@ -310,7 +300,7 @@ def _expectation_maximisation(
         # Bounds keep a group from collapsing to a point.
         pooled = np.maximum((weights * variances).sum(axis=1, keepdims=True), smallest)
         bounds = (pooled, pooled) if equal_variances else (pooled / _LARGEST_RATIO, pooled * _LARGEST_RATIO)
-        found = _Parameters(weights, means, np.clip(variances, *bounds))
+        found = weights, means, np.clip(variances, *bounds)
     else:
         return current, likelihoods
     return found, likelihoods

@@ -67,18 +67,8 @@ def rounds(
 ) -> Iterator[State]:
     """Alternate half steps without end (or until a vector is empty), rows first: Algorithms 1 and 2, lines 2-16.
 
-    Each half step uses the previous vector of its axis as a whole (Jacobi iteration).
-
-    Parameters
-    ----------
-    operator : Operator
-        The matrix X.
-    rows, columns : Side
-    u, v : Vector
-        The start.
-    solver : {"aisp", "monotone", "auto"}
-    feasible : bool
-        Whether the start satisfies the penalties, so that F must not decrease in the first round either.
+    Each half step uses the previous vector of its axis as a whole (Jacobi iteration). From a `feasible` start (u, v),
+    which satisfies the penalties, F does not decrease in the first round either.
     """
     u, v = rows.smooth(u), columns.smooth(v)
     while True:

@@ -76,19 +76,12 @@ class Axis:
 class Module:
     """A pair (u, v) with d = u'Xv, how its iteration ended, and the part of the graph in it.
 
-    Attributes
-    ----------
-    graph_share : float
-        Share of the graph in the scores of the kept entries (the larger one of both axes).
-    graph_weight : float
-        sigma lambda_max(M) / d (the larger one of both axes): from 1 on the graph alone can carry a set of entries.
-    worst_rank : int
-        The worst rank, by abs(X'u) alone, of the 20 columns with the largest entries in v; without a graph 20, or the
-        number of columns of a smaller module.
-    by_data_alone : float
-        Share of the columns that are among as many columns with the largest abs(X'u).
-    regressed_out : tuple of int
-        Earlier modules whose scores were regressed out of X before this one was found (`deflation="on_repeat"`).
+    `graph_share` is the share of the graph in the scores of the kept entries, and `graph_weight` is sigma lambda_max(M)
+    / d: from 1 on the graph alone can carry a set of entries; both are the larger ones of both axes. `worst_rank` is
+    the worst rank, by abs(X'u) alone, of the 20 columns with the largest entries in v (without a graph 20, or the
+    number of columns of a smaller module), `by_data_alone` the share of the columns that are among as many columns with
+    the largest abs(X'u). The scores of the modules `regressed_out`, by their positions, were regressed out of X before
+    this one was found (`deflation="on_repeat"`).
     """
 
     u: Vector
@@ -139,7 +132,7 @@ class ModuleSearch:
 
     def __iter__(self) -> Iterator[Module]:
         for number in range(MAX_MODULES):
-            module = self._replayed(number) if number < len(self._known) else self._new(number)
+            module = self._replay(self._known[number]) if number < len(self._known) else self._new(number)
             if module is None:
                 return
             yield module
@@ -153,9 +146,8 @@ class ModuleSearch:
                 self._left.deflate(left, right, module.v if hotelling else None)
         self.ended = f"no more than {MAX_MODULES:,} are searched for"
 
-    def _replayed(self, number: int) -> Module | None:
+    def _replay(self, module: Module) -> Module | None:
         """A known module, after the same steps as when it was found."""
-        module = self._known[number]
         for repeated in (*module.regressed_out, None):
             if self._leading() is None:
                 return None

@@ -63,12 +63,7 @@ class Direction(NamedTuple):
 class Starts:
     """Leading singular directions of a matrix that is deflated by one module after another.
 
-    Parameters
-    ----------
-    operator : Corrected
-        The matrix before the first deflation.
-    exact : bool
-        Solve to machine precision, as for the paper's start; otherwise only small matrices.
+    They are `exact` to machine precision for the paper's start, and for small matrices.
     """
 
     def __init__(self, operator: Corrected, exact: bool) -> None:
