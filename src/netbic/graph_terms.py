@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-from netbic.arrays import Floats, Indices
+from netbic.arrays import Floats, Indices, scatter
 
 _USUAL_SCALES = (2.0**-20, 2.0**40)  # range of the largest weight in which no rescaling is needed
 _SAFE_SUMS = 2.0**896  # largest weight for which sums cannot overflow
@@ -139,9 +139,7 @@ class GraphTerm(ABC):
         """
         scaled, size = values if self.factors is None else values * self.factors[support], self._weights.shape[0]
         if support.size > _FULL_SHARE * size:
-            full = np.zeros(size)
-            full[support] = scaled
-            product = np.asarray(self._weights @ full)
+            product = np.asarray(self._weights @ scatter(support, scaled, size))
         else:  # the entries of the supported rows, concatenated and summed by column
             last, neighbours, weights, lengths = self._last
             if last is not support:
@@ -214,8 +212,7 @@ class _Restricted(GraphTerm):
 
     def product(self, support: Indices, values: Floats) -> Floats:
         """M w for a vector w that is zero outside `support`."""
-        full = np.zeros(self._weights.shape[0])
-        full[support] = values
+        full = scatter(support, values, self._weights.shape[0])
         product: Floats = self._weights @ (full if self.factors is None else full * self.factors)
         if self.factors is not None:
             product *= self.factors

@@ -174,7 +174,7 @@ class DataOperator(ABC):
         Only the upper triangle is used.
         """
         if not on_rows:
-            reduction = RowReduction(column_gram, add, factors, left, right)
+            reduction = RowReduction(lambda rows, first: rows.T @ rows, add, factors, left, right)
             return np.asfortranarray(self.reduce_rows(reduction), dtype=dtype)
         n, p = self.shape
         total = np.zeros((n, n))
@@ -270,8 +270,3 @@ def aligned(X: Matrix) -> Matrix:
 def column_squares(rows: Floats, first: int) -> Floats:
     """Sum of squares of each column of some rows."""
     return np.asarray(np.einsum("ij,ij->j", rows, rows))
-
-
-def column_gram(rows: Floats, first: int) -> Floats:
-    """Y'Y of some rows Y."""
-    return np.asarray(rows.T @ rows)

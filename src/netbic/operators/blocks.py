@@ -352,9 +352,7 @@ def _of_whole_rows(X: DaskArray) -> DaskArray:
     return X.rechunk({1: -1})
 
 
-# ----------------------------------------------------------------------------------------------------------------
-# Statistics of columns and rows, and a digest, from one pass
-# ----------------------------------------------------------------------------------------------------------------
+# --- Statistics of columns and rows, and a digest, from one pass ---
 
 
 @dataclass(frozen=True)
@@ -429,9 +427,7 @@ def _digest(block: Matrix, first_row: int) -> int:
     return total % (1 << _DIGEST_BITS)
 
 
-# ----------------------------------------------------------------------------------------------------------------
-# Functions that treat every row alike, for matrices in memory and Dask arrays
-# ----------------------------------------------------------------------------------------------------------------
+# --- Functions that treat every row alike, for matrices in memory and Dask arrays ---
 
 
 def select_columns(X: Matrix, kept: Indices | Bools) -> Matrix:

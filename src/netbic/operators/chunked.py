@@ -279,9 +279,7 @@ class ChunkedOperator(DataOperator):
         return self.blocks.map_reduce(reduced, reduction.combine, shared, lefts, firsts)
 
 
-# ----------------------------------------------------------------------------------------------------------------
-# Functions of one block, or of lines packed from it
-# ----------------------------------------------------------------------------------------------------------------
+# --- Functions of one block, or of lines packed from it ---
 
 
 def is_few(count: int, among: int) -> bool:

@@ -355,9 +355,7 @@ class SmallOperator:
         return product - self._right @ (layers @ values)
 
 
-# ----------------------------------------------------------------------------------------------------------------
-# Centring, scaling and covariates
-# ----------------------------------------------------------------------------------------------------------------
+# --- Centring, scaling and covariates ---
 
 
 @dataclass(frozen=True)

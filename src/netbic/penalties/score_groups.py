@@ -170,9 +170,7 @@ def _one_group(scores: Floats, gain: float, margin: float) -> ScoreGroups:
     return ScoreGroups(labels, np.array([mean]), sizes, np.empty(0), probabilities, gain, margin)
 
 
-# ----------------------------------------------------------------------------------------------------------------
-# Mixtures with free locations
-# ----------------------------------------------------------------------------------------------------------------
+# --- Mixtures with free locations ---
 
 # Shares of the sorted scores at which the groups of a start are split.
 _SPLITS = {
@@ -312,9 +310,7 @@ def _log_densities(scores: Floats, weights: Floats, means: Floats, variances: Fl
     return np.asarray(constants[:, :, None] - (scores - means[:, :, None]) ** 2 / (2 * variances[:, :, None]))
 
 
-# ----------------------------------------------------------------------------------------------------------------
-# One group that need not be normal
-# ----------------------------------------------------------------------------------------------------------------
+# --- One group that need not be normal ---
 
 _ITERATIONS, _TOLERANCE = 100, 1e-7  # relative decrease of the loss at which to stop
 _LARGEST = 30.0  # argument of sinh, whose square must not overflow
@@ -394,9 +390,7 @@ def _largest_likelihood(loss: Loss, starts: Iterable[tuple[float, ...]], bounds:
     return -min(float(result.fun) for result in found)
 
 
-# ----------------------------------------------------------------------------------------------------------------
-# Tied scores
-# ----------------------------------------------------------------------------------------------------------------
+# --- Tied scores ---
 
 WIDTHS: Final = (0.02, 0.6)  # smallest and largest distance by which tied scores are moved, in standard deviations
 _BY_CHANCE = 3.0  # typical distances between scores by which the next one of a decreasing density may be away

@@ -41,7 +41,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy import special
 
-from netbic.arrays import Bools, Floats, Indices
+from netbic.arrays import Bools, Floats, Indices, scatter
 from netbic.graph_terms import GraphTerm
 from netbic.operators.base import Operator
 from netbic.penalties import Choice, Penalty, expected_noise_norm
@@ -294,9 +294,7 @@ class Vector:
 
     def full(self) -> Floats:
         """All entries, including zeros."""
-        entries = np.zeros(self.size)
-        entries[self.support] = self.values
-        return entries
+        return scatter(self.support, self.values, self.size)
 
     def with_smoothed(self, smoothed: Floats | None) -> Vector:
         """The same vector with another product Mw."""
@@ -338,9 +336,7 @@ class State:
         return self.u.is_empty or self.v.is_empty
 
 
-# ----------------------------------------------------------------------------------------------------------------
-# Penalties that choose their size
-# ----------------------------------------------------------------------------------------------------------------
+# --- Penalties that choose their size ---
 
 
 def adaptive_step(side: Side, z: Floats, old: Vector, other: Vector) -> Vector:

@@ -14,7 +14,7 @@ from netbic.graph_terms import GraphTerm
 from netbic.operators.corrected import Corrected
 from netbic.penalties import DIAGNOSTICS, Dense, Penalty
 from netbic.solver.half_step import Side, Vector
-from netbic.solver.problem import ModuleProblem, before_graph, share_by_data, solve_with_graph, worst_rank
+from netbic.solver.problem import ROUGH, ModuleProblem, share_by_data, solve_with_graph, worst_rank
 from netbic.solver.sizes import scores_of_all_rows, solve_sizes, with_all_rows, with_groups
 from netbic.solver.solve import MAX_CHOOSING_ROUNDS, Deflation, Outcome, Settings, Solution
 from netbic.solver.starts import Direction, Starts, image
@@ -213,7 +213,11 @@ def problems_of(
     def made(axes: Sequence[Axis]) -> ModuleProblem:
         norm, size = operator.squared_norm, operator.n_entries
         rows, columns = (axis.side(leading_value, norm, size, own) for axis, own in zip(axes, squares, strict=True))
-        return ModuleProblem(operator, rows, columns, before_graph(settings, rows, columns))
+        own = settings
+        if (rows.share or columns.share) and not (rows.penalty.chooses_size or columns.penalty.chooses_size):
+            # A solve with the graph follows: the one without it need not converge fully.
+            own = replace(settings, tol=max(settings.tol, ROUGH), rough=True)
+        return ModuleProblem(operator, rows, columns, own)
 
     return made(axes), made([replace(axis, penalty=axis.penalty.when_unreliable() or axis.penalty) for axis in axes])
 
@@ -281,9 +285,7 @@ def deflation_terms(operator: Corrected, module: Module, how: Deflation) -> Iter
         yield left - d * u.full(), v.full()
 
 
-# ----------------------------------------------------------------------------------------------------------------
-# X without the modules found so far
-# ----------------------------------------------------------------------------------------------------------------
+# --- X without the modules found so far ---
 
 
 class Residual:
@@ -376,9 +378,7 @@ def correlations(one: Floats, others: Floats) -> Floats:
     return found
 
 
-# ----------------------------------------------------------------------------------------------------------------
-# Warnings
-# ----------------------------------------------------------------------------------------------------------------
+# --- Warnings ---
 
 _ENDS: Final[dict[Outcome, str]] = {
     "cycle": "ran into a cycle",
