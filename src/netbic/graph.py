@@ -527,12 +527,6 @@ def contradicted(weights: Floats, first: Indices) -> Bools:
     """For each group of edges, whether its largest magnitude occurs with both signs.
 
     Groups are consecutive, each sorted by decreasing magnitude; `first` are their first positions.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> contradicted(np.array([2.0, -1.0, -3.0, 3.0]), np.array([0, 2])).tolist()
-    [False, True]
     """
     if not first.size:
         return np.zeros(0, dtype=bool)
@@ -639,18 +633,7 @@ def _check_signed(signed: object) -> None:
 
 
 def signs_of(words: Iterable[Any]) -> Floats:
-    """The signs of edges: 1, -1, or 0 where the sign is not known.
-
-    Raises
-    ------
-    ValueError
-        If words are not known; the message names them.
-
-    Examples
-    --------
-    >>> signs_of(["activation", "inhibition", "unknown"]).tolist()
-    [1.0, -1.0, 0.0]
-    """
+    """The signs of edges: 1, -1, or 0 where the sign is not known; an error that names words without a meaning."""
     codes, levels = pd.factorize(np.asarray(list(words), dtype=object), use_na_sentinel=True)
     found = [sign_of(level) for level in levels]
     odd = [str(level) for level, sign in zip(levels, found, strict=True) if sign is None]

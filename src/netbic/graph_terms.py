@@ -50,23 +50,15 @@ class GraphTerm(ABC):
     and the upper bound of the spectrum are those of the graph without signs. Nothing changes if the signs of an entry
     of w and of all edges of this node are flipped.
 
-    Attributes
-    ----------
-    is_signed : bool
-        Whether some edges inhibit.
-    is_empty : bool
-        Whether the graph has no edges at all.
-    ignores_weight_scale : bool
-        Whether M stays the same if all edge weights are multiplied by a number.
-    largest_diagonal : float
-        Largest absolute diagonal entry: the shift that keeps the scores of AISP non-negative on Laplacian terms.
+    `largest_diagonal` is the largest absolute diagonal entry: the shift that keeps the scores of AISP non-negative on
+    Laplacian terms.
     """
 
     factors: Floats | None = None  # the diagonal of S; None: the identity
     diagonal: Floats | None = None  # the diagonal of E; None: zero
     correction: Floats | None = None  # r; None: zero
-    ignores_weight_scale: ClassVar[bool] = False
-    is_signed: bool = False
+    ignores_weight_scale: ClassVar[bool] = False  # whether M stays the same if all weights are multiplied by a number
+    is_signed: bool = False  # whether some edges inhibit
 
     def __init__(self, weights: sp.csr_array) -> None:
         self._weights = weights
@@ -83,9 +75,8 @@ class GraphTerm(ABC):
         self._describe()
         self.largest_diagonal = 0.0 if self.diagonal is None else float(np.abs(self.diagonal).max(initial=0.0))
 
-    def _describe(self) -> None:
+    def _describe(self) -> None:  # noqa: B027
         """Set `factors`, `diagonal` and `correction`; by default M = A."""
-        self.factors = self.diagonal = self.correction = None
 
     @cached_property
     def unsigned(self) -> GraphTerm:

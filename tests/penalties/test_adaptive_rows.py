@@ -4,7 +4,6 @@ import warnings
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from sklearn.metrics import adjusted_rand_score
 
 from netbic import AdaptiveSupport, SparseGraphSVD
@@ -150,16 +149,6 @@ def test_known_modules_are_followed_by_the_same_ones():
     np.testing.assert_array_equal(last.u.full(), found[2].u.full())
     stored = {name: np.asarray(array) for name, array in module_arrays(found[0]).items()}
     assert module_from(stored).free_locations
-
-
-def test_all_kinds_of_matrices_are_accepted():
-    X, members = shifted([0.4], shift=2, seed=8)
-    incomplete = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
-    complete = (sp.csr_array(X), X.astype(np.float32))
-    cases = [*((matrix, "error") for matrix in complete), (incomplete, "ignore"), (incomplete, "impute")]
-    for matrix, missing in cases:
-        model = SparseGraphSVD(1, n_columns=40, missing=missing, **ROWS).fit(matrix)
-        assert adjusted_rand_score(members[0], model.rows_[0]) > 0.95
 
 
 def test_nonnegative_rows_are_above():

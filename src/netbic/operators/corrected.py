@@ -369,16 +369,6 @@ class Scaler:
     If there are covariates, their `effects`, of shape (c, p), are subtracted before row means are computed: the rows of
     the `design`, of shape (n, c), times the effects. The columns of the design of the training data have mean zero and
     are linearly independent, and the effects are those of least squares.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from netbic.operators import as_operator
-    >>> X = np.array([[1.0, 4.0], [3.0, 8.0]])
-    >>> scaler = Scaler.learn(as_operator(X), center="columns", scale=True)
-    >>> scaler.apply(X)
-    array([[-1., -1.],
-           [ 1.,  1.]])
     """
 
     offsets: Floats
@@ -523,12 +513,6 @@ def winsorised(X: Array, furthest: float = 3.0) -> Array:
 
     The robust standard deviation is the scaled median absolute deviation. Columns in which more than half of the
     entries are equal are not changed, nor are missing entries.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> winsorised(np.array([[0.0], [1.0], [2.0], [3.0], [100.0]])).ravel().round(2)
-    array([0.  , 1.  , 2.  , 3.  , 6.45])
     """
     median = np.nanmedian if np.isnan(X).any() else np.median
     centres = median(X, axis=0)

@@ -31,20 +31,8 @@ _BLOCK_ROWS = 32  # rows smoothed at a time: they stay in the cache from one ter
 class Smoother:
     """The matrix S = (1 - a) (I - aM)^-1, which is symmetric and has eigenvalues between 0 and 1.
 
-    Parameters
-    ----------
-    matrix : sparse array of shape (p, p)
-        M: symmetric, with eigenvalues between -1 and 1, such as the graph term "normalized".
-    weight : float
-        a, at least 0 and below 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import scipy.sparse as sp
-    >>> pair = sp.csr_array(np.array([[0.0, 1.0], [1.0, 0.0]]))
-    >>> Smoother(pair, 0.5).rows(np.array([[3.0, 0.0]])).round(6)
-    array([[2., 1.]])
+    M is symmetric, with eigenvalues between -1 and 1, such as the graph term "normalized"; the weight a is at least 0
+    and below 1.
     """
 
     def __init__(self, matrix: sp.csr_array, weight: float) -> None:
