@@ -16,6 +16,7 @@ from netbic.penalties.adaptive import evidence_of_gradation
 from netbic.simulate import paper
 from netbic.solver import Vector
 from netbic.solver.half_step import Side, adaptive_step
+from support.problems import quiet_fit
 from support.simulations import adaptive_run, f1
 
 solving = importlib.import_module("netbic.solver.solve")  # `netbic.solver.solve` is the function
@@ -211,9 +212,7 @@ def test_constant_columns_are_not_candidates():
     assert np.isnan(model.posteriors_["columns"][0, ::3]).all()
     X = toy.X.copy()  # nor are columns of low variance members
     X[:, 75:] *= 0.02
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the warning about unequal noise is tested below
-        model = SparseGraphSVD(1, **ADAPTIVE).fit(X)
+    model = quiet_fit(X, n_components=1, **ADAPTIVE)
     assert model.columns_[0, 75:].sum() <= 2
 
 
@@ -237,9 +236,7 @@ def test_noise_with_missing_entries_has_a_diagnostic(missing):
         generator = np.random.default_rng(seed)
         X = generator.standard_normal((40, 60))
         X[generator.random(X.shape) < 0.4] = np.nan
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model = SparseGraphSVD(1, **ADAPTIVE | {"missing": missing}).fit(X)
+        model = quiet_fit(X, n_components=1, **ADAPTIVE | {"missing": missing})
         n_reported += bool((model.choices_["diagnostic"] != "").any())
     assert n_reported >= 9
 
@@ -304,9 +301,7 @@ def test_the_noise_estimate_of_a_small_module_stays_bounded():
     generator = np.random.default_rng(8)
     X = generator.standard_normal((40, 60))
     X[generator.random(X.shape) < 0.4] = np.nan
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = SparseGraphSVD(1, **ADAPTIVE, missing="impute").fit(X)
+    model = quiet_fit(X, n_components=1, **ADAPTIVE, missing="impute")
     assert (model.choices_["noise"] < 2).all()
     assert model.converged_.all()  # solutions that alternate while missing entries are imputed are a cycle
 
