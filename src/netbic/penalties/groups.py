@@ -210,10 +210,11 @@ class Groups(Mapping[Label, Members]):
         Members are matched by name if the data have names of the same kind; otherwise integers are positions.
         """
         wanted = list(dict.fromkeys(member for own in self._members.values() for member in own))
-        mine, position, missing = ", ".join(map(str, wanted[:3])), dict(zip(wanted, wanted, strict=True)), set[Label]()
+        position: dict[Label, Any] = dict(zip(wanted, wanted, strict=True))
+        mine, missing = ", ".join(map(str, wanted[:3])), set[Label]()
         by_name = names is not None and self.is_numbered == np.issubdtype(np.asarray(names).dtype, np.integer)
         if by_name:
-            index = pd.Index(names)
+            index = pd.Index(np.asarray(names))
             if not index.is_unique:
                 again = index[index.duplicated()][0]
                 raise ValueError(f"the {axis} name {again!r} of {table} occurs twice: groups need unique names")

@@ -234,6 +234,10 @@ class LocationMixture:
         logs = self._log_densities(np.clip(scores, self.means[left], self.means[left + 1]))
         return np.asarray(logs[left + 1] - logs[left])
 
+    def density(self, scores: Floats) -> Floats:
+        """Density of the mixture."""
+        return np.asarray(np.exp(self._log_densities(scores)).sum(axis=0))
+
     def _log_densities(self, scores: Floats) -> Array:
         return np.asarray(_log_densities(scores, self.weights[None], self.means[None], self.variances[None])[0])
 
@@ -244,8 +248,7 @@ class LocationMixture:
         """
         ratios = []
         for left in range(self.means.size - 1):
-            between = np.linspace(self.means[left], self.means[left + 1], _GRID)
-            density = np.exp(self._log_densities(between)).sum(axis=0)
+            density = self.density(np.linspace(self.means[left], self.means[left + 1], _GRID))
             lowest = int(np.argmin(density))
             ratios.append(density[lowest] / min(density[: lowest + 1].max(), density[lowest:].max()))
         return float(max(ratios))

@@ -125,7 +125,7 @@ class ModuleSearch:
         self._known, self._rows, self._columns, self._settings, self._noise = known, rows, columns, settings, noise
         own = operator.for_one_start()
         if known:
-            own.prefetch(np.unique(np.concatenate([module.v.support for module in known])))
+            own.data.prefetch(np.unique(np.concatenate([module.v.support for module in known])))
         starts = starts or Starts(operator, exact=settings.solver == "aisp")
         chooses = rows.penalty.chooses_size or columns.penalty.chooses_size
         self._left = Residual(own, starts, noise, with_squares=chooses)
@@ -136,7 +136,7 @@ class ModuleSearch:
             if module is None:
                 return
             yield module
-            self._left.operator.reset_cache()
+            self._left.operator.data.reset_cache()
             filled = residual = self._left.operator
             if residual.imputes:  # missing entries hold the prediction of the module
                 left = scores_of_all_rows(residual, module.v) if module.free_locations else module.d * module.u.full()
@@ -183,7 +183,7 @@ class ModuleSearch:
         """The best module of the residual; None, with the reason in `ended`, if there is none."""
         squares = self._left.squares()
         residual = self._left.operator
-        residual.reset_cache()
+        residual.data.reset_cache()
         axes = self._rows, self._columns
         problem, fixed = problems_of(residual, axes, leading.value, squares, self._settings)
         groups = None
@@ -311,7 +311,7 @@ class Residual:
         leading = self._starts.leading(self.operator) if is_left else None
         if leading is None or leading.value <= self._noise:
             return None
-        self.operator.reset_cache()
+        self.operator.data.reset_cache()
         return leading
 
     def squares(self) -> Squares:
@@ -338,7 +338,7 @@ class Residual:
 
     def scores(self, v: Vector) -> Floats:
         """The product of X (not of the residual) with a vector."""
-        self.operator.reset_cache()
+        self.operator.data.reset_cache()
         product = self.operator.matvec(v.support, v.values)
         self._image = v, product
         subtracted = np.zeros(self.operator.shape[0])
@@ -360,7 +360,7 @@ class Residual:
         """Keep only what the scores of an earlier module do not explain."""
         self._regressed.add(module)
         scores = scores / np.linalg.norm(scores)
-        self.operator.reset_cache()
+        self.operator.data.reset_cache()
         self.deflate(scores, image(self.operator.rmatvec, scores))
 
 
