@@ -55,36 +55,34 @@ class Smoother:
 
 
 def smoothed_rows(matrix: sp.csr_array, X: Array, weights: Sequence[float]) -> list[Array]:
-    """(1 - a) X (I - aM)^-1 for several weights a, in the time that the largest one takes; in the precision of X."""
-    matrix, made = matrix.astype(X.dtype), [np.empty_like(X, order="C") for _ in weights]
-    for start in range(0, len(X), _BLOCK_ROWS):
-        part = slice(start, start + _BLOCK_ROWS)
-        for smooth, total in zip(made, _series(matrix, np.ascontiguousarray(X[part].T), weights), strict=True):
-            smooth[part] = total.T
-    return made
+    """(1 - a) X (I - aM)^-1 for several weights a, in the time that the largest one takes; in the precision of X.
 
-
-def _series(matrix: sp.csr_array, X: Array, weights: Sequence[float]) -> list[Array]:
-    """(1 - a) (I - aM)^-1 X for several weights a: they share the polynomials T_k(M) X."""
+    The series share the polynomials T_k(M) X'.
+    """
     terms = []  # for each weight: the first coefficient, the ratio r of the series, and the number of further terms
     for weight in weights:
         root = sqrt(1 - weight * weight)
         ratio = weight / (1 + root)
         remainder = _ROUNDING * float(np.finfo(X.dtype).eps) * (1 - ratio)
         terms.append(((1 - weight) / root, ratio, ceil(log(remainder) / log(ratio)) if weight else 0))
-    scales, ratios, lengths = zip(*terms, strict=True)
-    totals = [scale * X for scale in scales]
-    earlier, latest = X, X
-    for power in range(1, max(lengths) + 1):
-        product = matrix @ latest
-        if power > 1:
-            product *= 2
-            product -= earlier
-        earlier, latest = latest, product
-        for total, scale, ratio, length in zip(totals, scales, ratios, lengths, strict=True):
-            if power <= length:
-                total += 2 * scale * ratio**power * latest
-    return totals
+    longest = max(length for _, _, length in terms)
+    matrix, made = matrix.astype(X.dtype), [np.empty_like(X, order="C") for _ in weights]
+    for start in range(0, len(X), _BLOCK_ROWS):
+        part = slice(start, start + _BLOCK_ROWS)
+        earlier = latest = np.ascontiguousarray(X[part].T)
+        totals = [scale * latest for scale, _, _ in terms]
+        for power in range(1, longest + 1):
+            product = matrix @ latest
+            if power > 1:
+                product *= 2
+                product -= earlier
+            earlier, latest = latest, product
+            for total, (scale, ratio, length) in zip(totals, terms, strict=True):
+                if power <= length:
+                    total += 2 * scale * ratio**power * latest
+        for smooth, total in zip(made, totals, strict=True):
+            smooth[part] = total.T
+    return made
 
 
 def smoothed(operator: Corrected, smoother: Smoother, low_memory: bool = False) -> Corrected:
