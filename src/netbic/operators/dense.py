@@ -132,7 +132,7 @@ class DenseOperator(DataOperator):
         (syrk,) = get_blas_funcs(("syrk",), (total,))
         plain = bool((factors == 1).all())
         if plain and lines.dtype == dtype and lines.flags.c_contiguous:
-            raw = syrk(1.0, lines.T, trans=1)
+            raw: Array = syrk(1.0, lines.T, trans=1)
             if np.sum(inner**2) * np.sum(outer**2) <= _SMALL_CORRECTION * np.trace(raw):
                 (syr2,) = get_blas_funcs(("syr2",), (raw,))
                 squares = outer.T @ outer
