@@ -53,10 +53,10 @@ def test_starts_follow_every_deflation(exact, monkeypatch):
         assert abs(leading.vector @ v[0]) == pytest.approx(1, abs=tolerance)
 
     check(X, Y, X.T @ Y, x, y)
-    starts.remove_from_x(t)
+    starts.remove(t, from_x=True)
     X, x = X - np.outer(t, t @ X), x.without(t)
     check(X, Y, X.T @ Y, x, y)
-    starts.remove_from_y(s)
+    starts.remove(s, from_x=False)
     Y, y = Y - np.outer(s, s @ Y), y.without(s)
     check(X, Y, X.T @ Y, x, y)
 
