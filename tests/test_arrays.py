@@ -87,7 +87,6 @@ def test_a_broken_sparse_matrix_is_refused():
             fitted.score,
             lambda matrix: netbic.io.scores_by_name(fitted, matrix, range(8)),
             lambda matrix: netbic.pl.heatmap(fitted, matrix),
-            lambda matrix: netbic.enrichment.coexpression([[0, 1]], matrix),
         ):
             with pytest.raises(ValueError, match=message):
                 use(matrix)
@@ -154,8 +153,6 @@ def test_complex_data_are_refused():
             with pytest.raises(ValueError, match="complex128"):
                 use(data)
         if kind != "dask":
-            with pytest.raises(ValueError, match="complex128"):
-                netbic.enrichment.coexpression([[0, 1]], data)
             with pytest.raises(ValueError, match="complex128"):
                 netbic.selection.n_modules(model(), data)
     for data in ((X + 1j).astype(object), pd.DataFrame(X + 1j).astype(object)):
@@ -238,8 +235,6 @@ def test_a_mask_is_never_ignored():
     fitted = model(missing="ignore").fit(INCOMPLETE)
     same = np.testing.assert_array_equal
     same(netbic.io.scores_by_name(fitted, MASKED, range(8)), netbic.io.scores_by_name(fitted, INCOMPLETE, range(8)))
-    correlation = netbic.enrichment.coexpression
-    assert correlation([[0, 3]], MASKED, random_state=0).equals(correlation([[0, 3]], INCOMPLETE, random_state=0))
     same(*(netbic.pl.base.data_of(fitted, data).matrix for data in (MASKED, INCOMPLETE)))
     same(*(netbic.tl.to_anndata(fitted, data).X for data in (MASKED, INCOMPLETE)))
     assert np.isnan(fitted.inverse_transform(np.ma.masked_less(fitted.transform(INCOMPLETE), 0.1))).any()

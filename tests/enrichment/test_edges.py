@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 import netbic
 from netbic import Graph
-from netbic.enrichment import coexpression, edges, fit_used_graph, held_out_edges, is_decided, sequential_p_values
+from netbic.enrichment import edges, fit_used_graph, held_out_edges, is_decided, sequential_p_values
 from netbic.enrichment.edges import (
     _edges_in_sets,
     _upward,
@@ -439,52 +439,3 @@ def test_draws_after_the_last_needed_one_make_no_difference():
 def test_all_draws_are_made_if_asked_for():
     assert not is_decided(np.zeros(1), np.ones((1, 1000)), None)
     assert sequential_p_values(np.zeros(1), np.ones((1, 9)), 9, None)[0] == 1.0
-
-
-STUDY = netbic.simulate.cohort(200, 800, n_modules=2, random_state=0)
-
-
-def test_the_mean_absolute_correlation_is_numpys():
-    members = np.array([3, 17, 200, 401])
-    table = coexpression([members], STUDY.expression, random_state=0, n_draws=9)
-    correlations = np.abs(np.corrcoef(STUDY.expression.to_numpy()[:, members], rowvar=False))
-    assert table["mean_correlation"].iloc[0] == pytest.approx(correlations[np.triu_indices(4, 1)].mean())
-
-
-def test_planted_modules_are_coexpressed_and_random_sets_are_not():
-    generator = np.random.default_rng(1)
-    random_sets = [generator.choice(800, 60, replace=False) for _ in range(20)]
-    table = coexpression(STUDY.genes, STUDY.expression, random_state=0)
-    assert (table["p_value"] == 0.01).all()
-    assert (table["ratio"] > 1.5).all()
-    assert (coexpression(random_sets, STUDY.expression, random_state=0)["p_value"] <= 0.05).mean() <= 0.2
-
-
-def test_held_out_samples():
-    model = netbic.SparseGraphSVD(2, n_rows=20, n_columns=60).fit(STUDY.expression.iloc[::2])
-    table = coexpression(model, STUDY.expression.iloc[1::2], random_state=0)
-    assert (table["p_value"] == 0.01).all()
-    turned = coexpression(model, STUDY.expression.iloc[1::2, ::-1], random_state=0)
-    np.testing.assert_allclose(turned["mean_correlation"], table["mean_correlation"])
-    with pytest.raises(ValueError, match="X lacks 5 of the model's features"):
-        coexpression(model, STUDY.expression.iloc[:, 5:])
-
-
-def test_small_modules_constant_genes_and_bad_input():
-    X = STUDY.expression.to_numpy().copy()
-    X[:, 5] = 1.0
-    table = coexpression([[], [3], [5, 6]], X, n_draws=9, random_state=0)
-    assert table["mean_correlation"].tolist()[:2] == [0, 0]
-    assert table["p_value"].tolist()[:2] == [1, 1]
-    assert table["mean_correlation"].iloc[2] == 0
-    for constant in (7.7, 0.1, 1e6 + 0.1):
-        X[:, :5] = constant
-        assert coexpression([range(5)], X, n_draws=9)["mean_correlation"].iloc[0] == 0
-    X[0, 0] = np.inf
-    with pytest.raises(ValueError, match="infinite"):
-        coexpression([[0, 1]], X)
-    X = STUDY.expression.to_numpy()
-    with pytest.raises(ValueError, match="at least three samples"):
-        coexpression([[0, 1]], X[:2])
-    with pytest.raises(ValueError, match="X has 10 features but the model has 800"):
-        coexpression(netbic.SparseGraphSVD(1).fit(X), X[:, :10])

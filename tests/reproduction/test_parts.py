@@ -14,6 +14,7 @@ from reproduction.published import LEVELS, PAPER_METHODS
 from reproduction.tumours import (
     Sizes,
     compare,
+    correlation_ratios,
     enriched_shares,
     estimator,
     fitted,
@@ -53,6 +54,19 @@ def test_the_summary_counts_what_the_table_holds(breast):
     row = summarise(breast).set_index("method").loc["sgSVD*"]
     assert [row[f"{level:g}"] for level in LEVELS] == shares
     assert row["terms, 0.01"] == own["terms_0.01"].sum()
+
+
+def test_correlations_within_modules_are_compared_with_those_of_random_sets():
+    X = np.random.default_rng(0).standard_normal((40, 60))
+    X[:, :10] += X[:, :1]
+    X[:, 59] = 0.1  # constant: its correlations count as 0
+    pairs = np.abs(np.nan_to_num(np.corrcoef(X[:, :59], rowvar=False)))[np.triu_indices(59, 1)].sum() / (60 * 59 / 2)
+    planted, all_genes = np.arange(60) < 10, np.ones(60, dtype=bool)
+    of_planted, of_all = correlation_ratios(np.array([planted, all_genes]), X, 9, 0)
+    own = np.abs(np.corrcoef(X[:, planted], rowvar=False))[np.triu_indices(10, 1)].mean()
+    assert of_planted == pytest.approx(own / pairs, rel=0.2)  # random sets have about the mean of all pairs
+    assert of_planted > 2
+    assert of_all == pytest.approx(1)
 
 
 def test_random_modules_have_almost_no_terms(real_data):
