@@ -164,9 +164,11 @@ def _tested_genes(
     model = fitted_model(modules) if is_model(modules) else None
     if model is None and by_sign:
         raise InputError("by_sign=True needs a fitted model: lists of genes have no signs")
-    if model is None and names is None:
+    if model is not None and names is None:
+        names = model.names_["columns"]
+    if names is None and model is None:
         raise InputError("give the names of all genes (names=...): they are the background of the test")
-    if model is not None and names is None and (names := model.names_["columns"]) is None:
+    if names is None:
         raise InputError("the model was fitted to an array: give the names of the genes (names=...)")
     genes = np.array([str(name) for name in names], dtype=object)
     if model is not None and genes.size != model.n_features_in_:
