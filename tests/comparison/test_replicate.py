@@ -11,7 +11,7 @@ from scipy.stats import kstest
 from sklearn.metrics import roc_auc_score
 
 import netbic
-from netbic.comparison.replicate import OtherStudy, _verdict, leading_loadings, matched_sets, preservation
+from netbic.comparison.replicate import OtherStudy, _verdict, matched_sets, preservation
 
 
 @pytest.fixture(scope="module")
@@ -234,14 +234,6 @@ def test_traits_that_are_the_same_for_all_genes_are_not_matched():
     generator = np.random.default_rng(0)
     sets = matched_sets([np.zeros(500), np.ones(500)], np.arange(10), 400, generator)
     assert set(np.unique(sets)) == set(range(10, 500))
-
-
-def test_leading_loadings_of_wide_and_tall_matrices():
-    generator = np.random.default_rng(0)
-    for shape in ((5, 30), (30, 5)):
-        genes = generator.standard_normal(shape)
-        expected = np.linalg.svd(genes)[0][:, 0]
-        np.testing.assert_allclose(np.abs(leading_loadings(genes)), np.abs(expected), atol=1e-8)
 
 
 @pytest.mark.parametrize("center_rows", [False, True])

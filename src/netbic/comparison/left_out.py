@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from netbic.arrays import Array, Bools, Floats, RandomState, check_in_memory
+from netbic.arrays import Array, Bools, RandomState, check_in_memory
 from netbic.comparison.replicate import REPLICATED, replicate
 from netbic.errors import InputError
 from netbic.estimators import (
@@ -24,7 +24,7 @@ from netbic.estimators import (
     fitted_model,
     module_scores,
 )
-from netbic.selection import correlation, for_part, graphs_by_position, partners
+from netbic.selection.resampling import correlation, for_part, graphs_by_position, match_rows
 
 NOT_FOUND: Final = "not found without it"
 _SIMILAR: Final = 0.6  # smallest |correlation| of scores of a module that is found again, as for verdicts
@@ -119,9 +119,12 @@ def leave_one_study_out(
     for study in model.study_scaling_.names:
         kept = labels != study
         others = _fit_without(model, X, rows[np.flatnonzero(kept)], kept, labels, covariates)
-        scores = _score_correlations(model, others, X, kept)
-        partner = partners(scores)
-        found = np.array([scores[k, other] if other >= 0 else 0.0 for k, other in enumerate(partner)])
+        both = copy.copy(model)
+        both.components_ = np.vstack([model.components_, others.components_])
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "X (has feature names|does not have valid)")
+            scores = module_scores(both, X)[kept].T
+        partner, found = match_rows(np.abs(correlation(scores[:n_modules], scores[n_modules:])))
         judged = replicate(others, rows[np.flatnonzero(~kept)], n_draws=n_draws, random_state=generator).table
         table = judged.reindex(partner).assign(module=np.arange(1, n_modules + 1), score=found, study=study)
         unlike = found < _SIMILAR
@@ -152,13 +155,3 @@ def _fit_without(
         made.set_params(n_components=model.n_components + further, verbose=0)
         made.fit(part.reset_index(drop=True) if isinstance(part, pd.DataFrame) else part, **given)
     return made
-
-
-def _score_correlations(model: SparseGraphSVD, others: SparseGraphSVD, X: Any, kept: Bools) -> Floats:
-    """|correlation| of the scores of both models in the other studies."""
-    both = copy.copy(model)
-    both.components_ = np.vstack([model.components_, others.components_])
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "X (has feature names|does not have valid)")
-        scores = module_scores(both, X)[kept].T
-    return np.abs(correlation(scores[: model.n_components_], scores[model.n_components_ :]))

@@ -173,7 +173,18 @@ def replicate(
     check_count("n_draws", n_draws)
     model, generator = fitted_model(model), np.random.default_rng(random_state)
     X, feature_names, sample_names = _matrix_and_names(X_other, features, samples)
-    kept, n_shared = _samples(model, sample_names, X.shape[0], new_samples_only)
+    kept, n_shared = np.arange(X.shape[0]), 0  # samples to use, and how many of them are samples of the fit
+    if sample_names is not None and model.names_["rows"] is not None:
+        shared = shared_samples(text_names(model.names_["rows"]), sample_names)
+        n_shared = int(shared.sum())
+        if new_samples_only and shared.all():
+            raise InputError(
+                f"all {kept.size:,} samples of X_other are samples of the fit: give another study, or "
+                "`new_samples_only=False`",
+                ["new_samples_only"],
+            )
+        if new_samples_only:
+            kept, n_shared = np.flatnonzero(~shared), 0
     at, columns = _common_features(model, feature_names, X.shape[1])
     study, varying = OtherStudy.of(X[:, columns][kept], model.center in ("rows", "both"))
     weights = model.components_[:, at[varying]].astype(np.float64)
@@ -183,9 +194,9 @@ def replicate(
         available, others = members.size, varying.size - members.size
         row: dict[str, Any] = {"module": module + 1, "n_features": size, "n_available": available, "reason": ""}
         row["share_available"] = available / size if size else np.nan
-        if study.n_samples < MIN_SAMPLES:
-            n_samples, needed = study.n_samples, f"at least {MIN_SAMPLES} are needed"
-            row["reason"] = f"number of samples in the other study: {n_samples}, {needed}"
+        if kept.size < MIN_SAMPLES:
+            needed = f"at least {MIN_SAMPLES} are needed"
+            row["reason"] = f"number of samples in the other study: {kept.size}, {needed}"
         elif available < MIN_FEATURES:
             needed = f"at least {MIN_FEATURES} are needed"
             row["reason"] = f"the other study has {available} of its {size} {feature_name}s (that vary), {needed}"
@@ -228,22 +239,6 @@ def _matrix_and_names(
             )
         found.append(None if names is None else text_names(names))
     return X, found[0], found[1]
-
-
-def _samples(model: SparseGraphSVD, names: Array | None, size: int, new_only: bool) -> tuple[Indices, int]:
-    """The samples to use, and how many of them are samples of the fit."""
-    own = model.names_["rows"]
-    if names is None or own is None:
-        return np.arange(size), 0
-    shared = shared_samples(text_names(own), names)
-    if not new_only:
-        return np.arange(size), int(shared.sum())
-    if shared.all():
-        raise InputError(
-            f"all {size:,} samples of X_other are samples of the fit: give another study, or `new_samples_only=False`",
-            ["new_samples_only"],
-        )
-    return np.flatnonzero(~shared), 0
 
 
 def _common_features(model: SparseGraphSVD, names: Array | None, size: int) -> tuple[Indices, Indices]:
@@ -308,7 +303,8 @@ def preservation(
     features = study.features(members)
     on_others = features @ (features.T @ weights) - weights  # loadings of every feature on the score of the others
     # The sign of fitted loadings is arbitrary: it is chosen so that their product with the weights is positive.
-    loadings = leading_loadings(features)
+    loadings = leading_right_vector(features.T)
+    loadings = loadings / (np.linalg.norm(loadings) or 1.0)
     permuted = np.vstack([weights, [generator.permutation(weights) for _ in range(n_draws)]])
     spreads, correlations = weights.std() * loadings.std(), None
     if spreads > 1e-12:
@@ -327,12 +323,6 @@ def preservation(
         "p_loadings": np.nan if correlations is None else p_value(correlations),
         "sign_agreement": float(np.mean(np.sign(on_others) == np.sign(weights))),
     }
-
-
-def leading_loadings(features: Floats) -> Floats:
-    """The leading left singular vector of a matrix with features in rows."""
-    vector = leading_right_vector(features.T)
-    return np.asarray(vector / (np.linalg.norm(vector) or 1.0))
 
 
 @dataclass(frozen=True)
@@ -366,11 +356,6 @@ class OtherStudy:
         matrix = X.T.tocsr()[kept] if is_sparse(X) else np.ascontiguousarray(X.T[kept])
         return cls(matrix, means[kept], lengths[kept], row_means), kept
 
-    @property
-    def n_samples(self) -> int:
-        """Number of samples."""
-        return int(self.row_means.size)
-
     def features(self, at: Indices) -> Floats:
         """Some features, centred and scaled to length 1, as rows."""
         part = self.matrix[at]
@@ -380,7 +365,7 @@ class OtherStudy:
     def energies(self, sets: Indices, weights: Floats) -> Floats:
         """|sum_j weights_j z_j|^2 of every set (row), where z are its features, centred and scaled."""
         found = np.empty(len(sets))
-        size = max(1, _ENTRIES // max(self.n_samples, 1))
+        size = max(1, _ENTRIES // max(self.row_means.size, 1))
         for start in range(0, len(sets), size):
             part = sets[start : start + size]
             pointers = np.arange(0, part.size + 1, part.shape[1])
