@@ -53,7 +53,7 @@ def test_few_covariates_change_nothing():
 
 
 def test_what_is_asked_for_is_kept():
-    cases = [((), None, ["pair"]), (("age",), None, ["age", "pair"]), (("pair",), None, ["pair"]), ((), ("pair",), [])]
+    cases = [((), (), ["pair"]), (("age",), (), ["age", "pair"]), (("pair",), (), ["pair"]), ((), ("pair",), [])]
     for adjust, variables, expected in cases:
         assert Removed(("pair",), 19).adjustment(adjust, variables, ["pair", "age"], 40)[0] == expected
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -222,33 +223,28 @@ def associate_scores(
     if not pd.api.types.is_integer_dtype(scores.columns) or 0 in scores.columns:  # positions, or other names
         scores = scores.set_axis(range(1, scores.shape[1] + 1), axis=1)
         groups = None if groups is None else groups.set_axis(scores.columns, axis=1)
-    match, averages, notes, pairs = match_samples(scores.index, table), None, list[str](), survival_pairs(survival)
-    described = match.table
+    match, pairs, covariates = match_samples(scores.index, table), survival_pairs(survival), listed_names(adjust)
+    described, averages, studies, notes = match.table, None, None, list[str]()
     if removed is not None and by is None:  # degrees of freedom of samples, not of their averages
-        asked = None if variables is None else listed_names(variables)
-        adjust, note = removed.adjustment(listed_names(adjust), asked, [*map(str, described.columns)], len(scores))
+        covariates, note = removed.adjustment(covariates, listed_names(variables), described.columns, len(scores))
         notes += [note] * bool(note)
-    covariates = tuple(listed_names(adjust))
     if by is not None:
         needed = [*listed_names(variables), *covariates, *(name for pair in pairs for name in pair)]
         averages = Averages.of(described, listed_names(by), needed)
         scores, groups, described = averages.mean(scores), None, averages.table
-    studies = None if removed is None else removed.studies_of(described.index)
-    options: dict[str, Any] = {"variables": variables, "types": types, "survival": survival, "adjust": adjust}
-    chosen = read_variables(described, **options, studies=studies)
+    if removed is not None and removed.studies is not None and described.index.isin(removed.studies.index).all():
+        studies = removed.studies[~removed.studies.index.duplicated()].reindex(described.index)
+    chosen = read_variables(
+        described, variables=variables, types=types, survival=survival, adjust=covariates, studies=studies
+    )
     tested = [variable for variable in chosen if variable.kind != LEFT_OUT and variable.name not in covariates]
     design = _design([variable for variable in chosen if variable.name in covariates])
-    rows = [
-        (module, variable.name, level, test, n, found.effect, effect_name, found.low, found.high, found.p)
-        for variable in tested
-        for module in scores.columns
-        for level, test, n, effect_name, found in all_tests(
-            scores[module].to_numpy(dtype=np.float64),
-            np.full(len(scores), "") if groups is None else groups[module].to_numpy(dtype=object),
-            variable,
-            design,
-        )
-    ]
+    rows = list[tuple[Any, ...]]()
+    for variable, module in product(tested, scores.columns):
+        own = np.full(len(scores), "") if groups is None else groups[module].to_numpy(dtype=object)
+        for row in all_tests(scores[module].to_numpy(dtype=np.float64), own, variable, design):
+            _, p, *effect = row.result
+            rows.append((module, variable.name, row.level, row.test, row.n, effect[0], row.effect_name, *effect[1:], p))
     result = pd.DataFrame(rows, columns=_COLUMNS)
     kinds = [result["variable"], result["test"].astype(str).str.split(",").str[0]]
     within = result["p"].groupby(kinds, group_keys=False).transform(adjust_p_values) if rows else result["p"]
@@ -258,10 +254,10 @@ def associate_scores(
     notes += _survival_notes(described) if not survival else ()
     notes += () if removed is None else removed.remarks(result)
     notes += () if design is None else _undefined_notes(tested, design, result, covariates)
-    notes += _dependence_notes(described, tested) if averages is None else [averages.note()]
+    notes += repeated_measures(described, tested) if averages is None else [averages.note()]
     levels = {variable.name: variable.levels for variable in chosen if variable.levels}
     grouped = () if averages is None else averages.by
-    return Associations(result, records, match, covariates, tuple(notes), tuple(pairs), grouped, levels)
+    return Associations(result, records, match, tuple(covariates), tuple(notes), tuple(pairs), grouped, levels)
 
 
 def _design(covariates: list[Variable]) -> Floats | None:
@@ -306,16 +302,6 @@ def _undefined_notes(
         both = f"{n:,} sample{'s have' if n != 1 else ' has'} a value of it and of all covariates ({names})"
         why = f"is explained completely by the covariates ({names}): it cannot be tested"
         yield f"{variable.name} {why if explained else f'cannot be tested: {both}'}"
-
-
-def _dependence_notes(table: pd.DataFrame, tested: list[Variable]) -> Iterator[str]:
-    """Which variables should be tested in averages."""
-    for names, column, number in repeated_measures(table, tested):
-        same = f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} the same in all samples of one {column}"
-        yield (
-            f"{same} ({number:,} different ones): p-values count samples as independent, and are too small if those of "
-            f"one {column} are similar; test their averages with `by={column}`"
-        )
 
 
 def associate_pairs(
@@ -388,14 +374,8 @@ class Removed(NamedTuple):
         studies = None if labels is None else pd.Series(labels, index=pd.Index(names_of(model, "rows")))
         return cls(tuple(str(one.name) for one in coding.covariates), len(coding.kept), studies)
 
-    def studies_of(self, samples: pd.Index) -> pd.Series[Any] | None:
-        """The study of each sample; None if there is one study, or some samples were not in the fit."""
-        if self.studies is None or not samples.isin(self.studies.index).all():
-            return None
-        return self.studies[~self.studies.index.duplicated()].reindex(samples)
-
     def adjustment(
-        self, adjust: Sequence[str], variables: Sequence[str] | None, columns: Sequence[Any], n_samples: int
+        self, adjust: Sequence[str], variables: Sequence[str], columns: Iterable[Any], n_samples: int
     ) -> tuple[list[str], str]:
         """What the tests are to be adjusted for, and a note for the user (empty if there is nothing to say).
 
@@ -404,7 +384,7 @@ class Removed(NamedTuple):
         """
         if self.freedom <= _SMALL * n_samples:
             return list(adjust), ""
-        names = [name for name in self.names if name not in (variables or ()) and name not in adjust]
+        names, columns = [name for name in self.names if name not in (*variables, *adjust)], {*map(str, columns)}
         known = [name for name in names if name in columns]
         taken = f"removed in the fit and took {self.freedom} of {n_samples:,} degrees of freedom"
         if absent := ", ".join(name for name in names if name not in columns):
@@ -577,17 +557,12 @@ def wide(samples: pd.DataFrame, names: Iterable[object] | None = None) -> tuple[
     first = own[: int((samples["module"] == modules[0]).sum())]
     order = first if names is None else np.array([str(name) for name in names], dtype=object)
     if not np.array_equal(own, np.tile(order, len(modules))):
-        rows, expected = (
-            pd.MultiIndex.from_arrays([samples["module"], own]),
-            pd.MultiIndex.from_product([modules, order]),
-        )
-        wrong = ""
+        rows = pd.MultiIndex.from_arrays([samples["module"], own])
+        expected, wrong = pd.MultiIndex.from_product([modules, order]), ""
         if rows.has_duplicates:
             module, sample = rows[rows.duplicated()][0]
             wrong = f"several rows of module {module} and sample {shown(str(sample))}"
-        elif (
-            len(rows) != len(modules) * order.size or not rows.isin(pd.MultiIndex.from_product([modules, order])).all()
-        ):
+        elif len(rows) != len(expected) or not rows.isin(expected).all():
             wrong = f"{len(rows):,} rows for {len(modules):,} modules and {len(order):,} samples"
         if wrong:
             raise InputError(f"the table of scores has {wrong}: it must have one row for each module and sample")
