@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -382,10 +382,10 @@ def _weighted(pool: Indices, weights: Floats, count: int, n_draws: int, generato
             again = repeated_in_rows(places)
         return pool[places]
     chosen = np.empty((n_draws, count), dtype=np.intp)
-    for part in _batches(np.full(n_draws, pool.size)):
+    for part in np.array_split(chosen, 1 + n_draws * pool.size // _ENTRIES):
         # The smallest of independent exponential times with these rates are such a sample.
-        times = generator.exponential(1 / weights[pool], size=(len(chosen[part]), pool.size))
-        chosen[part] = pool[np.argpartition(times, count - 1, axis=1)[:, :count]]
+        times = generator.exponential(1 / weights[pool], size=(len(part), pool.size))
+        part[:] = pool[np.argpartition(times, count - 1, axis=1)[:, :count]]
     return chosen
 
 
@@ -423,10 +423,9 @@ def _upward(graph: Graph) -> sp.csr_array:
 
 def _edges_in_sets(sets: Indices, upward: sp.csr_array) -> Counts:
     """Edges inside each of many sets (a row each), from the neighbours of their members only."""
-    counts = np.zeros(len(sets), dtype=np.int64)
-    lengths = np.diff(upward.indptr)
-    for part in _batches(lengths[sets].sum(axis=1) + upward.shape[0] // 4):  # a byte per node, eight per entry
-        members = sets[part]
+    lengths, counts = np.diff(upward.indptr), list[Counts]()
+    n_entries = int(lengths[sets].sum()) + len(sets) * upward.shape[0] // 4  # eight bytes per entry, one per node
+    for members in np.array_split(sets, 1 + n_entries // _ENTRIES):
         inside = np.zeros((len(members), upward.shape[0]), dtype=bool)
         np.put_along_axis(inside, members, True, axis=1)
         own = lengths[members].ravel()
@@ -434,19 +433,8 @@ def _edges_in_sets(sets: Indices, upward: sp.csr_array) -> Counts:
         entries = np.repeat(upward.indptr[members].ravel() - ends + own, own) + np.arange(own.sum())
         rows = np.repeat(np.repeat(np.arange(len(members)), members.shape[1]), own)
         hits = inside[rows, upward.indices[entries]]
-        counts[part] = np.bincount(rows[hits], minlength=len(members))
-    return counts
-
-
-def _batches(sizes: Array) -> Iterator[slice]:
-    """Consecutive slices whose sizes add up to at most `_ENTRIES`, where possible."""
-    start, total = 0, 0
-    for at, size in enumerate(sizes):
-        if at > start and total + size > _ENTRIES:
-            yield slice(start, at)
-            start, total = at, 0
-        total += int(size)
-    yield slice(start, len(sizes))
+        counts.append(np.bincount(rows[hits], minlength=len(members)))
+    return np.concatenate(counts)
 
 
 # Sequential Monte Carlo p-values (Besag and Clifford 1991): no more draws than the answer needs.

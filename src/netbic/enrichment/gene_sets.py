@@ -145,8 +145,8 @@ def _tested_sets(sets: Sets, genes: Array, min_size: int, max_size: int) -> tupl
             f"none of the genes of the {len(labels):,} gene sets is among the {genes.size:,} genes of the data (sets: "
             f"{theirs}; data: {ours}): use the same type of gene identifiers in both"
         )
-    ones, shape = np.ones(known.sum(), dtype=np.int32), (len(labels), genes.size)
-    members = sp.csr_array((ones, (rows[known], columns[known])), shape=shape)
+    entries = np.ones(known.sum(), dtype=np.int32), (rows[known], columns[known])
+    members = sp.csr_array(entries, shape=(len(labels), genes.size))
     sizes = np.diff(members.indptr)
     tested = np.flatnonzero((sizes >= min_size) & (sizes <= max_size))
     if not tested.size:
