@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from netbic.association.cox import cox
 from netbic.association.tests import (
     chi_squared,
+    cox,
     fisher,
     kaplan_meier,
     kruskal_wallis,

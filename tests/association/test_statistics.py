@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from netbic.association.cox import cox
 from netbic.association.tests import (
     Result,
     chi_squared,
+    cox,
     fisher,
     kaplan_meier,
     kruskal_wallis,

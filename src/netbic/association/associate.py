@@ -13,7 +13,6 @@ import pandas as pd
 
 from netbic.arrays import Array, Bools, Floats
 from netbic.association import tests
-from netbic.association.cox import cox
 from netbic.association.tests import UNDEFINED, Residuals, Result
 from netbic.association.variables import (
     CATEGORICAL,
@@ -467,7 +466,7 @@ def _tests_of_survival(
 ) -> Iterator[Row]:
     """Score test of the scores; without covariates also the log-rank test and the hazard ratio of two groups."""
     sd = float(np.std(scores, ddof=1)) if scores.size > 1 else 0.0
-    model = cox(times, events, scores / sd, design) if sd > 0 else None
+    model = tests.cox(times, events, scores / sd, design) if sd > 0 else None
     found = UNDEFINED if model is None else Result(model.score, model.p(model.score), *model.hazard_ratio())
     yield Row("", "Cox score", scores.size, "hazard ratio per sd", found)
     if design is not None:
@@ -476,7 +475,7 @@ def _tests_of_survival(
     kept = split.first | split.second
     inside, found = split.first[kept], UNDEFINED
     if split.first.any() and split.second.any():
-        model = cox(times[kept], events[kept], inside.astype(np.float64))
+        model = tests.cox(times[kept], events[kept], inside.astype(np.float64))
         ratio = (np.nan, np.nan, np.nan) if model is None else model.hazard_ratio()
         found = Result(*tests.log_rank(times[kept], events[kept], inside)[:2], *ratio)
     yield Row("", split.test, inside.size, f"hazard ratio {'/'.join(split.names)}", found)
