@@ -1,7 +1,4 @@
-"""Tests of scores with categories, numbers and survival times; the numbers are those of R.
-
-scipy.stats is imported inside the functions: it takes longer to load than everything else of a fit.
-"""
+"""Tests of scores with categories, numbers and survival times; the numbers are those of R."""
 
 from __future__ import annotations
 
@@ -15,6 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy import stats
 from scipy.optimize import brentq
 from scipy.special import expit, logit, softmax
 
@@ -53,12 +51,10 @@ UNDEFINED: Final = Result(nan, nan, nan)  # a test that the data do not allow
 
 def kruskal_wallis(scores: Floats, levels: Indices) -> Result:
     """Kruskal-Wallis test; the effect is epsilon squared, the share of the variance of ranks between the levels."""
-    from scipy.stats import kruskal
-
     groups = [scores[levels == level] for level in np.unique(levels)]
     if len(groups) < 2 or np.ptp(scores) == 0:
         return UNDEFINED
-    statistic, p = kruskal(*groups)
+    statistic, p = stats.kruskal(*groups)
     return Result(float(statistic), float(p), float(statistic) / (scores.size - 1))
 
 
@@ -69,29 +65,26 @@ def mann_whitney(scores: Floats, inside: Bools) -> Result:
     p-value is exact if both groups have fewer than 50 samples and no scores are tied; otherwise it is that of the
     normal approximation with corrections for ties and continuity (the default of `wilcox.test` in R).
     """
-    from scipy.stats import mannwhitneyu
-
     own, other = scores[inside], scores[~inside]
     if not own.size or not other.size or np.ptp(scores) == 0:
         return UNDEFINED
     exact = max(own.size, other.size) < _EXACT_BELOW and np.unique(scores).size == scores.size
-    statistic, p = mannwhitneyu(own, other, method="exact" if exact else "asymptotic")
+    statistic, p = stats.mannwhitneyu(own, other, method="exact" if exact else "asymptotic")
     auc = float(statistic) / (own.size * other.size)
     return Result(float(statistic), float(p), auc, *_auc_interval(own, other, auc))
 
 
 def _auc_interval(own: Floats, other: Floats, auc: float) -> tuple[float, float]:
     """The variance of DeLong on the logit scale, with a t quantile; Newcombe (2006, method 5) where it is zero."""
-    from scipy.stats import rankdata, t
-
     if min(own.size, other.size) > 1 and 0 < auc < 1:
-        ranks = rankdata(np.concatenate([own, other]))
-        placed = (ranks[: own.size] - rankdata(own)) / other.size, (ranks[own.size :] - rankdata(other)) / own.size
+        ranks = stats.rankdata(np.concatenate([own, other]))
+        above = ranks[: own.size] - stats.rankdata(own), ranks[own.size :] - stats.rankdata(other)
+        placed = above[0] / other.size, above[1] / own.size
         parts = [float(np.var(values, ddof=1)) / values.size for values in placed]
         if (variance := sum(parts)) > 0:
             # Degrees of freedom of Satterthwaite, as in the test of Brunner and Munzel (2000).
             df = variance**2 / sum(part**2 / (each.size - 1) for part, each in zip(parts, placed, strict=True))
-            half = float(t.ppf((1 + CONFIDENCE) / 2, df)) * sqrt(variance) / (auc * (1 - auc))
+            half = float(stats.t.ppf((1 + CONFIDENCE) / 2, df)) * sqrt(variance) / (auc * (1 - auc))
             low, high = expit(logit(auc) + half * np.array([-1.0, 1.0]))
             return float(low), float(high)
 
@@ -111,14 +104,12 @@ def fisher(first: Bools, second: Bools) -> Result:
     The effect is the conditional maximum likelihood estimate of the odds ratio with its exact confidence interval, as
     of `fisher.test` in R. (`scipy.stats.contingency.odds_ratio` has the same numbers and takes ten times as long.)
     """
-    from scipy.stats import hypergeom
-
     n, n_first, n_second = first.size, int(np.count_nonzero(first)), int(np.count_nonzero(second))
     if n_first in (0, n) or n_second in (0, n):
         return UNDEFINED
     counts = np.arange(max(0, n_first + n_second - n), min(n_first, n_second) + 1)
     observed, last = int(np.count_nonzero(first & second)) - int(counts[0]), counts.size - 1
-    logs = np.asarray(hypergeom.logpmf(counts, n, n_first, n_second))
+    logs = np.asarray(stats.hypergeom.logpmf(counts, n, n_first, n_second))
     probabilities = np.exp(logs)
     p = float(np.sum(probabilities[probabilities <= probabilities[observed] * (1 + _SAME)]))
 
@@ -148,16 +139,14 @@ def chi_squared(table: NDArray[np.int64]) -> tuple[Result, bool]:
     If an expected count is below 5, which the second value says, the p-value is that of random tables with the same
     margins (fixed seed).
     """
-    from scipy.stats import chi2_contingency, random_table
-
     table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
     if min(table.shape) < 2:
         return UNDEFINED, False
-    statistic, chi_squared_p, _, expected = chi2_contingency(table, correction=False)
+    statistic, chi_squared_p, _, expected = stats.chi2_contingency(table, correction=False)
     p = float(chi_squared_p)
     simulated = bool(expected.min() < _SMALLEST_EXPECTED)
     if simulated:
-        tables = random_table(table.sum(axis=1), table.sum(axis=0), seed=0).rvs(MONTE_CARLO)
+        tables = stats.random_table(table.sum(axis=1), table.sum(axis=0), seed=0).rvs(MONTE_CARLO)
         others = np.sum((tables - expected) ** 2 / expected, axis=(1, 2))
         p = (int(np.sum(others >= statistic * (1 - _EQUAL))) + 1) / (MONTE_CARLO + 1)
     return Result(float(statistic), p, sqrt(statistic / (table.sum() * (min(table.shape) - 1)))), simulated
@@ -194,15 +183,13 @@ def pearson(x: Floats, y: Floats, design: Floats | None = None, rank_variance: f
 
     The variance of z is (1 + rank_variance r^2) / (n - 3).
     """
-    from scipy.stats import t
-
     removed = Residuals(x.size, design)
     own, other, n = removed(x), removed(y), x.size - removed.rank + 1  # samples, less the covariates
     if n < 3 or not own.any() or not other.any():
         return UNDEFINED
     r = float(np.clip(own @ other / (np.linalg.norm(own) * np.linalg.norm(other)), -1, 1))
     statistic = r * sqrt((n - 2) / (1 - r**2)) if abs(r) < 1 else r * inf
-    p = 2 * float(t.sf(abs(statistic), n - 2))
+    p = 2 * float(stats.t.sf(abs(statistic), n - 2))
     if n == 3 or abs(r) == 1:
         return Result(statistic, p, r)
     half = Z * sqrt((1 + rank_variance * r**2) / (n - 3))
@@ -215,10 +202,8 @@ def spearman(x: Floats, y: Floats, design: Floats | None = None) -> Result:
     The p-value is exact for up to nine samples without ties and covariates; otherwise from the t distribution
     (`cor.test` of R with `exact=FALSE`). The confidence interval is that of Bonett and Wright (2000).
     """
-    from scipy.stats import rankdata
-
-    own, other = rankdata(x), rankdata(y)
-    found = pearson(own, other, None if design is None else rankdata(design, axis=0), 0.5)
+    own, other = stats.rankdata(x), stats.rankdata(y)
+    found = pearson(own, other, None if design is None else stats.rankdata(design, axis=0), 0.5)
     distinct = all(np.unique(each).size == each.size for each in (own, other))
     if design is None and 2 < x.size <= _EXACT_UP_TO and distinct:
         distances, observed = _rank_distances(x.size), np.sum((own - other) ** 2)
@@ -239,8 +224,6 @@ def linear_model(scores: Floats, levels: Indices, design: Floats | None = None) 
 
     The effect is partial eta squared: the share of the variance that the covariates leave which the levels explain.
     """
-    from scipy.stats import f
-
     dummies = (levels[:, None] == np.unique(levels)[None, 1:]).astype(np.float64)
     without = Residuals(scores.size, design)
     full = Residuals(scores.size, dummies if design is None else np.column_stack([design, dummies]))
@@ -251,7 +234,7 @@ def linear_model(scores: Floats, levels: Indices, design: Floats | None = None) 
     if unexplained == 0:
         return Result(inf, 0.0, 1.0)
     statistic = (remaining - unexplained) / terms / (unexplained / left)
-    return Result(statistic, float(f.sf(statistic, terms, left)), 1 - unexplained / remaining)
+    return Result(statistic, float(stats.f.sf(statistic, terms, left)), 1 - unexplained / remaining)
 
 
 def standardised_difference(scores: Floats, inside: Bools, design: Floats | None = None) -> Result:
@@ -259,8 +242,6 @@ def standardised_difference(scores: Floats, inside: Bools, design: Floats | None
 
     The effect is the difference in units of the residual standard deviation.
     """
-    from scipy.stats import t
-
     removed = Residuals(scores.size, design)
     own, group, left = removed(scores), removed(inside.astype(np.float64)), scores.size - removed.rank - 1
     weight = float(group @ group)
@@ -271,8 +252,9 @@ def standardised_difference(scores: Floats, inside: Bools, design: Floats | None
     if sd == 0:
         return UNDEFINED
     effect, error = difference / sd, 1 / sqrt(weight)
-    half = float(t.ppf((1 + CONFIDENCE) / 2, left)) * error
-    return Result(effect / error, 2 * float(t.sf(abs(effect / error), left)), effect, effect - half, effect + half)
+    half = float(stats.t.ppf((1 + CONFIDENCE) / 2, left)) * error
+    p = 2 * float(stats.t.sf(abs(effect / error), left))
+    return Result(effect / error, p, effect, effect - half, effect + half)
 
 
 # Survival times
@@ -306,13 +288,11 @@ def kaplan_meier(times: Floats, events: Bools) -> pd.DataFrame:
 
 def log_rank(times: Floats, events: Bools, inside: Bools) -> Result:
     """Log-rank test of the samples inside and outside a group; it has no effect size."""
-    from scipy.stats import CensoredData, logrank
-
     if not events.any() or inside.all() or not inside.any():
         return UNDEFINED
-    first, second = (CensoredData.right_censored(times[own], ~events[own]) for own in (inside, ~inside))
+    first, second = (stats.CensoredData.right_censored(times[own], ~events[own]) for own in (inside, ~inside))
     with np.errstate(divide="ignore", invalid="ignore"):  # no event while samples of both groups are at risk
-        found = logrank(first, second)
+        found = stats.logrank(first, second)
     return Result(found.statistic**2, float(found.pvalue), nan) if np.isfinite(found.statistic) else UNDEFINED
 
 
@@ -346,9 +326,7 @@ class CoxModel:
 
     def p(self, statistic: float) -> float:
         """The p-value of one of the statistics."""
-        from scipy.stats import chi2
-
-        return float(chi2.sf(statistic, self.df))
+        return float(stats.chi2.sf(statistic, self.df))
 
     def hazard_ratio(self, column: int = 0) -> tuple[float, float, float]:
         """Hazard ratio per unit of a column, and its confidence interval; 0 or infinite if there is no maximum."""

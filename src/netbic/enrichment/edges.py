@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy import stats
 from sklearn.base import clone
 
 from netbic.arrays import (
@@ -247,11 +248,9 @@ def edge_table(
     sizes, counts = masks.sum(axis=1), edges_inside(masks, graph)
     similar: Any = "size" if null == "hypergeometric" else "degree"
     if null == "hypergeometric":  # the paper's test: FC = (m / (n choose 2)) / (M / (N choose 2)), and the right tail
-        from scipy.stats import hypergeom
-
         n_pairs, own_pairs = graph.n_nodes * (graph.n_nodes - 1) // 2, sizes * (sizes - 1) // 2
         expected = own_pairs * (graph.n_edges / n_pairs if n_pairs else 0.0)
-        p_values = np.asarray(hypergeom.sf(counts - 1, n_pairs, graph.n_edges, own_pairs))
+        p_values = np.asarray(stats.hypergeom.sf(counts - 1, n_pairs, graph.n_edges, own_pairs))
     else:
         if null == "rewired":
             by_chance = rewired_counts(masks, graph, n_draws, random_state, enough)
@@ -280,12 +279,10 @@ def edge_table(
 
 def adjust_p_values(p_values: Any) -> Floats:
     """Adjusted for their number by Benjamini and Hochberg; those that are NaN do not count."""
-    from scipy.stats import false_discovery_control
-
     p_values = np.asarray(p_values, dtype=np.float64)
     adjusted, known = np.full(p_values.shape, np.nan), ~np.isnan(p_values)
     if known.any():
-        adjusted[known] = false_discovery_control(p_values[known])
+        adjusted[known] = stats.false_discovery_control(p_values[known])
     return adjusted
 
 
@@ -309,9 +306,7 @@ def degree_bins(degrees: Indices) -> Indices:
 
 def trait_bins(trait: Floats, n_bins: int) -> Indices:
     """The bin of each node: quantiles of a trait such as the mean; ties share a bin."""
-    from scipy.stats import rankdata
-
-    ranks = np.ceil(rankdata(trait)) - 1
+    ranks = np.ceil(stats.rankdata(trait)) - 1
     return np.asarray(np.unique(ranks * n_bins // max(trait.size, 1), return_inverse=True)[1], dtype=np.intp)
 
 

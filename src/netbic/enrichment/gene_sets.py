@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from scipy import stats
 
 from netbic.arrays import Array, Bools, Floats, Matrix, RandomState
 from netbic.enrichment.edges import (
@@ -193,13 +194,11 @@ def _tested_genes(
 
 def _right_tails(overlaps: Array, n_genes: int, sizes: Array, n_module: Array) -> Floats:
     """P(overlap or more) for every module (rows) and term; equal cases are computed once, 1 without overlap."""
-    from scipy.stats import hypergeom
-
     p_values = np.ones(overlaps.shape)
     rows, columns = np.nonzero(overlaps)
     cases = np.column_stack([overlaps[rows, columns], sizes[columns], n_module[rows]])
     distinct, inverse = np.unique(cases, axis=0, return_inverse=True)
-    tails = hypergeom.sf(distinct[:, 0] - 1, n_genes, distinct[:, 1], distinct[:, 2])
+    tails = stats.hypergeom.sf(distinct[:, 0] - 1, n_genes, distinct[:, 1], distinct[:, 2])
     p_values[rows, columns] = np.asarray(tails, dtype=np.float64)[inverse.ravel()]
     return p_values
 
