@@ -34,7 +34,7 @@ from netbic.association.variables import (
     survival_pairs,
     variable_line,
 )
-from netbic.association.words import LEVEL, Words, strongest_lines
+from netbic.association.words import LEVEL, Words, in_words, strongest
 from netbic.enrichment import adjust_p_values
 from netbic.errors import InputError, one_line, shown
 from netbic.estimators import SparseGraphSVD, axis_names, fitted_model, names_of
@@ -44,6 +44,7 @@ from netbic.storage import PairModel, fitted_pair_model, sample_names
 _COLUMNS = ["module", "variable", "level", "test", "n", "effect", "effect_name", "ci_low", "ci_high", "p"]
 _TIME = re.compile(r"time|days|months|years|surv", re.IGNORECASE)
 _EVENT = re.compile(r"event|status|censor|dead|death|deceased|vital|recurr|relapse", re.IGNORECASE)
+_SHOWN = 3  # associations per variable
 _SMALL: Final = 0.05  # share of the degrees of freedom whose loss hardly changes a p-value: 0.05 becomes 0.056
 
 
@@ -98,7 +99,13 @@ class Associations:
             not_tested = "; groups of samples are not tested" if "module" in self.table else ""
             yield f"adjusted for {', '.join(self.adjusted_for)}{not_tested}"
         yield from map(one_line, self.notes)
-        yield from map(one_line, strongest_lines(self.table, verdicts))
+        for name, own in strongest(self.table, verdicts).groupby("variable", sort=False):
+            found = own[own["q"] <= LEVEL].head(_SHOWN)
+            for row in found.to_dict("records"):
+                yield one_line(f"{name}: {in_words(row, verdicts)}")
+            if found.empty:
+                best = in_words(own.iloc[0].to_dict(), verdicts)
+                yield one_line(f"{name}: no association (q <= {LEVEL}); the strongest: {best}")
 
 
 def associate(
@@ -230,7 +237,11 @@ def associate_scores(
     if by is not None:
         needed = [*listed_names(variables), *covariates, *(name for pair in pairs for name in pair)]
         averages = Averages.of(described, listed_names(by), needed)
-        scores, groups, described = averages.mean(scores), None, averages.table
+        known, groups, described = averages.numbers >= 0, None, averages.table
+        scores = scores[known].groupby(averages.numbers[known]).mean().set_axis(described.index, axis=0)
+        left_out = f"; {(~known).sum():,} samples without a value are left out" if not known.all() else ""
+        of_groups = f"averages of {len(described):,} groups of samples with the same {' and '.join(averages.by)}"
+        averaged = f"tests compare {of_groups}{left_out}; columns with several values in a group are not tested"
     if removed is not None and removed.studies is not None and described.index.isin(removed.studies.index).all():
         studies = removed.studies[~removed.studies.index.duplicated()].reindex(described.index)
     chosen = read_variables(
@@ -253,7 +264,7 @@ def associate_scores(
     notes += _survival_notes(described) if not survival else ()
     notes += () if removed is None else removed.remarks(result)
     notes += () if design is None else _undefined_notes(tested, design, result, covariates)
-    notes += repeated_measures(described, tested) if averages is None else [averages.note()]
+    notes += repeated_measures(described, tested) if averages is None else [averaged]
     levels = {variable.name: variable.levels for variable in chosen if variable.levels}
     grouped = () if averages is None else averages.by
     return Associations(result, records, match, tuple(covariates), tuple(notes), tuple(pairs), grouped, levels)
@@ -421,24 +432,18 @@ def all_tests(scores: Floats, groups: Array, variable: Variable, design: Floats 
         known &= ~np.isnan(design).any(axis=1)
         design = design[known]
     scores, groups, values, n = scores[known], groups[known], variable.values[known], int(known.sum())
-    if variable.kind == CATEGORICAL:
-        yield from _tests_of_levels(scores, groups, variable.levels, values, design)
-    elif variable.kind == SURVIVAL:
+    if variable.kind == SURVIVAL:
         yield from _tests_of_survival(scores, groups, values, np.asarray(variable.events)[known], design)
-    else:
+        return
+    if variable.kind != CATEGORICAL:
         partial = "partial " * (design is not None)
         found = tests.spearman(scores, values, design) if n > 2 else UNDEFINED
         yield Row("", f"{partial}Spearman", n, f"{partial}Spearman rho", found)
         if variable.kind == NUMERIC:
             found = tests.pearson(scores, values, design) if n > 2 else UNDEFINED
             yield Row("", f"{partial}Pearson", n, f"{partial}Pearson r", found)
-
-
-def _tests_of_levels(
-    scores: Floats, groups: Array, names: tuple[str, ...], values: Floats, design: Floats | None
-) -> Iterator[Row]:
-    """Scores in the levels of a category, and counts of up, down and neither over the levels."""
-    levels, n = values.astype(np.intp), scores.size
+        return
+    levels, names = values.astype(np.intp), variable.levels
     if design is not None:
         yield Row("", "linear model", n, "partial eta squared", tests.linear_model(scores, levels, design))
         for code, level in enumerate(names):
@@ -449,16 +454,13 @@ def _tests_of_levels(
     for code, level in enumerate(names):
         yield Row(level, "Mann-Whitney", n, "AUC", tests.mann_whitney(scores, levels == code))
     present = [group for group in ("up", "down", "") if (groups == group).any()]
-    if len(present) < 2:
-        return
-    if len(present) > 2 or len(names) > 2:
+    if len(present) > 2 or (len(present) == 2 and len(names) > 2):
         counts = [np.bincount(levels[groups == group], minlength=len(names)) for group in present]
         found, simulated = tests.chi_squared(np.array(counts, dtype=np.int64))
         yield Row("", f"chi-squared{', Monte Carlo' * simulated}", n, "Cramer's V", found)
-    sides = [group for group in present if group][: 1 if "" not in present else 2]  # up and down: one says both
-    for side in sides:
-        for code, level in enumerate(names):
-            yield Row(level, f"Fisher, {side}", n, "odds ratio", tests.fisher(groups == side, levels == code))
+    sides = {2: present[:1], 3: present[:2]}.get(len(present), [])  # of two groups, one says both
+    for side, (code, level) in product(sides, enumerate(names)):
+        yield Row(level, f"Fisher, {side}", n, "odds ratio", tests.fisher(groups == side, levels == code))
 
 
 def _tests_of_survival(

@@ -505,18 +505,6 @@ class Averages:
         first = own[~pd.Series(sets).duplicated().to_numpy()]  # in the order of the groups
         return cls(numbers, first[constant], tuple(by))
 
-    def mean(self, scores: pd.DataFrame) -> pd.DataFrame:
-        """Mean scores of the groups, in the order of `table`."""
-        known = self.numbers >= 0
-        return scores[known].groupby(self.numbers[known]).mean().set_axis(self.table.index, axis=0)
-
-    def note(self) -> str:
-        """What is tested, in words."""
-        left_out = int((self.numbers < 0).sum())
-        without = f"; {left_out:,} samples without a value are left out" if left_out else ""
-        means = f"averages of {len(self.table):,} groups of samples with the same {' and '.join(self.by)}"
-        return f"tests compare {means}{without}; columns with several values in a group are not tested"
-
 
 def repeated_measures(table: pd.DataFrame, variables: Iterable[Variable]) -> Iterator[str]:
     """Say which variables are the same in all samples with the same value of another column.
