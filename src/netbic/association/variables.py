@@ -406,8 +406,19 @@ def match_samples(samples: pd.Index[Any], table: pd.DataFrame) -> SampleMatch:
     if table.columns.has_duplicates:
         repeated = table.columns[table.columns.duplicated()][0]
         raise InputError(f"the sample table has several columns {shown(repeated)}: rename or remove them")
-    found = [_by_names(samples, table, way) for way in (str, _name)]
-    names, keys, column, _ = max(found, key=lambda each: (each[-1], each[-2] == ""))  # rather the index
+    best, names, keys, column = (-1, False), samples, samples, ""
+    for way in (str, _name):
+        of_samples = pd.Index([way(name) for name in samples], dtype=object)
+        known = set(of_samples)
+        for place in ("", *table.columns):  # "": the index, which is preferred
+            values = table[place] if place else pd.Series(table.index)
+            texts = values.dtype.kind in "OSUiu" or isinstance(values.dtype, pd.CategoricalDtype | pd.StringDtype)
+            if place and not texts:
+                continue
+            equal = len(known.intersection(way(value) for value in values.dropna().unique())), not place
+            if equal > best:
+                best, names, column = equal, of_samples, place
+                keys = pd.Index([way(value) for value in values], dtype=object)
     table = table if column == "" else table.drop(columns=column)
     common = keys.isin(names)
     if not common.any():
@@ -435,22 +446,6 @@ def check_table(table: object) -> pd.DataFrame:
     if not isinstance(table, pd.DataFrame):
         raise TypeError(f"the sample table is a {type(table).__name__}: give a pandas DataFrame")
     return table
-
-
-def _by_names(
-    samples: pd.Index[Any], table: pd.DataFrame, way: Callable[[object], str]
-) -> tuple[pd.Index[Any], pd.Index[Any], str, int]:
-    """Names of the samples and of the rows, the column of the latter ("": the index), and how many are equal."""
-    names = pd.Index([way(name) for name in samples], dtype=object)
-    keys, column, known = [way(name) for name in table.index], "", set(names)
-    best = len(known.intersection(keys))
-    for each in table.columns:
-        values = table[each]
-        if values.dtype.kind in "OSUiu" or isinstance(values.dtype, pd.CategoricalDtype | pd.StringDtype):
-            common = len(known.intersection(way(value) for value in values.dropna().unique()))
-            if common > best:
-                best, column, keys = common, str(each), [way(value) for value in values]
-    return names, pd.Index(keys, dtype=object), column, best
 
 
 def _name(value: object) -> str:

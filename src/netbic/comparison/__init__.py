@@ -5,7 +5,3 @@ from netbic.comparison.left_out import LeftOut, leave_one_study_out
 from netbic.comparison.replicate import Replication, replicate
 
 __all__ = ["Comparison", "LeftOut", "Replication", "compare", "leave_one_study_out", "replicate"]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

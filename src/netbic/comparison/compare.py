@@ -254,7 +254,14 @@ class _Pairs:
         )
         self.features = Agreement.between(some, others, n_draws, generator)
         self.scores = Agreement.between(a.scores[:, at_a], b.scores[:, at_b], n_draws, generator, centre=True)
-        self.similarity, self.sign = _combine(self.features, self.scores)
+        # The mean of both agreements; if only one is known, that one. If they have different signs, they contradict
+        # each other, and only the larger one counts.
+        parts = np.stack([self.features.agreement, self.scores.agreement])
+        signs = np.sign(np.nan_to_num(np.stack([self.features.cosine, self.scores.cosine])))
+        values, n_known = np.nan_to_num(parts), np.sum(~np.isnan(parts), axis=0)
+        self.sign = np.take_along_axis(signs, values.argmax(axis=0)[None], axis=0)[0]
+        total = np.where(signs == self.sign, values, 0.0).sum(axis=0)
+        self.similarity = np.where(n_known > 0, total / np.maximum(n_known, 1), np.nan)
         self.sizes = np.count_nonzero(a.weights, axis=1), np.count_nonzero(b.weights, axis=1)
         self.shared, self.jaccard = _overlaps(weights[0] != 0, weights[1] != 0)
         groups = a.in_group[:, at_a], b.in_group[:, at_b]
@@ -396,18 +403,3 @@ def _overlaps(some: Bools, others: Bools) -> tuple[Array, Floats]:
     shared = some.astype(np.intp) @ others.T.astype(np.intp)
     union = some.sum(axis=1)[:, None] + others.sum(axis=1) - shared
     return shared, np.divide(shared, union, out=np.full(shared.shape, np.nan), where=union > 0)
-
-
-def _combine(features: Agreement, samples: Agreement) -> tuple[Floats, Floats]:
-    """Mean of both agreements, and the sign of the relation; if only one is known, that one.
-
-    If the two have different signs they contradict each other, and only the larger one counts.
-    """
-    parts = np.stack([features.agreement, samples.agreement])
-    signs = np.sign(np.nan_to_num(np.stack([features.cosine, samples.cosine])))
-    known, values = ~np.isnan(parts), np.nan_to_num(parts)
-    larger = values.argmax(axis=0)[None]
-    sign = np.take_along_axis(signs, larger, axis=0)[0]
-    values = np.where(signs == sign, values, 0.0)
-    number = known.sum(axis=0)
-    return np.where(number > 0, values.sum(axis=0) / np.maximum(number, 1), np.nan), sign

@@ -110,7 +110,8 @@ def edges(
     >>> table[["n_edges", "expected", "fold_change", "p_value"]].iloc[0].round(12).tolist()
     [3.0, 1.5, 2.0, 0.05]
     """
-    _check_null(null, n_draws)
+    check_choice("null", null, tuple(_DRAWS))
+    check_count("n_draws", 1 if n_draws is None else n_draws)
     check_choice("axis", axis, ("columns", "rows"))
     model = fitted_model(modules) if is_model(modules) else None
     if model is not None:
@@ -192,7 +193,8 @@ def held_out_edges(
     >>> bool((found["p_value"] < 0.01).all()), bool((chance["p_value"] < 0.01).any())
     (True, False)
     """
-    _check_null(null, n_draws)
+    check_choice("null", null, tuple(_DRAWS))
+    check_count("n_draws", 1 if n_draws is None else n_draws)
     if not 0 < share < 1:
         raise ValueError(f"share={share!r}: a number between 0 and 1 is needed")
     check_in_memory(X, _IN_MEMORY)
@@ -223,12 +225,6 @@ def split_edges(graph: Graph, share: float, random_state: RandomState) -> tuple[
     parts = (Graph.from_edges(table[part], np.arange(graph.n_nodes), signed=True) for part in (~held_out, held_out))
     known, hidden = (part.renamed(graph.names) for part in parts)
     return known, hidden
-
-
-def _check_null(null: str, n_draws: int | None) -> None:
-    check_choice("null", null, tuple(_DRAWS))
-    if n_draws is not None:
-        check_count("n_draws", n_draws)
 
 
 def edge_table(
