@@ -173,8 +173,8 @@ def associate(
     [{'level': 'A', 'effect_name': 'AUC', 'n': 200}, {'level': 'B', 'effect_name': 'AUC', 'n': 200}]
     """
     names, own = axis_names(X)[0], check_table(table)
-    n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
     if by_order := names is None:
+        n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
         if len(table) != n_samples:
             raise InputError(
                 f"X has no sample names and {n_samples:,} rows, but the sample table has {len(table):,}: give a "

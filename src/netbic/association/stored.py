@@ -62,11 +62,11 @@ def write_associations(found: Associations, folder: Path) -> None:
     add_files(folder, contents | {RECORD: json_bytes(record)})
 
 
-def _read_table(path: Path, what: str, remedy: str, as_text: bool = False) -> pd.DataFrame:
+def _read_table(path: Path, remedy: str, as_text: bool = False) -> pd.DataFrame:
     try:
         return read_table(path, as_text=as_text)
     except (ValueError, OSError):
-        raise unusable(path, f"cannot be read as {what}", remedy) from None
+        raise unusable(path, "cannot be read as a table", remedy) from None
 
 
 def stored_scores(folder: Path, names: Iterable[object] | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -74,7 +74,7 @@ def stored_scores(folder: Path, names: Iterable[object] | None = None) -> tuple[
     path = folder / "samples.tsv"
     if not path.is_file():
         raise unusable(path, "does not exist", "give the folder of a fit (netbic fit), or fit again")
-    table = _read_table(path, "a table", "fit again")
+    table = _read_table(path, "fit again")
     if missing := [name for name in ("module", "sample", "score", "group") if name not in table]:
         raise unusable(path, f"has no column {missing[0]}", "fit again")
     try:
@@ -88,10 +88,10 @@ def stored_verdicts(folder: Path) -> dict[int, str]:
     path = folder / "verdicts.tsv"
     if not path.is_file():
         return {}
-    table = _read_table(path, "a table of verdicts", "fit again")
     try:
+        table = read_table(path)
         return {int(module): str(word) for module, word in zip(table["module"], table["verdict"], strict=True)}
-    except (ValueError, KeyError):
+    except (ValueError, KeyError, OSError):
         raise unusable(path, "cannot be read as a table of verdicts", "fit again") from None
 
 
@@ -115,7 +115,7 @@ def stored_samples(folder: Path) -> pd.DataFrame | None:
     path = folder / SAMPLES
     if not path.is_file():
         return None
-    text = _read_table(path, "a table", _AGAIN, as_text=True)
+    text = _read_table(path, _AGAIN, as_text=True)
     if not text.shape[1]:
         raise unusable(path, "has no columns", _AGAIN)
     table = text.iloc[:, 1:].set_axis(pd.Index(text.iloc[:, 0], name=text.columns[0]))

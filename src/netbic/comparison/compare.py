@@ -159,21 +159,14 @@ def compare(
     labels, generator = labels or _labels(a, b), np.random.default_rng(random_state)
     pairs = _Pairs(first, second, labels, f"{feature_name}s", same_samples, n_draws, generator)
     # One to one, so that the sum of similarities is largest; similar ones only.
-    known = np.nan_to_num(pairs.similarity)
+    known = np.nan_to_num(pairs.matrices["similarity"])
     matched = {i: j for i, j in enumerate(partners(known).tolist()) if j >= 0 and known[i, j] >= SIMILAR_FROM}
     rows = [pairs.match(i, matched[i]) if i in matched else pairs.alone(0, i) for i in range(len(known))]
     rows += [pairs.alone(1, j) for j in range(known.shape[1]) if j not in matched.values()]
     types = dict.fromkeys(_INTEGERS, "Int64") | dict.fromkeys(_NUMBERS, "float64")
     table = name_features(pd.DataFrame(rows, columns=_COLUMNS).astype(types), feature_name)
-    matrices = {
-        "similarity": pairs.similarity,
-        "cosine": pairs.features.cosine,
-        "jaccard": pairs.jaccard,
-        "score_correlation": pairs.scores.cosine,
-        "sample_jaccard": pairs.sample_jaccard,
-    }
     index, columns = (pd.RangeIndex(1, size + 1, name=name) for name, size in zip("ab", known.shape, strict=True))
-    frames = {name: pd.DataFrame(values, index=index, columns=columns) for name, values in matrices.items()}
+    frames = {name: pd.DataFrame(values, index=index, columns=columns) for name, values in pairs.matrices.items()}
     return Comparison(table, frames, pairs.n_features, pairs.n_samples, labels, feature_name)
 
 
@@ -252,26 +245,28 @@ class _Pairs:
         some, others = (
             np.where(np.count_nonzero(each, axis=1, keepdims=True) >= _MIN_FEATURES, each, 0.0) for each in weights
         )
-        self.features = Agreement.between(some, others, n_draws, generator)
-        self.scores = Agreement.between(a.scores[:, at_a], b.scores[:, at_b], n_draws, generator, centre=True)
+        self.features = features = Agreement.between(some, others, n_draws, generator)
+        scores = Agreement.between(a.scores[:, at_a], b.scores[:, at_b], n_draws, generator, centre=True)
         # The mean of both agreements; if only one is known, that one. If they have different signs, they contradict
         # each other, and only the larger one counts.
-        parts = np.stack([self.features.agreement, self.scores.agreement])
-        signs = np.sign(np.nan_to_num(np.stack([self.features.cosine, self.scores.cosine])))
+        parts = np.stack([features.agreement, scores.agreement])
+        signs = np.sign(np.nan_to_num(np.stack([features.cosine, scores.cosine])))
         values, n_known = np.nan_to_num(parts), np.sum(~np.isnan(parts), axis=0)
         self.sign = np.take_along_axis(signs, values.argmax(axis=0)[None], axis=0)[0]
         total = np.where(signs == self.sign, values, 0.0).sum(axis=0)
-        self.similarity = np.where(n_known > 0, total / np.maximum(n_known, 1), np.nan)
+        similarity = np.where(n_known > 0, total / np.maximum(n_known, 1), np.nan)
         self.sizes = np.count_nonzero(a.weights, axis=1), np.count_nonzero(b.weights, axis=1)
-        self.shared, self.jaccard = _overlaps(weights[0] != 0, weights[1] != 0)
+        self.shared, jaccard = _overlaps(weights[0] != 0, weights[1] != 0)
         groups = a.in_group[:, at_a], b.in_group[:, at_b]
         has_group = (rows.any(axis=1) & ~rows.all(axis=1) for rows in groups)  # not for all samples, or none
-        self.sample_jaccard = np.where(np.logical_and.outer(*has_group), _overlaps(*groups)[1], np.nan)
+        sample_jaccard = np.where(np.logical_and.outer(*has_group), _overlaps(*groups)[1], np.nan)
+        self.matrices = {"similarity": similarity, "cosine": features.cosine, "jaccard": jaccard}
+        self.matrices |= {"score_correlation": scores.cosine, "sample_jaccard": sample_jaccard}
 
     def match(self, i: int, j: int) -> dict[str, Any]:
         """The row of two modules that are matched."""
         features = np.nan_to_num(self.features.agreement[i, j], nan=1.0)  # not known: samples decide
-        same = bool(self.similarity[i, j] >= SAME_FROM and features >= FEATURES_FROM)
+        same = bool(self.matrices["similarity"][i, j] >= SAME_FROM and features >= FEATURES_FROM)
         turned = ", with up and down exchanged" if self.sign[i, j] < 0 else ""
         relation = f"{'is' if same else 'is similar to'} module {j + 1} of {self.labels[1]}{turned}"
         return {
@@ -279,21 +274,17 @@ class _Pairs:
             "module_b": j + 1,
             "status": SAME if same else SIMILAR,
             "sign": int(self.sign[i, j]),
-            "similarity": self.similarity[i, j],
             "features_a": self.sizes[0][i],
             "features_b": self.sizes[1][j],
             "features_in_common": self.shared[i, j],
-            "jaccard": self.jaccard[i, j],
-            "cosine": self.features.cosine[i, j],
-            "score_correlation": self.scores.cosine[i, j],
-            "sample_jaccard": self.sample_jaccard[i, j],
             "p_features": self.features.p[i, j],
             "reason": f"Module {i + 1} of {self.labels[0]} {relation}: {self._in_words(i, j)}.",
+            **{name: values[i, j] for name, values in self.matrices.items()},
         }
 
     def alone(self, side: int, module: int) -> dict[str, Any]:
         """The row of a module of the first (0) or second (1) fit without a counterpart."""
-        similarities = self.similarity[module] if side == 0 else self.similarity[:, module]
+        similarities = self.matrices["similarity"].take(module, axis=side)
         letter, status = "ab"[side], (GONE, NEW)[side]
         row = {f"module_{letter}": module + 1, f"features_{letter}": self.sizes[side][module]}
         subject, other = f"Module {module + 1} of {self.labels[side]}", self.labels[1 - side]
@@ -310,7 +301,7 @@ class _Pairs:
     def _in_words(self, i: int, j: int) -> str:
         first, second = self.sizes[0][i], self.sizes[1][j]
         sizes = f"{first}" if first == second else f"{first} and {second}"
-        text, score = f"{self.shared[i, j]} of {sizes} {self.noun} in common", self.scores.cosine[i, j]
+        text, score = f"{self.shared[i, j]} of {sizes} {self.noun} in common", self.matrices["score_correlation"][i, j]
         return text if np.isnan(score) else f"{text}, correlation of scores {abs(score):.2f}"
 
 
