@@ -228,6 +228,10 @@ def test_the_words_name_the_strongest_module_of_each_level(scores):
     assert any(line.startswith("twin: True is higher in module 1") for line in lines)
     assert len([line for line in lines if line.startswith("twin: ") and "AUC" in line]) == 1
     assert strongest(found.table).groupby("variable").size().max() <= 3
+    levels = [f"level {k:02}, more" for k in range(20)]
+    ordered = pd.DataFrame({"long": pd.Categorical(levels * 3, levels, ordered=True)}, index=SAMPLES)
+    line = next(line for line in associate_scores(scores, None, ordered).lines() if line.startswith("long"))
+    assert line.endswith(": level 00, more < level 01, more < level 02, more < level 03, more < level 04, more < ...")
 
 
 def test_scores_of_a_model_with_covariates_are_those_of_the_residuals():

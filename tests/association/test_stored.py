@@ -91,15 +91,6 @@ def test_variables_are_those_of_the_tests(folder, study):
     assert info["dead"].tolist() == [str(int(value)) for value in labels()["dead"]]
 
 
-def test_levels_of_ordered_variables_are_listed_with_their_commas(study):
-    scores = pd.DataFrame({0: np.arange(float(N))})
-    found = associate_scores(scores, None, labels(), variables="size")
-    assert "size: ordered (ordered categories): 2, small < 10, middle < 1, large" in list(found.lines())
-    long = pd.Series([f"level {k:02}, more" for k in range(20)] * 3).rename("long").to_frame()
-    line = next(line for line in associate_scores(scores, None, long).lines() if line.startswith("long"))
-    assert line.endswith("level 05, more, ...")
-
-
 def test_labels_of_digits_are_text_in_every_table(study, tmp_path):
     model = netbic.SparseGraphSVD(1, n_columns=40).fit(study.expression)
     netbic.save(model, tmp_path)

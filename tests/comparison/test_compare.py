@@ -158,16 +158,12 @@ def test_arrays_without_names(study):
         netbic.compare(first, netbic.SparseGraphSVD(1).fit(study.expression.to_numpy()), same_samples=True)
 
 
-def test_an_anndata_object_is_the_same_as_its_model(study):
+def test_an_anndata_object_and_a_saved_model_are_the_same_as_their_model(study, model, tmp_path):
     adata = anndata.AnnData(study.expression[:200])
     netbic.tl.modules(adata, n_components=3, n_columns=60)
-    found = netbic.compare(adata, netbic.tl.from_anndata(adata))
-    assert found.table["status"].tolist() == ["same"] * 3
+    assert netbic.compare(adata, netbic.tl.from_anndata(adata)).table["status"].tolist() == ["same"] * 3
     with pytest.raises(ValueError, match="no modules 'other'"):
         netbic.compare(adata, adata, key="other")
-
-
-def test_a_saved_model_is_the_same(model, tmp_path):
     netbic.save(model, tmp_path / "first")
     found = netbic.compare(tmp_path / "first", model)
     np.testing.assert_allclose(found.table["similarity"], 1.0, atol=1e-12)
