@@ -84,7 +84,6 @@ def test_a_broken_sparse_matrix_is_refused():
             fitted.score,
             lambda matrix: netbic.io.scores_by_name(fitted, matrix, range(8)),
             lambda matrix: netbic.pl.heatmap(fitted, matrix),
-            lambda matrix: netbic.enrichment.coexpression([[0, 1]], matrix),
         ):
             with pytest.raises(ValueError, match=message):
                 use(matrix)
@@ -134,10 +133,7 @@ def test_a_broken_block_of_a_dask_array_is_named():
 def test_complex_data_are_refused():
     fitted = model().fit(X)
     uses = [model().fit, fitted.transform, fitted.score]
-    in_memory = [
-        lambda data: netbic.enrichment.coexpression([[0, 1]], data),
-        lambda data: netbic.selection.n_modules(model(), data),
-    ]
+    in_memory = [lambda data: netbic.selection.n_modules(model(), data)]
     numbers, objects = "complex128", "holds complex numbers, real numbers are needed"
     for data, message, functions in (
         (X + 1j, numbers, uses + in_memory),
@@ -210,8 +206,6 @@ def test_a_mask_is_never_ignored():
     fitted = model(missing="ignore").fit(INCOMPLETE)
     same = np.testing.assert_array_equal
     same(netbic.io.scores_by_name(fitted, MASKED, range(8)), netbic.io.scores_by_name(fitted, INCOMPLETE, range(8)))
-    correlation = netbic.enrichment.coexpression
-    assert correlation([[0, 3]], MASKED, random_state=0).equals(correlation([[0, 3]], INCOMPLETE, random_state=0))
     same(*(netbic.pl.base.data_of(fitted, data).matrix for data in (MASKED, INCOMPLETE)))
     same(*(netbic.tl.to_anndata(fitted, data).X for data in (MASKED, INCOMPLETE)))
     assert np.isnan(fitted.inverse_transform(np.ma.masked_less(fitted.transform(INCOMPLETE), 0.1))).any()
