@@ -149,4 +149,5 @@ def test_the_search_ends_when_nothing_is_left():
     X, Y = two_tables(n=6)
     found = PairSearch(table(X), table(Y), Axis(Dense()), Axis(Dense()), Settings(), "canonical", 1e-9)
     assert len(list(found)) == 5
-    assert "nothing but rounding error" in found.ended
+    # Which of the two is seen first depends on the rounding errors of the last deflation.
+    assert "nothing but rounding error" in found.ended or "no covariance" in found.ended
