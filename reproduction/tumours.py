@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import wilcoxon
 
-from netbic.enrichment import coexpression, edges, gene_sets
+from netbic.enrichment import edges, gene_sets
 from netbic.errors import InputError
 from netbic.estimators import SparseGraphSVD
 from netbic.graph import Graph
@@ -112,13 +112,33 @@ def evaluate(
     rewired = fitted(estimator(name, study.graph.rewire(seed), sizes, sigma), X)
     # A column by position: with a rewired graph fewer modules may be found.
     table["rewired_fold_change"] = edges(rewired, study.graph)["fold_change"].reindex(table.index)
-    table["correlation"] = coexpression(model, X, n_draws=19, random_state=seed)["ratio"]
+    table["correlation"] = correlation_ratios(model.columns_, X.to_numpy(dtype=np.float64), 19, seed)
     if sets is not None:
         found = gene_sets(model, sets, by_sign=False)
         for level in TERM_LEVELS:
             counts = found[found["q_value"] < level].groupby("module").size()
             table[terms_column(level)] = counts.reindex(table["module"], fill_value=0).to_numpy()
     return table
+
+
+def correlation_ratios(modules: np.ndarray, X: np.ndarray, n_draws: int, seed: int) -> list[float]:
+    """Mean |r| within each module (a row of booleans over the columns of X), over that of random sets of its size."""
+    centred = np.nan_to_num(X - np.nanmean(X, axis=0))
+    lengths = np.linalg.norm(centred, axis=0)
+    varying = lengths > 1e-10 * np.sqrt(len(X)) * np.nanmax(np.abs(X), axis=0)  # above rounding error
+    standard = np.where(varying, centred / np.where(varying, lengths, 1.0), 0.0)
+
+    def mean_correlation(members: np.ndarray) -> float:
+        correlations = np.abs(standard[:, members].T @ standard[:, members])
+        size = len(correlations)
+        return float((correlations.sum() - np.trace(correlations)) / (size * (size - 1))) if size > 1 else 0.0
+
+    generator, expected = np.random.default_rng(seed), dict[int, float]()
+    for size in dict.fromkeys(modules.sum(axis=1).tolist()):
+        sets = (generator.choice(X.shape[1], size, replace=False) for _ in range(n_draws))
+        expected[size] = float(np.mean([mean_correlation(members) for members in sets]))
+    ratios = [(mean_correlation(module), expected[int(module.sum())]) for module in modules]
+    return [own / by_chance if by_chance else np.nan for own, by_chance in ratios]
 
 
 def _on_shuffled(study: Dataset, name: str, sizes: Sizes, seed: int, sigma: float) -> pd.Series[float]:

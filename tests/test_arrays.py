@@ -58,10 +58,7 @@ FAULTS = {
     "csr index": (broken(sp.csr_array, "indices", 1794), "the index array of X holds 1,794 but X has 8 columns"),
     "csr matrix": (broken(sp.csr_matrix, "indices", 8), "the index array of X holds 8 but X has 8 columns"),
     "csr negative": (broken(sp.csr_array, "indices", -5), "the index array of X holds -5 but X has 8 columns"),
-    "csr invalid pointer": (
-        broken(sp.csr_array, "indptr", 10**9),
-        "the pointer array of X decreases, from 1,000,000,000 to",
-    ),
+    "csr invalid pointer": (broken(sp.csr_array, "indptr", 10**9), "the pointer array of X decreases, from 1,000,"),
     "csr pointer back": (broken(sp.csr_array, "indptr", -7), "the pointer array of X decreases, from 0 to -7"),
     "csr beginning": (broken(sp.csr_array, "indptr", 2, 0), "the pointer array of X begins with 2, not 0"),
     "csr end": (broken(sp.csr_array, "indptr", 10**6, -1), "entries where the pointer array of X counts 1,000,000"),
@@ -87,7 +84,6 @@ def test_a_broken_sparse_matrix_is_refused():
             fitted.score,
             lambda matrix: netbic.io.scores_by_name(fitted, matrix, range(8)),
             lambda matrix: netbic.pl.heatmap(fitted, matrix),
-            lambda matrix: netbic.enrichment.coexpression([[0, 1]], matrix),
         ):
             with pytest.raises(ValueError, match=message):
                 use(matrix)
@@ -104,7 +100,7 @@ def test_intact_matrices_are_accepted():
         assert sparse_problem(empty) is None
 
 
-def test_entries_after_the_last_pointer_are_ignored():
+def test_entries_after_the_last_pointer_are_ignored_in_memory():
     parts = np.append(sp.csr_array(X).data, 1.0), np.append(sp.csr_array(X).indices, 10**6), sp.csr_array(X).indptr
     matrix = sp.csr_array(X)
     matrix.data, matrix.indices = parts[:2]
@@ -134,69 +130,41 @@ def test_a_broken_block_of_a_dask_array_is_named():
         model().fit(whole)
 
 
-# ----------------------------------------------------------------------------------------------------------------
-# Complex numbers
-# ----------------------------------------------------------------------------------------------------------------
-
-COMPLEX = {
-    "array": X + 1j,
-    "masked": np.ma.masked_array(X + 1j),
-    "csr": sp.csr_array(X + 1j),
-    "frame": pd.DataFrame(X).astype({3: complex}),
-    "dask": da.from_array(X + 1j, chunks=(6, -1)),
-}
-
-
 def test_complex_data_are_refused():
     fitted = model().fit(X)
-    for kind, data in COMPLEX.items():
-        for use in (model().fit, fitted.transform, fitted.score):
-            with pytest.raises(ValueError, match="complex128"):
+    uses = [model().fit, fitted.transform, fitted.score]
+    in_memory = [lambda data: netbic.selection.n_modules(model(), data)]
+    numbers, objects = "complex128", "holds complex numbers, real numbers are needed"
+    for data, message, functions in (
+        (X + 1j, numbers, uses + in_memory),
+        (np.ma.masked_array(X + 1j), numbers, uses + in_memory),
+        (sp.csr_array(X + 1j), numbers, uses + in_memory),
+        (pd.DataFrame(X).astype({3: complex}), numbers, uses + in_memory),
+        (da.from_array(X + 1j, chunks=(6, -1)), numbers, uses),
+        ((X + 1j).astype(object), objects, uses),
+        (pd.DataFrame(X + 1j).astype(object), objects, uses),
+    ):
+        for use in functions:
+            with pytest.raises(ValueError, match=message):
                 use(data)
-        if kind != "dask":
-            with pytest.raises(ValueError, match="complex128"):
-                netbic.enrichment.coexpression([[0, 1]], data)
-            with pytest.raises(ValueError, match="complex128"):
-                netbic.selection.n_modules(model(), data)
-    for data in ((X + 1j).astype(object), pd.DataFrame(X + 1j).astype(object)):
-        for use in (model().fit, fitted.transform, fitted.score):
-            with pytest.raises(ValueError, match="holds complex numbers, real numbers are needed"):
-                use(data)
 
 
-def _complex_networkx():
-    graph = nx.path_graph(8)
-    nx.set_edge_attributes(graph, {(0, 1): 2, (1, 2): 1 + 2j}, "weight")
-    return graph
-
-
-def _complex_igraph():
-    graph = igraph.Graph.Ring(8)
-    graph.es["weight"] = [1.0] * 7 + [1j]
-    return graph
-
-
-@pytest.mark.parametrize(
-    ("graph", "message"),
-    [
+def test_complex_weights_are_refused():
+    path, ring = nx.path_graph(8), igraph.Graph.Ring(8)
+    nx.set_edge_attributes(path, {(0, 1): 2, (1, 2): 1 + 2j}, "weight")
+    ring.es["weight"] = [1.0] * 7 + [1j]
+    for graph, message in (
         (PATH + 1j, "the graph holds complex128"),
         (sp.csr_array(PATH * 1j), "the graph holds complex128"),
         (sp.coo_array(PATH * 1j), "the graph holds complex128"),
         (pd.DataFrame(PATH * 1j), "the graph holds complex128"),
-        (_complex_networkx(), r"edge 1 has weight \(1\+2j\), a complex number"),
-        (_complex_igraph(), "edge 7 has weight 1j, a complex number"),
+        (path, r"edge 1 has weight \(1\+2j\), a complex number"),
+        (ring, "edge 7 has weight 1j, a complex number"),
         (pd.DataFrame({"source": [0, 1], "target": [1, 2], "weight": [1, 2j]}), "edge 1 has weight 2j, a complex"),
         (pd.DataFrame([["a", "b", 1j]]), "edge 0 has weight 1j, a complex"),
-    ],
-)
-def test_complex_weights_are_refused(graph, message):
-    with pytest.raises(ValueError, match=message):
-        netbic.Graph.of(graph)
-
-
-# ----------------------------------------------------------------------------------------------------------------
-# Masked arrays
-# ----------------------------------------------------------------------------------------------------------------
+    ):
+        with pytest.raises(ValueError, match=message):
+            netbic.Graph.of(graph)
 
 
 @pytest.mark.parametrize("data", [MASKED, list(MASKED), MASKED.astype(np.float32), MASKED.astype(np.int64)])
@@ -238,8 +206,6 @@ def test_a_mask_is_never_ignored():
     fitted = model(missing="ignore").fit(INCOMPLETE)
     same = np.testing.assert_array_equal
     same(netbic.io.scores_by_name(fitted, MASKED, range(8)), netbic.io.scores_by_name(fitted, INCOMPLETE, range(8)))
-    correlation = netbic.enrichment.coexpression
-    assert correlation([[0, 3]], MASKED, random_state=0).equals(correlation([[0, 3]], INCOMPLETE, random_state=0))
     same(*(netbic.pl.base.data_of(fitted, data).matrix for data in (MASKED, INCOMPLETE)))
     same(*(netbic.tl.to_anndata(fitted, data).X for data in (MASKED, INCOMPLETE)))
     assert np.isnan(fitted.inverse_transform(np.ma.masked_less(fitted.transform(INCOMPLETE), 0.1))).any()
@@ -262,11 +228,6 @@ def test_the_array_of_a_table_of_floats():
         assert without_names(table).dtype == kind
         np.testing.assert_array_equal(without_names(table), table.to_numpy())
     integers, both = pd.DataFrame({"a": [1, 2]}), pd.DataFrame({"a": [1.0], "b": np.array([1.0], dtype=np.float32)})
-    for table in (
-        integers,
-        pd.DataFrame({"a": [1.0, None]}).convert_dtypes(),
-        both,
-        pd.DataFrame(),
-        integers.to_numpy(),
-    ):
+    nullable = pd.DataFrame({"a": [1.0, None]}).convert_dtypes()
+    for table in (integers, nullable, both, pd.DataFrame(), integers.to_numpy()):
         assert without_names(table) is table

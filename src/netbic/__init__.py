@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     )
     from netbic.association.associate import associate
     from netbic.comparison.compare import compare
-    from netbic.comparison.left_out import leave_one_study_out
-    from netbic.comparison.replicate import replicate
+    from netbic.comparison.replicate import leave_one_study_out, replicate
     from netbic.errors import InputError
     from netbic.estimators import SparseGraphCCA, SparseGraphPLS, SparseGraphSVD, stack_studies
     from netbic.graph import Graph

@@ -31,9 +31,7 @@ _FURTHEST = 2**31 - 1  # diagonal: beyond it, SciPy's arithmetic overflows
 _REMEDY = "build it again from its entries, e.g. as a COO matrix, or load it again"
 
 
-# ----------------------------------------------------------------------------------------------------------------
-# Kinds of inputs, and conversions
-# ----------------------------------------------------------------------------------------------------------------
+# --- Kinds of inputs, and conversions ---
 
 
 @singledispatch
@@ -128,9 +126,7 @@ def leading_right_vector(X: Floats) -> Floats:
     return np.asarray(vector if p <= n else X.T @ vector)
 
 
-# ----------------------------------------------------------------------------------------------------------------
-# Checks
-# ----------------------------------------------------------------------------------------------------------------
+# --- Checks ---
 
 
 def check_choice(name: str, value: object, choices: Iterable[object], error: type[ValueError] = ValueError) -> None:

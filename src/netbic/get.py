@@ -45,8 +45,6 @@ __all__ = [
     "verdicts_df",
 ]
 
-_AXES = ("features", "genes", "samples", "cells")
-
 
 def modules_df(source: Any, module: int | None = None, *, axis: str = "features", key: str = "netbic") -> pd.DataFrame:
     """The members of modules, largest absolute weight first, as in modules.tsv.
@@ -78,13 +76,11 @@ def modules_df(source: Any, module: int | None = None, *, axis: str = "features"
     1       1  GENE0205    0.18    up
     2       1  GENE0148   -0.17  down
     """
-    check_choice("axis", axis, _AXES, InputError)
+    check_choice("axis", axis, ("features", "genes", "samples", "cells"), InputError)
     model = _model(source, key)
-    if module is not None:
-        position_of(module, model.n_components_)
     table = modules_table(model)
-    of_samples = table["axis"] == "sample"
-    return _chosen(table[of_samples if axis in ("samples", "cells") else ~of_samples].drop(columns="axis"), module)
+    wanted = (table["axis"] == "sample") == (axis in ("samples", "cells"))
+    return _chosen(table[wanted].drop(columns="axis"), model, module, key)
 
 
 def summary_df(source: Any, *, key: str = "netbic") -> pd.DataFrame:
@@ -108,8 +104,7 @@ def summary_df(source: Any, *, key: str = "netbic") -> pd.DataFrame:
     0       1          60           28             32
     1       2          60           35             25
     """
-    known = read_results_table(Path(source), "summary") if isinstance(source, (str, Path)) else None
-    if known is not None:
+    if isinstance(source, (str, Path)) and (known := read_results_table(Path(source), "summary")) is not None:
         return known
     feature_name = "gene" if kind_of(source) == "anndata" else "feature"
     return summary_table(_model(source, key), feature_name=feature_name)
@@ -154,23 +149,23 @@ def scores_df(source: Any, X: Any = None, *, key: str = "netbic", covariates: An
     """
     if isinstance(source, (str, Path)):
         model = load_modules(source)
-        known = matched_scores(samples_df(source), model.n_components_, names_of(model, "rows"))
+        samples = names_of(model, "rows")
+        known = matched_scores(samples_df(source), model.n_components_, samples)
         if known is None:
             raise InputError(f"samples.tsv in {source} is about other samples or modules: fit again")
-        return _scores_table(known[0].to_numpy(), names_of(model, "rows"))
-    if kind_of(source) == "anndata":
-        if f"{key}_scores" in source.obsm:
-            return _scores_table(np.asarray(source.obsm[f"{key}_scores"]), source.obs_names)
-        model = from_anndata(source, key)
-        scores = module_scores(model, matrix_of_model(source, key), own_covariates(model))
-        return _scores_table(scores, source.obs_names)
+        return _by_module(known[0].to_numpy(), samples)
+    if kind_of(source) == "anndata" and f"{key}_scores" in source.obsm:
+        return _by_module(np.asarray(source.obsm[f"{key}_scores"]), source.obs_names)
     model = _model(source, key)
+    if kind_of(source) == "anndata":
+        scores = module_scores(model, matrix_of_model(source, key), own_covariates(model))
+        return _by_module(scores, source.obs_names)
     if X is None:
         raise InputError("the scores of a model need the data: give X")
     samples = X.index if isinstance(X, pd.DataFrame) else range(X.shape[0])
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X (has feature names|does not have valid)")  # as of a model from AnnData
-        return _scores_table(module_scores(model, X, covariates=covariates), samples)
+        return _by_module(module_scores(model, X, covariates=covariates), samples)
 
 
 def membership_df(source: Any, X: Any = None, *, key: str = "netbic") -> pd.DataFrame:
@@ -204,7 +199,7 @@ def membership_df(source: Any, X: Any = None, *, key: str = "netbic") -> pd.Data
         X = read_again(source).matrix
     elif X is None:
         raise InputError("the membership of features needs the data: give X")
-    return _scores_table(gene_membership(model, X), names_of(model, "columns"))
+    return _by_module(gene_membership(model, X), names_of(model, "columns"))
 
 
 def gene_sets_df(source: Any, *, module: int | None = None, key: str = "netbic") -> pd.DataFrame:
@@ -218,8 +213,8 @@ def gene_sets_df(source: Any, *, module: int | None = None, key: str = "netbic")
     key : str
         Key of the modules in an AnnData object.
     """
-    _check_module(source, module, key)
-    return _chosen(_stored(source, "gene_sets", key, "run netbic enrich, or netbic.enrichment.gene_sets"), module)
+    table = _stored(source, "gene_sets", key, "run netbic enrich, or netbic.enrichment.gene_sets")
+    return _chosen(table, source, module, key)
 
 
 def associations_df(
@@ -255,13 +250,12 @@ def associations_df(
     0  planted    no         AUC
     1  planted   yes         AUC
     """
-    _check_module(source, module, key)
     table = _stored(source, "associations", key, "run netbic associate for a folder, tl.associate for AnnData")
     for column, chosen in (("variable", variable), ("test", test)):
         if chosen is not None:
             check_choice(column, chosen, dict.fromkeys(table[column]), InputError)
             table = table[table[column] == chosen]
-    return _chosen(table, module)
+    return _chosen(table, source, module, key)
 
 
 def verdicts_df(source: Any, *, key: str = "netbic") -> pd.DataFrame:
@@ -274,7 +268,7 @@ def verdicts_df(source: Any, *, key: str = "netbic") -> pd.DataFrame:
         Key of the modules in an AnnData object.
     """
     table = _stored(source, "verdicts", key, "run tl.verdicts for AnnData, or fit with verdicts")
-    return _chosen(table)
+    return table.reset_index(drop=True)
 
 
 def pairs_df(source: Any, *, key: str = "netbic_pairs") -> pd.DataFrame:
@@ -318,13 +312,8 @@ def _model(source: Any, key: str) -> SparseGraphSVD:
     )
 
 
-def _check_module(source: Any, module: int | None, key: str) -> None:
-    if module is not None:
-        position_of(module, _model(source, key).n_components_)
-
-
-def _scores_table(scores: np.ndarray, samples: Any) -> pd.DataFrame:
-    return pd.DataFrame(scores, index=pd.Index(samples), columns=[f"module_{k}" for k in range(1, scores.shape[1] + 1)])
+def _by_module(values: np.ndarray, names: Any) -> pd.DataFrame:
+    return pd.DataFrame(values, index=pd.Index(names), columns=[f"module_{k}" for k in range(1, values.shape[1] + 1)])
 
 
 def _stored(source: Any, name: str, key: str, remedy: str) -> pd.DataFrame:
@@ -340,9 +329,12 @@ def _stored(source: Any, name: str, key: str, remedy: str) -> pd.DataFrame:
     return pd.DataFrame(table)
 
 
-def _chosen(table: pd.DataFrame, module: int | None = None) -> pd.DataFrame:
+def _chosen(table: pd.DataFrame, source: Any, module: int | None, key: str) -> pd.DataFrame:
     """Rows of a module, or all."""
-    return (table if module is None else table[table["module"] == module]).reset_index(drop=True)
+    if module is not None:
+        position_of(module, _model(source, key).n_components_)
+        table = table[table["module"] == module]
+    return table.reset_index(drop=True)
 
 
 def __dir__() -> list[str]:

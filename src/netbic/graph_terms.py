@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-from netbic.arrays import Floats, Indices
+from netbic.arrays import Floats, Indices, scatter
 
 _USUAL_SCALES = (2.0**-20, 2.0**40)  # range of the largest weight in which no rescaling is needed
 _SAFE_SUMS = 2.0**896  # largest weight for which sums cannot overflow
@@ -50,23 +50,15 @@ class GraphTerm(ABC):
     and the upper bound of the spectrum are those of the graph without signs. Nothing changes if the signs of an entry
     of w and of all edges of this node are flipped.
 
-    Attributes
-    ----------
-    is_signed : bool
-        Whether some edges inhibit.
-    is_empty : bool
-        Whether the graph has no edges at all.
-    ignores_weight_scale : bool
-        Whether M stays the same if all edge weights are multiplied by a number.
-    largest_diagonal : float
-        Largest absolute diagonal entry: the shift that keeps the scores of AISP non-negative on Laplacian terms.
+    `largest_diagonal` is the largest absolute diagonal entry: the shift that keeps the scores of AISP non-negative on
+    Laplacian terms.
     """
 
     factors: Floats | None = None  # the diagonal of S; None: the identity
     diagonal: Floats | None = None  # the diagonal of E; None: zero
     correction: Floats | None = None  # r; None: zero
-    ignores_weight_scale: ClassVar[bool] = False
-    is_signed: bool = False
+    ignores_weight_scale: ClassVar[bool] = False  # whether M stays the same if all weights are multiplied by a number
+    is_signed: bool = False  # whether some edges inhibit
 
     def __init__(self, weights: sp.csr_array) -> None:
         self._weights = weights
@@ -83,9 +75,8 @@ class GraphTerm(ABC):
         self._describe()
         self.largest_diagonal = 0.0 if self.diagonal is None else float(np.abs(self.diagonal).max(initial=0.0))
 
-    def _describe(self) -> None:
+    def _describe(self) -> None:  # noqa: B027
         """Set `factors`, `diagonal` and `correction`; by default M = A."""
-        self.factors = self.diagonal = self.correction = None
 
     @cached_property
     def unsigned(self) -> GraphTerm:
@@ -139,9 +130,7 @@ class GraphTerm(ABC):
         """
         scaled, size = values if self.factors is None else values * self.factors[support], self._weights.shape[0]
         if support.size > _FULL_SHARE * size:
-            full = np.zeros(size)
-            full[support] = scaled
-            product = np.asarray(self._weights @ full)
+            product = np.asarray(self._weights @ scatter(support, scaled, size))
         else:  # the entries of the supported rows, concatenated and summed by column
             last, neighbours, weights, lengths = self._last
             if last is not support:
@@ -214,8 +203,7 @@ class _Restricted(GraphTerm):
 
     def product(self, support: Indices, values: Floats) -> Floats:
         """M w for a vector w that is zero outside `support`."""
-        full = np.zeros(self._weights.shape[0])
-        full[support] = values
+        full = scatter(support, values, self._weights.shape[0])
         product: Floats = self._weights @ (full if self.factors is None else full * self.factors)
         if self.factors is not None:
             product *= self.factors

@@ -160,9 +160,8 @@ def _expression(signal: Floats, sample: str, generator: np.random.Generator) -> 
     return pd.DataFrame(generator.normal(8.0, 2.0, n_genes) + noise + signal, index=samples, columns=genes)
 
 
-_PROGRAMS: Final[
-    tuple[tuple[str, int, float, float], ...]
-] = (  # name, genes, share of the patients in whom it is up, strength
+_PROGRAMS: Final[tuple[tuple[str, int, float, float], ...]] = (
+    # name, genes, share of the patients in whom it is up, strength
     ("T cells", 120, 0.35, 1.2),
     ("stroma", 70, 0.25, 1.2),
     ("proliferation", 45, 0.30, 1.2),
@@ -263,8 +262,7 @@ def studies(
     generator = np.random.default_rng(random_state)
     genes = _disjoint_sets([module_genes] * len(lives), n_genes, generator)
     weights = np.where(genes, generator.choice([-1, 1], genes.shape) * generator.uniform(0.6, 1.4, genes.shape), 0.0)
-    present = np.array([study in own for own in lives for study in range(len(sizes))], dtype=bool)
-    present = present.reshape(len(lives), len(sizes))
+    present = np.array([np.isin(np.arange(len(sizes)), own) for own in lives]).reshape(len(lives), len(sizes))
     parts = []
     for study, size in enumerate(sizes):
         scores = strength * generator.standard_normal((size, len(lives))) * present[:, study]
@@ -297,11 +295,9 @@ def _chained_sets(n_sets: int, universe: int, size: int, overlap: int, generator
             f"{n_sets} modules of {size} with {overlap} shared need {needed} members, but there are {universe}: choose "
             "fewer or smaller modules, or more samples and genes"
         )
-    members = generator.permutation(universe)
-    sets = np.zeros((n_sets, universe), dtype=bool)
-    for k in range(n_sets):
-        first = k * (size - overlap)
-        sets[k, members[first : first + size]] = True
+    members, sets = generator.permutation(universe), np.zeros((n_sets, universe), dtype=bool)
+    for k, own in enumerate(sets):
+        own[members[k * (size - overlap) :][:size]] = True
     return sets
 
 
@@ -323,16 +319,13 @@ def _modular_network(
 
 def _chung_lu(expected: Floats, generator: np.random.Generator) -> Indices:
     """Edges (lower index first) between i and j with probability expected_i expected_j / sum, at most 1."""
-    nodes = np.flatnonzero(expected)
-    if nodes.size < 2:
-        return np.empty((0, 2), dtype=np.intp)
+    nodes, pairs = np.flatnonzero(expected), [np.empty((0, 2), dtype=np.intp)]
     degrees = expected[nodes]
-    pairs = []
-    for i in range(nodes.size - 1):
+    for i, node in enumerate(nodes[:-1]):
         hit = generator.random(nodes.size - 1 - i) < degrees[i] * degrees[i + 1 :] / degrees.sum()
         partners = nodes[i + 1 :][hit]
-        pairs.append(np.column_stack([np.full(partners.size, nodes[i]), partners]))
-    return np.concatenate(pairs).astype(np.intp)
+        pairs.append(np.column_stack([np.full(partners.size, node), partners]))
+    return np.concatenate(pairs)
 
 
 def recovery(found: Bools, planted: Bools) -> pd.DataFrame:
@@ -364,19 +357,14 @@ def recovery(found: Bools, planted: Bools) -> pd.DataFrame:
     rows, columns = linear_sum_assignment(-f1)
     partner[rows] = np.where(shared[rows, columns] > 0, columns, -1)
     paired = np.vstack([found, np.zeros(found.shape[1], dtype=bool)])[partner]  # the last row, for -1, is empty
-    both, outside = (paired & planted).sum(axis=1), (~planted).sum(axis=1)
-    n_found, n_planted = paired.sum(axis=1), planted.sum(axis=1)
-    negative = (~paired & ~planted).sum(axis=1)
-    return pd.DataFrame(
-        {
-            "planted": np.arange(len(planted)),
-            "found": partner,
-            "sensitivity": both / np.maximum(n_planted, 1),
-            "specificity": np.where(outside > 0, negative / np.maximum(outside, 1), 1.0),
-            "precision": both / np.maximum(n_found, 1),
-            "f1": 2 * both / np.maximum(n_found + n_planted, 1),
-        }
-    )
+    both, neither = (paired & planted).sum(axis=1), (~paired & ~planted).sum(axis=1)
+    n_found, n_planted, n_outside = (sets.sum(axis=1) for sets in (paired, planted, ~planted))
+    table = pd.DataFrame({"planted": np.arange(len(planted)), "found": partner})
+    table["sensitivity"] = both / np.maximum(n_planted, 1)
+    table["specificity"] = np.where(n_outside > 0, neither / np.maximum(n_outside, 1), 1.0)
+    table["precision"] = both / np.maximum(n_found, 1)
+    table["f1"] = 2 * both / np.maximum(n_found + n_planted, 1)
+    return table
 
 
 def __dir__() -> list[str]:

@@ -62,21 +62,22 @@ def test_the_table_has_a_row_per_module_level_and_test(scores, groups, table):
     }
     assert found.variables.set_index("name")["missing"].to_dict()["subtype"] == 4
     assert (found.table.loc[found.table["variable"] == "subtype", "n"] == N - 4).all()
+    ratio = found.table.loc[(found.table["test"] == "Cox score") & (found.table["module"] == 1), "effect"].item()
+    model = cox(table["days"].to_numpy(), table["dead"].to_numpy(dtype=bool), scores[1].to_numpy())
+    assert ratio == pytest.approx(model.hazard_ratio()[0] ** scores[1].std(ddof=1), rel=1e-9)
+    split = two_groups(np.array([3.0, 1, 2, 2, 5]), np.array([""] * 5))  # a sample at the median is in the lower half
+    assert split.first.tolist() == (~split.second).tolist() == [True, False, False, False, True]
 
 
-def test_effects_are_those_of_the_known_samples(scores, groups, table):
-    found = associate_scores(scores, groups, table).table
+def test_effects_are_those_of_known_samples_and_q_values_within_a_variable_and_kind_of_test(scores, groups, table):
+    result = associate_scores(scores, groups, table)
+    assert result.notes == ("days and dead look like survival: test them with `survival=days,dead`",)
+    found = result.table
     row = found[(found["module"] == 1) & (found["level"] == "high") & (found["test"] == "Mann-Whitney")].iloc[0]
-    known = table["subtype"].notna()
-    high = (table["subtype"] == "high") & known
-    expected = mannwhitneyu(scores[1][high], scores[1][known & ~high], method="exact")
-    assert row["p"] == pytest.approx(expected.pvalue)
+    known, high = table["subtype"].notna(), table["subtype"] == "high"
+    assert row["p"] == pytest.approx(mannwhitneyu(scores[1][high], scores[1][known & ~high], method="exact").pvalue)
     assert row["effect"] == 1
     assert row["ci_low"] < 1 == row["ci_high"]
-
-
-def test_q_values_are_within_a_variable_and_kind_of_test(scores, groups, table):
-    found = associate_scores(scores, groups, table).table
     own = found[(found["variable"] == "centre") & (found["test"] == "Mann-Whitney")]
     assert len(own) == 8  # modules times levels
     np.testing.assert_allclose(own["q"], false_discovery_control(own["p"]))
@@ -104,13 +105,6 @@ def test_adjusting_for_a_confounder_removes_an_association():
     assert any(line.startswith("adjusted for batch") for line in adjusted.lines())
 
 
-def test_a_variable_that_covariates_explain_is_reported(scores):
-    table = pd.DataFrame({"site": list("ab") * (N // 2), "batch": [1, 2] * (N // 2)}, index=SAMPLES)
-    found = associate_scores(scores, None, table, adjust=["batch"])
-    assert found.table["p"].isna().all()
-    assert "site is explained completely by the covariates (batch): it cannot be tested" in list(found.lines())
-
-
 def test_types_are_guessed():
     columns = {
         "text": (list("aabbab"), "categorical"),
@@ -133,17 +127,19 @@ def test_types_are_guessed():
     reasons = {variable.name: variable.reason for variable in read_variables(table)}
     assert reasons["date_text"] == reasons["date"]
     assert reasons["date"].startswith("a date or duration: write it as a number")
+    empty = pd.Categorical(["", "b", "a", "", "b ", "a"])
+    ordered = pd.Categorical(["", "b", "a", "", "b", "a"], ["b", "", "a"], ordered=True)
+    for column, levels, b in ((empty, ("a", "b"), 1), (ordered, ("b", "a"), 0)):
+        found = read_variables(pd.DataFrame({"x": column}))[0]  # an empty category is a missing value
+        assert found.levels == levels
+        np.testing.assert_array_equal(found.values, [np.nan, b, 1 - b, np.nan, b, 1 - b])
+    codes = pd.DataFrame({"x": ["01", "02", "10"] * 4})
+    assert read_variables(codes)[0].kind == "categorical"
+    assert read_variables(codes, types={"x": "numeric"})[0].values.tolist() == [1, 2, 10] * 4
     given = read_variables(table, variables=["counts", "text"], types={"counts": "categorical", "text": ["b", "a"]})
     assert [variable.kind for variable in given] == ["categorical", "ordered"]
     assert given[0].levels == ("1", "2", "3")
     assert given[1].values.tolist() == [1, 1, 0, 0, 1, 0]
-
-
-def test_events_are_read_in_the_usual_forms():
-    texts = ["0", "1", "1"], ["0:LIVING", "1:DECEASED", "1:DECEASED"]
-    for events in ([0, 1, 1], [False, True, True], [0.0, 1, 1], *texts):
-        (found,) = read_variables(pd.DataFrame({"t": [1.0, 2, 3], "e": events}), survival=("t", "e"))
-        assert found.events.tolist() == [False, True, True]
 
 
 BAD = {
@@ -158,7 +154,11 @@ BAD = {
 }
 
 
-def test_survival_that_cannot_be_used_is_refused():
+def test_events_are_read_in_the_usual_forms_and_others_refused():
+    texts = ["0", "1", "1"], ["0:LIVING", "1:DECEASED", "1:DECEASED"]
+    for events in ([0, 1, 1], [False, True, True], [0.0, 1, 1], *texts):
+        (found,) = read_variables(pd.DataFrame({"t": [1.0, 2, 3], "e": events}), survival=("t", "e"))
+        assert found.events.tolist() == [False, True, True]
     for columns, message in BAD.values():
         with pytest.raises(netbic.InputError, match=message):
             read_variables(pd.DataFrame(columns), survival=("t", "e"))
@@ -228,24 +228,10 @@ def test_the_words_name_the_strongest_module_of_each_level(scores):
     assert any(line.startswith("twin: True is higher in module 1") for line in lines)
     assert len([line for line in lines if line.startswith("twin: ") and "AUC" in line]) == 1
     assert strongest(found.table).groupby("variable").size().max() <= 3
-
-
-def test_columns_that_look_like_survival_are_pointed_out(scores, table):
-    notes = associate_scores(scores, None, table).notes
-    assert notes == ("days and dead look like survival: test them with `survival=days,dead`",)
-
-
-def test_a_model_and_its_data():
-    study = netbic.simulate.cohort(150, 400, n_modules=1, strength=2, random_state=3)
-    model = netbic.SparseGraphSVD(1, n_columns=60).fit(study.expression)
-    labels = pd.DataFrame({"planted": study.samples[0]}, index=study.expression.index)
-    found = netbic.associate(model, study.expression, labels[::-1])
-    assert (found.table["n"] == 150).all()
-    X = study.expression.to_numpy()
-    model.fit(X)
-    pd.testing.assert_frame_equal(found.table, netbic.associate(model, X, labels).table)
-    with pytest.raises(netbic.InputError, match="no sample names"):
-        netbic.associate(model, X, labels[:100])
+    levels = [f"level {k:02}, more" for k in range(20)]
+    ordered = pd.DataFrame({"long": pd.Categorical(levels * 3, levels, ordered=True)}, index=SAMPLES)
+    line = next(line for line in associate_scores(scores, None, ordered).lines() if line.startswith("long"))
+    assert line.endswith(": level 00, more < level 01, more < level 02, more < level 03, more < level 04, more < ...")
 
 
 def test_scores_of_a_model_with_covariates_are_those_of_the_residuals():
@@ -298,13 +284,14 @@ def test_averages_by_donor_are_those_of_a_table_of_donors():
 @pytest.mark.nightly
 def test_p_values_of_averages_are_valid_where_those_of_cells_are_not():
     generator, number = np.random.default_rng(11), 150
-    cells, donors = np.array([
-        [found.table.loc[found.table["test"] == "Mann-Whitney", "p"].iloc[0]
-         for found in (associate_scores(*data, variables="drug", by=by) for by in (None, "donor"))]
-        for data in (((scores, None, table)) for scores, table in (of_donors(generator) for _ in range(number)))
-    ]).T  # fmt: skip
-    assert (cells <= 0.05).mean() > 0.3
-    assert (donors <= 0.05).mean() <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / number)
+    p = {None: [], "donor": []}
+    for _ in range(number):
+        scores, table = of_donors(generator)
+        for by, values in p.items():
+            found = associate_scores(scores, None, table, variables="drug", by=by).table
+            values.append(found.loc[found["test"] == "Mann-Whitney", "p"].iloc[0])
+    assert np.mean(np.array(p[None]) <= 0.05) > 0.3
+    assert np.mean(np.array(p["donor"]) <= 0.05) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / number)
 
 
 def test_properties_of_donors_are_noticed_and_coarser_labels_are_not():
@@ -334,22 +321,11 @@ def test_lines_mark_doubtful_modules_and_list_them_last():
     assert ["(repeats 1)" in line for line in found.findings({2: "repeats 1"})] == [False, True]
 
 
-def test_hazard_ratios_are_per_standard_deviation_of_a_sample():
-    generator = np.random.default_rng(3)
-    scores = pd.DataFrame({1: 3 * generator.standard_normal(12)})
-    table = pd.DataFrame({"days": generator.exponential(size=12), "dead": 1})
-    found = associate_scores(scores, None, table, survival=("days", "dead")).table.set_index("test")["effect"]
-    model = cox(table["days"].to_numpy(), np.ones(12, dtype=bool), scores[1].to_numpy())
-    assert found["Cox score"] == pytest.approx(model.hazard_ratio()[0] ** scores[1].std(ddof=1), rel=1e-9)
-
-
-def test_a_sample_at_the_median_belongs_to_the_lower_half():
-    split = two_groups(np.array([3.0, 1, 2, 2, 5]), np.array([""] * 5))
-    assert split.first.tolist() == [True, False, False, False, True]
-    assert split.second.tolist() == [False, True, True, True, False]
-
-
-def test_too_few_common_samples_are_not_called_explained(scores):
+def test_variables_that_covariates_explain_and_those_with_too_few_samples_are_told_apart(scores):
+    table = pd.DataFrame({"site": list("ab") * (N // 2), "batch": [1, 2] * (N // 2)}, index=SAMPLES)
+    found = associate_scores(scores, None, table, adjust=["batch"])
+    assert found.table["p"].isna().all()
+    assert "site is explained completely by the covariates (batch): it cannot be tested" in found.notes
     table = pd.DataFrame({"age": np.nan, "batch": [1.0, 2, 4] * (N // 3)}, index=SAMPLES)
     table.iloc[:4, 0] = [50, 61, 43, 70]
     table.iloc[1:4, 1] = np.nan
@@ -367,14 +343,13 @@ def test_equal_names_match_whatever_they_are(scores):
         assert found.table["age"].tolist() == list(range(N))
         model = netbic.SparseGraphSVD(1, n_columns=20).fit(X.set_axis(names))
         assert netbic.associate(model, X.set_axis(names), table).match.table["age"].tolist() == list(range(N))
-
-
-def test_names_that_differ_by_spaces_or_a_decimal_point_match():
-    for own, theirs in ((["a", "b"], ["b ", " a"]), (["1", "2"], [2.0, 1.0]), (["1.0", "2.0"], ["2", "1"])):
-        found = match_samples(pd.Index(own), pd.DataFrame({"x": [2, 1]}, index=theirs))
-        assert found.table["x"].tolist() == [1, 2]
-    both = match_samples(pd.Index(["1", "1.0"]), pd.DataFrame({"x": [2, 1]}, index=["1.0", "1"]))
-    assert both.table["x"].tolist() == [1, 2]
+    for own, theirs in (
+        (["a", "b"], ["b ", " a"]),
+        (["1", "2"], [2.0, 1.0]),
+        (["1.0", "2.0"], ["2", "1"]),
+        (["1", "1.0"], ["1.0", "1"]),
+    ):
+        assert match_samples(pd.Index(own), pd.DataFrame({"x": [2, 1]}, index=theirs)).table["x"].tolist() == [1, 2]
 
 
 def test_rows_of_data_without_names_are_matched_by_order():
@@ -386,3 +361,5 @@ def test_rows_of_data_without_names_are_matched_by_order():
         found = netbic.associate(model, X.to_numpy(), table.set_axis(index))
         pd.testing.assert_frame_equal(found.table, expected.table)
         assert found.match.table.index.tolist() == index
+    with pytest.raises(netbic.InputError, match="no sample names"):
+        netbic.associate(model, X.to_numpy(), table[:50])

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from netbic.association.cox import cox
 from netbic.association.tests import (
     chi_squared,
+    cox,
     fisher,
     kaplan_meier,
     kruskal_wallis,
@@ -44,10 +44,7 @@ def data(request):
     return name, INPUTS.gse7390(request.getfixturevalue("real_data")) if name == "gse7390" else INPUTS.simulated(name)
 
 
-@pytest.fixture(params=["tied", "gse7390"])
-def timed(request):
-    name = request.param
-    return name, INPUTS.gse7390(request.getfixturevalue("real_data")) if name == "gse7390" else INPUTS.simulated(name)
+timed = pytest.mark.parametrize("data", ["tied", "gse7390"], indirect=True)  # those with times
 
 
 def complete(table, *columns):
@@ -105,16 +102,18 @@ def test_tests_of_counts_match(data):
     assert simulated == (np.outer(counts.sum(1), counts.sum(0)).min() / counts.sum() < 5)
 
 
-def test_log_rank_tests_match(timed):
-    name, table = timed
+@timed
+def test_log_rank_tests_match(data):
+    name, table = data
     own = complete(table.assign(up=table["score"] > table["score"].median()), "time", "event", "score")
     times, events = own["time"].to_numpy(dtype=float), own["event"].to_numpy(dtype=bool)
     found = log_rank(times, events, own["up"].to_numpy(dtype=bool))
     assert_matches(fits(found, statistic="statistic", p="p"), of_r(name, "survdiff up"))
 
 
-def test_cox_models_match(timed):
-    name, table = timed
+@timed
+def test_cox_models_match(data):
+    name, table = data
 
     def fitted(columns, covariates=()):
         own = complete(table, "time", "event", *columns, *covariates)
@@ -134,8 +133,9 @@ def test_cox_models_match(timed):
     assert_matches(described(fitted(["score"], ["number", "covariate"])), of_r(name, "coxph given"))
 
 
-def test_kaplan_meier_curves_match(timed):
-    name, table = timed
+@timed
+def test_kaplan_meier_curves_match(data):
+    name, table = data
     own = complete(table, "time", "event")
     curve = kaplan_meier(own["time"].to_numpy(dtype=float), own["event"].to_numpy(dtype=bool))
     points = [test for data, test in GOLDEN.index.unique() if data == name and test.startswith("survfit")]
@@ -145,8 +145,9 @@ def test_kaplan_meier_curves_match(timed):
         assert_matches(row, of_r(name, test))
 
 
-def test_adjusted_tests_match(timed):
-    name, table = timed
+@timed
+def test_adjusted_tests_match(data):
+    name, table = data
     own = complete(table, "score", "number", "covariate", "level")
     scores, design = own["score"].to_numpy(dtype=float), own[["number", "covariate"]].to_numpy(dtype=float)
     found = linear_model(scores, numbered(own["level"]), design)

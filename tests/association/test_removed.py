@@ -22,6 +22,9 @@ def test_many_covariates_are_adjusted_for():
     model = netbic.SparseGraphSVD(1, n_columns=10).fit(X, covariates=table[["pair"]])
     found = netbic.associate(model, X, table)
     assert found.adjusted_for == ("pair",)
+    cases = [((), (), ["pair"]), (("age",), (), ["age", "pair"]), (("pair",), (), ["pair"]), ((), ("pair",), [])]
+    for adjust, variables, expected in cases:  # what is asked for is kept
+        assert Removed(("pair",), 19).adjustment(adjust, variables, ["pair", "age"], 40)[0] == expected
     assert any("took 19 of 40 degrees of freedom" in line for line in found.findings())
     expected = netbic.associate(model, X, table, adjust="pair")
     pd.testing.assert_frame_equal(found.table, expected.table)
@@ -50,12 +53,6 @@ def test_few_covariates_change_nothing():
     found = netbic.associate(model, X, table)
     assert found.adjusted_for == ()
     assert "Kruskal-Wallis" in set(found.table["test"])
-
-
-def test_what_is_asked_for_is_kept():
-    cases = [((), None, ["pair"]), (("age",), None, ["age", "pair"]), (("pair",), None, ["pair"]), ((), ("pair",), [])]
-    for adjust, variables, expected in cases:
-        assert Removed(("pair",), 19).adjustment(adjust, variables, ["pair", "age"], 40)[0] == expected
 
 
 def test_a_removed_covariate_that_differs_in_spread_is_remarked():

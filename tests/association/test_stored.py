@@ -83,24 +83,12 @@ def test_variables_are_those_of_the_tests(folder, study):
     assert levels["batch"] == ("1", "2.5")
     assert levels["group"] == ("placebo", "treated")
     assert (folder / "report.html").is_file()
-
-
-def test_annotations_have_the_same_types(folder):
-    info = netbic.exports.Results.of(folder).sample_info
+    info = netbic.exports.Results.of(folder).sample_info  # annotations have the same types
     assert info["size"].cat.ordered
     assert info["size"].cat.categories.tolist() == SIZES
     assert (info["drug"] == "None").sum() == (labels()["drug"] == "None").sum()
     assert info["age"].tolist() == labels()["age"].tolist()
     assert info["dead"].tolist() == [str(int(value)) for value in labels()["dead"]]
-
-
-def test_levels_of_ordered_variables_are_listed_with_their_commas(study):
-    scores = pd.DataFrame({0: np.arange(float(N))})
-    found = associate_scores(scores, None, labels(), variables="size")
-    assert "size: ordered (ordered categories): 2, small < 10, middle < 1, large" in list(found.lines())
-    long = pd.Series([f"level {k:02}, more" for k in range(20)] * 3).rename("long").to_frame()
-    line = next(line for line in associate_scores(scores, None, long).lines() if line.startswith("long"))
-    assert line.endswith("level 05, more, ...")
 
 
 def test_labels_of_digits_are_text_in_every_table(study, tmp_path):
@@ -161,6 +149,7 @@ def test_the_order_of_rows_does_not_matter(long, study):
             pd.testing.assert_frame_equal(own, expected)
     first = wide(shuffled)[0]
     pd.testing.assert_frame_equal(first.loc[scores.index], scores)
+    np.testing.assert_array_equal(wide(long.assign(sample="s"))[0].to_numpy(), scores.to_numpy())  # equal names
 
 
 def test_scores_of_a_sorted_file_are_the_same_everywhere(folder, tmp_path):
@@ -189,29 +178,6 @@ def test_scores_that_are_not_one_per_module_and_sample_are_refused(long):
             wide(table)
     with pytest.raises(InputError, match="one row for each module and sample"):
         wide(long, [f"other{k}" for k in range(N)])
-
-
-def test_equal_names_of_samples_are_kept_in_the_order_of_the_table(long):
-    same = long.assign(sample="s")
-    np.testing.assert_array_equal(wide(same)[0].to_numpy(), wide(long)[0].to_numpy())
-
-
-def test_an_empty_category_is_a_missing_value():
-    column = pd.Series(pd.Categorical(["", "b", "a", "", "b ", "a"]), name="x")
-    found = read_variables(column.to_frame())[0]
-    assert found.levels == ("a", "b")
-    np.testing.assert_array_equal(found.values, [np.nan, 1, 0, np.nan, 1, 0])
-    ordered = pd.Series(pd.Categorical(["", "b", "a", "", "b", "a"], ["b", "", "a"], ordered=True), name="x")
-    found = read_variables(ordered.to_frame())[0]
-    assert found.levels == ("b", "a")
-    np.testing.assert_array_equal(found.values, [np.nan, 0, 1, np.nan, 0, 1])
-
-
-def test_digits_that_are_codes_are_levels():
-    for values, kind in ((["01", "02", "10"] * 4, "categorical"), (["1", "2", "10"] * 4, "numeric")):
-        assert read_variables(pd.DataFrame({"x": values}))[0].kind == kind
-    numbers = read_variables(pd.DataFrame({"x": ["01", "02", "10"]}), types={"x": "numeric"})[0]
-    assert numbers.values.tolist() == [1, 2, 10]
 
 
 HOSTILE = {"red": "\x1b[31mred", "turned": "\N{RIGHT-TO-LEFT OVERRIDE}turned", "null": "a\0b", "other": "\uffff\ud800"}

@@ -47,11 +47,6 @@ def test_order_and_signs_do_not_matter(model):
     assert "with up and down exchanged" in found["reason"][1]
 
 
-def test_another_seed_finds_the_same_modules(study, model):
-    other = netbic.SparseGraphSVD(3, n_columns=60, n_init=3, random_state=7).fit(study.expression[:200])
-    assert netbic.compare(model, other).table["status"].tolist() == ["same"] * 3
-
-
 def test_other_samples_of_the_same_study(study, model):
     other = netbic.SparseGraphSVD(3, n_columns=60).fit(study.expression[200:])
     found = netbic.compare(model, other)
@@ -61,7 +56,7 @@ def test_other_samples_of_the_same_study(study, model):
     assert set(found.table["status"]) <= {"same", "similar"}
 
 
-def test_what_is_new_and_what_is_gone(study, model):
+def test_what_is_new_and_what_is_gone(model):
     fewer = changed(model, np.array([1]), np.ones(3))
     fewer.n_components_ = 1
     found = netbic.compare(model, fewer).table
@@ -70,6 +65,11 @@ def test_what_is_new_and_what_is_gone(study, model):
     found = netbic.compare(fewer, model).table
     assert found["status"].tolist() == ["same", "new", "new"]
     assert found["module_b"].tolist() == [2, 1, 3]
+    none = changed(model, np.array([], dtype=int), np.ones(3))
+    none.n_components_ = 0
+    assert netbic.compare(model, none).table["status"].tolist() == ["gone"] * 3
+    assert netbic.compare(none, none).table.empty
+    assert "0 modules" in netbic.compare(none, none).verdict
 
 
 def test_numbers_are_those_of_plain_computations(study, model):
@@ -123,17 +123,17 @@ def test_modules_of_other_genes_with_the_same_scores_are_similar(model):
     assert (found["similarity"] < 0.7).all()
 
 
-def test_without_common_genes_samples_are_matched(model):
+def test_names_that_do_not_match(model):
     other = renamed(model, "columns", [f"protein {k}" for k in range(900)])
-    found = netbic.compare(model, other)
+    found = netbic.compare(model, other)  # by the samples only
     assert found.n_features == 0
     assert found.table["cosine"].isna().all()
     assert found.table["module_b"].tolist() == [1, 2, 3]
-
-
-def test_names_that_do_not_match(model):
-    other = renamed(model, "columns", [f"protein {k}" for k in range(900)])
-    other.names_["rows"] = None
+    names, first = model.names_["columns"].copy(), model.columns_[0]
+    names[first] = [f"other {k}" for k in range(first.sum())]
+    without_first = renamed(model, "columns", names)
+    without_first.names_["rows"] = other.names_["rows"] = None
+    assert netbic.compare(model, without_first).table.set_index("module_a")["status"][1] == "not comparable"
     with pytest.raises(ValueError, match="no name of the modules is in the other study"):
         netbic.compare(model, other)
     mouse = renamed(other, "columns", [str(name).capitalize() for name in model.names_["columns"]])
@@ -158,44 +158,18 @@ def test_arrays_without_names(study):
         netbic.compare(first, netbic.SparseGraphSVD(1).fit(study.expression.to_numpy()), same_samples=True)
 
 
-def test_modules_that_cannot_be_compared(model):
-    names = np.array(model.names_["columns"], dtype=object)
-    first = model.columns_[0]
-    names[first] = [f"other {k}" for k in range(first.sum())]
-    other = renamed(model, "columns", names)
-    other.names_["rows"] = None
-    status = netbic.compare(model, other).table.set_index("module_a")["status"]
-    assert status[1] == "not comparable"
-
-
-def test_no_modules(model):
-    none = changed(model, np.array([], dtype=int), np.ones(3))
-    none.n_components_ = 0
-    assert netbic.compare(model, none).table["status"].tolist() == ["gone"] * 3
-    assert netbic.compare(none, none).table.empty
-    assert "0 modules" in netbic.compare(none, none).verdict
-
-
-def test_an_anndata_object_is_the_same_as_its_model(study):
+def test_an_anndata_object_and_a_saved_model_are_the_same_as_their_model(study, model, tmp_path):
     adata = anndata.AnnData(study.expression[:200])
     netbic.tl.modules(adata, n_components=3, n_columns=60)
-    found = netbic.compare(adata, netbic.tl.from_anndata(adata))
-    assert found.table["status"].tolist() == ["same"] * 3
+    assert netbic.compare(adata, netbic.tl.from_anndata(adata)).table["status"].tolist() == ["same"] * 3
     with pytest.raises(ValueError, match="no modules 'other'"):
         netbic.compare(adata, adata, key="other")
-
-
-def test_a_saved_model_is_the_same(model, tmp_path):
     netbic.save(model, tmp_path / "first")
     found = netbic.compare(tmp_path / "first", model)
     np.testing.assert_allclose(found.table["similarity"], 1.0, atol=1e-12)
     assert netbic.compare(str(tmp_path / "first"), tmp_path / "first").labels == ("a", "b")
-
-
-def test_something_else_is_refused(model, tmp_path):
     with pytest.raises(TypeError, match="DataFrame has no modules"):
         netbic.compare(model, pd.DataFrame())
-    with pytest.raises(netbic.InputError, match="contains no model"):
-        netbic.compare(model, tmp_path)
-    with pytest.raises(netbic.InputError, match="does not exist"):
-        netbic.compare(model, tmp_path / "nowhere")
+    for folder, message in ((tmp_path, "contains no model"), (tmp_path / "nowhere", "does not exist")):
+        with pytest.raises(netbic.InputError, match=message):
+            netbic.compare(model, folder)

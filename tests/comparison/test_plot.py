@@ -15,7 +15,6 @@ matplotlib.use("Agg")
 def close_figures():
     import matplotlib.pyplot as plt
 
-    plt.close("all")
     yield
     plt.close("all")
 
@@ -43,9 +42,6 @@ def test_other_values_and_missing_ones(model):
         netbic.pl.comparison(found, values="overlap")
     with pytest.raises(TypeError, match=r"expected the result of netbic\.compare"):
         netbic.pl.comparison(model)
-
-
-def test_no_modules(model):
     none = copy.deepcopy(model)
     none.components_, none.left_vectors_ = model.components_[:0], model.left_vectors_[:, :0]
     with pytest.raises(ValueError, match="nothing to draw"):

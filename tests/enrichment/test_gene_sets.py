@@ -32,23 +32,15 @@ def test_p_values_are_fishers_and_adjusted_over_all_sets_tested():
         assert row["fold_change"] == pytest.approx(len(both) / (len(MODULE) * len(SETS[term]) / 400))
     assert table.index[0] == "planted"
     assert table["p_value"].is_monotonic_increasing
-
-
-def test_columns_and_sizes():
-    table = gene_sets([MODULE], SETS, names=GENES, min_size=20, max_size=40)
-    assert table.columns.tolist() == [
-        *("module", "term", "name", "n_overlap", "n_module", "n_term", "fold_change", "p_value", "q_value", "genes"),
-        "side",
-    ]
-    assert table["n_term"].between(20, 40).all()
-
-
-def test_the_background_restricts_genes_and_terms():
-    inside = GENES[:200]
-    table = gene_sets([MODULE], SETS, names=GENES, background=inside).set_index("term")
-    assert table["n_module"].iloc[0] == 25
-    assert table.loc["planted", "n_term"] == 40
-    assert table.loc["planted", "fold_change"] == pytest.approx(25 / (25 * 40 / 200))
+    numbers = {term: [int(gene[1:]) + 1000 for gene in members] for term, members in {**SETS, "own": MODULE}.items()}
+    own = gene_sets([numbers.pop("own")], numbers, names=np.arange(1000, 1400))  # Entrez ids
+    assert own["p_value"].tolist() == table["p_value"].tolist()
+    few = gene_sets([[], ["g0"], MODULE], SETS, names=GENES, background=GENES[:200], min_size=20, max_size=40)
+    assert few["n_term"].between(20, 40).all()
+    assert few.groupby("module")["n_module"].first().to_dict() == {2: 1, 3: 25}
+    planted = few[few["module"] == 3].set_index("term").loc["planted"]
+    assert (planted["n_term"], planted["fold_change"]) == (40, pytest.approx(25 / (25 * 40 / 200)))
+    assert gene_sets([], SETS, names=GENES).columns.tolist() == few.columns.tolist()
 
 
 def test_a_model_its_names_and_its_signs(tmp_path):
@@ -116,12 +108,6 @@ def test_bad_input():
             gene_sets([MODULE], **({"gene_sets": SETS, "names": GENES} | options))
 
 
-def test_modules_of_size_zero_and_one():
-    table = gene_sets([[], ["g0"]], SETS, names=GENES)
-    assert set(table["module"]) == {2}
-    assert gene_sets([], SETS, names=GENES).empty
-
-
 def test_gene_ontology(real_data):
     sets = netbic.io.read_gene_sets(real_data / "go_bp_human.gmt.gz")
     genes = pd.read_parquet(real_data / "expr_tcga_coadread_rnaseq.parquet", columns=[]).index.to_numpy()
@@ -133,14 +119,6 @@ def test_gene_ontology(real_data):
     assert (best["q_value"] < 1e-50).all()
     random = [np.random.default_rng(0).choice(genes, 200, replace=False) for _ in known]
     assert (gene_sets(random, sets, names=genes)["q_value"] > 0.01).all()
-
-
-def test_numbers_as_gene_names():
-    numbers = np.arange(1000, 1400)
-    sets = {term: [int(gene[1:]) + 1000 for gene in members] for term, members in SETS.items()}
-    module = [int(gene[1:]) + 1000 for gene in MODULE]
-    own, named = gene_sets([module], sets, names=numbers), gene_sets([MODULE], SETS, names=GENES)
-    assert own["p_value"].tolist() == named["p_value"].tolist()
 
 
 def test_a_side_with_few_genes_is_not_tested_separately():

@@ -4,7 +4,6 @@ import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse as sp
 
 import netbic
 from netbic.operators import blocks
@@ -16,42 +15,30 @@ def in_blocks(X):
     return da.from_array(X, chunks=(70, -1))
 
 
-def test_unknown_heights():
-    X = in_blocks(DENSE)
-    with pytest.raises(ValueError, match=r"unknown size: call X.compute_chunk_sizes\(\) first"):
-        model().fit(X[X[:, 0] > 0])
-
-
-def test_column_chunks_are_merged_with_a_warning():
+def test_column_chunks_are_merged_with_a_warning_unless_they_are_too_large(monkeypatch):
     pieces = da.from_array(DENSE, chunks=(70, 50))
     with pytest.warns(UserWarning, match=r"cut into 3 chunks along its columns.*rechunk"):
         fitted = model().fit(pieces)
     assert_same(model().fit(DENSE), fitted)
-
-
-def test_column_chunks_that_are_too_large_together(monkeypatch):
     monkeypatch.setattr(blocks, "_JOINED_BYTES", 1000)
     with pytest.raises(ValueError, match=r"3 chunks along its columns.*write it again.*to_zarr"):
-        model().fit(da.from_array(DENSE, chunks=(70, 50)))
+        model().fit(pieces)
 
 
 @pytest.mark.parametrize(("value", "name"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")])
-@pytest.mark.parametrize("missing", ["error", "ignore"])
-def test_entries_that_are_not_finite_are_named(value, name, missing):
-    X = DENSE.copy()
-    X[150, 7] = X[250, 3] = value
+def test_entries_that_are_not_finite_are_named(value, name):
+    dense, counts = DENSE.copy(), COUNTS.copy()
+    dense[150, 7] = dense[250, 3] = counts[150, 7] = value
+    fitted = model().fit(DENSE)
     where = rf"X contains {name}: row 150, column 7, in block 2 \(rows 140 to 209\)"
-    with pytest.raises(ValueError, match=where):
-        model(missing=missing).fit(in_blocks(X))
-    with pytest.raises(ValueError, match=where):
-        model().fit(DENSE).transform(in_blocks(X))
-
-
-def test_nan_in_a_sparse_block():
-    X = COUNTS.copy()
-    X[150, 7] = np.nan
-    with pytest.raises(ValueError, match=r"NaN: row 150, column 7, in block 2"):
-        model().fit(sparse_blocks(X, 70))
+    for use in (
+        lambda: model(missing="error").fit(in_blocks(dense)),
+        lambda: model(missing="ignore").fit(in_blocks(dense)),
+        lambda: fitted.transform(in_blocks(dense)),
+        lambda: model().fit(sparse_blocks(counts, 70)),
+    ):
+        with pytest.raises(ValueError, match=where):
+            use()
 
 
 def test_sums_that_overflow_are_not_errors():
@@ -71,6 +58,8 @@ def test_sums_that_overflow_are_not_errors():
         (da.from_array(np.full((4, 5), "a", dtype=object), chunks=4), "type object: real numbers"),
         (da.zeros((0, 5)), "X has 0 samples"),
         (da.zeros((5, 0)), "0 features"),
+        (in_blocks(DENSE)[da.from_array(DENSE[:, 0] > 0)], r"unknown size: call X.compute_chunk_sizes\(\) first"),
+        (in_blocks(DENSE * 1e200), "rescale X"),
     ],
 )
 def test_no_matrix(X, message):
@@ -104,10 +93,12 @@ def test_a_block_that_cannot_be_loaded(monkeypatch, share):
         model().fit(X)
 
 
-def test_a_block_of_another_size():
+def test_blocks_of_another_size_or_with_masked_entries():
     X = in_blocks(DENSE).map_blocks(lambda block: block[1:], dtype=float, meta=np.empty((0, 0)))
     with pytest.raises(BlockError, match=r"block 0 \(rows 0 to 69\): .*shape \(69, 120\).*\(70, 120\)"):
         model().fit(X)
+    with pytest.raises(BlockError, match=r"block 0 .*masked array.*fill or drop"):
+        model().fit(in_blocks(np.ma.masked_greater(DENSE, 4.0)))
 
 
 def test_penalties_that_need_medians_are_refused():
@@ -115,23 +106,7 @@ def test_penalties_that_need_medians_are_refused():
         model(n_columns=None, column_penalty=netbic.AdaptiveSupport()).fit(in_blocks(DENSE))
 
 
-def test_numbers_out_of_range():
-    with pytest.raises(ValueError, match="rescale X"):
-        model().fit(in_blocks(DENSE * 1e200))
-
-
 def test_only_zeros():
     with pytest.warns(UserWarning, match="found 0 of 2|no module|nothing"):
         fitted = model().fit(da.zeros((300, 120), chunks=(70, -1)))
     assert fitted.n_components_ == 0
-
-
-def test_sparse_blocks_far_from_zero_are_not_made_dense():
-    X = sp.csr_array(COUNTS)
-    assert_same(model(center="both").fit(X), model(center="both").fit(sparse_blocks(COUNTS, 70)))
-
-
-def test_masked_entries():
-    masked = da.from_array(np.ma.masked_greater(DENSE, 4.0), chunks=(70, -1))
-    with pytest.raises(BlockError, match=r"block 0 .*masked array.*fill or drop"):
-        model().fit(masked)

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from importlib.metadata import version
 
 import dask.array as da
 import numpy as np
@@ -19,6 +20,7 @@ from netbic.operators.executors import BlockError, ClusterError
 from support.block_problems import COUNTS, DENSE, assert_same, model, sparse_blocks
 
 CLUSTER = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 60}
+X = da.from_array(DENSE, chunks=(70, -1))
 
 
 @pytest.fixture
@@ -34,25 +36,29 @@ def streamed(monkeypatch):
     monkeypatch.setattr(blocks, "_HELD_SHARE", 0.0)
 
 
-def slow(X, seconds=0.02):
+def with_blocks(change, data=X):
+    """The array, each block changed by a function of the block and its number when it is loaded."""
+
+    def of_block(block, block_info=None):
+        return change(block, block_info[0]["chunk-location"][0])
+
+    return data.map_blocks(of_block, dtype=data.dtype, meta=data._meta)
+
+
+def slow(data, seconds=0.02):
     """Blocks that load slowly."""
-
-    def wait(block):
-        time.sleep(seconds)
-        return block
-
-    return X.map_blocks(wait, dtype=X.dtype, meta=X._meta)
+    return with_blocks(lambda block, number: time.sleep(seconds) or block, data)
 
 
-def failing_at(number):
+def failing_at(failing):
     """One block that cannot be loaded."""
 
-    def fail(block, block_info=None):
-        if block_info[0]["chunk-location"][0] == number:
+    def fail(block, number):
+        if number == failing:
             raise OSError("the disk is on fire")
         return block
 
-    return da.from_array(DENSE, chunks=(70, -1)).map_blocks(fail, dtype=float, meta=np.empty((0, 0)))
+    return with_blocks(fail)
 
 
 def pids(client):
@@ -75,31 +81,29 @@ def kill_later(victims, generator, longest):
 
 def test_the_same_modules_as_in_memory(client):
     wide = np.ascontiguousarray(DENSE.T)
-    assert_same(model().fit(DENSE), model().fit(da.from_array(DENSE, chunks=(70, -1))))
+    fitted = model().fit(DENSE)
+    assert_same(fitted, model().fit(X))
     assert_same(model().fit(COUNTS), model().fit(sparse_blocks(COUNTS, 70)))
     assert_same(model().fit(wide), model().fit(da.from_array(wide, chunks=(25, -1))))
-
-
-@pytest.mark.parametrize("share", [0.0, 0.4])
-def test_threads_and_workers_agree_to_the_last_bit(client, monkeypatch, share):
-    monkeypatch.setattr(blocks, "_HELD_SHARE", share)
-    X, parameters = da.from_array(DENSE, chunks=(40, -1)), {"scale": True}
-    with_workers = model(**parameters).fit(X)
-    monkeypatch.setattr(blocks, "current_executor", executors.ThreadExecutor)
-    assert_same(model(**parameters).fit(X), with_workers, tolerance=0)
-
-
-def test_data_in_the_memory_of_workers(client):
-    X = da.from_array(DENSE, chunks=(70, -1)).persist()
-    assert_same(model().fit(DENSE), model().fit(X))
-    assert_same(model().fit(2 * DENSE), model().fit(2 * X))
-
-
-def test_scores(client):
-    fitted = model().fit(DENSE)
-    X = da.from_array(DENSE, chunks=(70, -1))
     np.testing.assert_allclose(fitted.transform(X), fitted.transform(DENSE), atol=1e-10)
     assert fitted.score(X) == pytest.approx(fitted.score(DENSE), rel=1e-10)
+
+
+@pytest.mark.parametrize("share", [0.0, pytest.param(0.4, marks=pytest.mark.nightly)])
+def test_threads_and_workers_agree_to_the_last_bit(client, monkeypatch, share):
+    monkeypatch.setattr(blocks, "_HELD_SHARE", share)
+    with_workers = model(scale=True).fit(X)
+    monkeypatch.setattr(blocks, "current_executor", executors.ThreadExecutor)
+    assert_same(model(scale=True).fit(X), with_workers, tolerance=0)
+
+
+@pytest.mark.nightly
+def test_data_in_the_memory_of_workers(client):
+    persisted = X.persist()
+    assert_same(model().fit(DENSE), model().fit(persisted))
+    assert_same(model().fit(2 * DENSE), model().fit(2 * persisted))
+    with LocalCluster(**CLUSTER) as other, Client(other, set_as_default=False) as other_client:
+        assert_same(model().fit(DENSE), model().fit(other_client.persist(X)))
 
 
 def fit_while_a_worker_is_killed(client, run):
@@ -107,10 +111,10 @@ def fit_while_a_worker_is_killed(client, run):
     generator = np.random.default_rng(run)
     victim = int(generator.choice(list(pids(client).values())))
     thread = kill_later([victim], generator, longest=1.2)
-    fitted = model().fit(slow(da.from_array(DENSE, chunks=(70, -1))))
+    fitted = model().fit(slow(X))
     thread.join()
     assert_same(model().fit(DENSE), fitted)
-    assert_same(model().fit(da.from_array(DENSE, chunks=(70, -1))), fitted, tolerance=0)
+    assert_same(model().fit(X), fitted, tolerance=0)
 
 
 def test_a_worker_is_killed(client, streamed):
@@ -137,49 +141,30 @@ def test_every_worker_is_killed(another_client, streamed):
     assert not set(before.values()) & set(pids(another_client).values())
 
 
+@pytest.mark.nightly
 def test_a_block_that_fails_sometimes(client, streamed, tmp_path):
     """An unreliable disk: every block fails the first time it is loaded."""
 
-    def fail_first_time(block, block_info=None):
-        mark = tmp_path / str(block_info[0]["chunk-location"][0])
+    def fail_first_time(block, number):
+        mark = tmp_path / str(number)
         if not mark.exists():
             mark.touch()
             raise OSError("not now")
         return block
 
-    X = da.from_array(DENSE, chunks=(70, -1)).map_blocks(fail_first_time, dtype=float, meta=np.empty((0, 0)))
-    assert_same(model().fit(DENSE), model().fit(X))
-
-
-@pytest.mark.parametrize("share", [0.0, 0.4])
-def test_a_block_that_always_fails(client, monkeypatch, share):
-    monkeypatch.setattr(blocks, "_HELD_SHARE", share)
-    with pytest.raises(BlockError, match=r"^block 2 \(rows 140 to 209\): OSError: the disk is on fire$"):
-        model().fit(failing_at(2))
+    assert_same(model().fit(DENSE), model().fit(with_blocks(fail_first_time)))
 
 
 @pytest.mark.nightly
 def test_a_block_that_kills_its_worker(another_client, streamed):
-    def die(block, block_info=None):
-        if block_info[0]["chunk-location"][0] == 2:
-            os._exit(1)
-        return block
-
-    X = da.from_array(DENSE, chunks=(70, -1)).map_blocks(die, dtype=float, meta=np.empty((0, 0)))
+    data = with_blocks(lambda block, number: os._exit(1) if number == 2 else block)
     with pytest.raises(BlockError, match=r"block 2 \(rows 140 to 209\): every worker that took it died"):
-        model().fit(X)
-
-
-def test_another_version_on_the_workers(client, monkeypatch):
-    monkeypatch.setattr(executors, "version_here", lambda name: "0.1" if name == "numpy" else executors.version(name))
-    with pytest.raises(ClusterError, match=r"numpy is 0.1 here but worker tcp://\S+ has .*same environment"):
-        model().fit(da.from_array(DENSE, chunks=(70, -1)))
+        model().fit(data)
 
 
 @pytest.mark.nightly
 def test_the_cluster_is_lost_and_another_one_resumes():
     """The modules found before remain, and a new cluster finds the others with identical results."""
-    X = da.from_array(DENSE, chunks=(70, -1))
     whole = list(model(n_components=3).iter_fit(X))
     with LocalCluster(**CLUSTER) as cluster, Client(cluster):
         search = model(n_components=3).iter_fit(X)
@@ -193,30 +178,41 @@ def test_the_cluster_is_lost_and_another_one_resumes():
         np.testing.assert_allclose(one.v.full(), other.v.full(), atol=1e-12)
 
 
-@pytest.mark.parametrize("problem", [CommClosedError("closed"), TimeoutError(), OSError("timed out")])
-def test_a_scheduler_that_does_not_answer(client, monkeypatch, problem):
-    def no_answer(*arguments, **options):
-        raise problem
-
+def test_a_scheduler_that_does_not_answer(client, monkeypatch):
     executor = executors.ClusterExecutor(client)
-    for method, use in {
-        "run": lambda: executors.ClusterExecutor(client),
-        "scheduler_info": lambda: executor.memory,
-        "nthreads": lambda: executor.n_threads,
-        "compute": lambda: executor.hold([]),
-        "map": lambda: executor.broadcast(1),
-    }.items():
-        with monkeypatch.context() as context:
-            context.setattr(client, method, no_answer)
-            with pytest.raises(ClusterError, match=r"the Dask cluster tcp://\S+ went away, .*: start it again"):
-                use()
+    for problem in (CommClosedError("closed"), TimeoutError(), OSError("timed out")):
+
+        def no_answer(*arguments, problem=problem, **options):
+            raise problem
+
+        for method, use in {
+            "run": lambda: executors.ClusterExecutor(client),
+            "scheduler_info": lambda: executor.memory,
+            "nthreads": lambda: executor.n_threads,
+            "compute": lambda: executor.hold([]),
+            "map": lambda: executor.broadcast(1),
+        }.items():
+            with monkeypatch.context() as context:
+                context.setattr(client, method, no_answer)
+                with pytest.raises(ClusterError, match=r"the Dask cluster tcp://\S+ went away, .*: start it again"):
+                    use()
+
+
+def test_clusters_that_cannot_be_used(client, monkeypatch):
+    with monkeypatch.context() as context:
+        context.setattr(type(client), "asynchronous", True)
+        with pytest.raises(ClusterError, match="asynchronous"):
+            model().fit(X)
+    others = {"numpy": "0.1"}
+    monkeypatch.setattr(client, "run", lambda function, name, **options: {"tcp://w": others.get(name, version(name))})
+    with pytest.raises(ClusterError, match=r"numpy is \S+ here but worker tcp://w has 0.1: use the same environment"):
+        model().fit(X)
 
 
 @pytest.mark.nightly
 def test_a_cluster_without_workers(monkeypatch):
     monkeypatch.setattr(executors, "NO_WORKER_TIMEOUT", 0.5)
     monkeypatch.setattr(executors, "_POLLING", 0.1)
-    X = da.from_array(DENSE, chunks=(70, -1))
     alone = LocalCluster(**(CLUSTER | {"n_workers": 0}))
     with alone, Client(alone), pytest.raises(ClusterError, match="no worker"):
         model().fit(X)
@@ -241,16 +237,6 @@ def test_workers_with_little_memory(tmp_path):
     assert fitted.columns_[0].nonzero()[0].tolist() == list(range(50))
 
 
-def test_a_block_that_workers_cannot_make(client, streamed, monkeypatch, tmp_path):
-    """It needs a Python module that exists only on this machine."""
-    (tmp_path / "only_here.py").write_text("def same(block):\n    return block\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    only_here = importlib.import_module("only_here")
-    X = da.from_array(DENSE, chunks=(70, -1)).map_blocks(only_here.same, dtype=float, meta=np.empty((0, 0)))
-    with pytest.raises(BlockError, match=r"block \d \(rows \d+ to \d+\): ModuleNotFoundError: .*only_here"):
-        model().fit(X)
-
-
 def tasks_left(client):
     """Tasks that the scheduler still has after it had time to release them."""
     for _ in range(50):
@@ -262,13 +248,14 @@ def tasks_left(client):
     return left
 
 
-def test_nothing_stays_on_the_workers(client):
-    model().fit(da.from_array(DENSE, chunks=(70, -1)))
+@pytest.mark.parametrize("share", [0.0, pytest.param(0.4, marks=pytest.mark.nightly)])
+def test_nothing_stays_on_the_workers_after_a_fit_or_an_error(client, monkeypatch, share):
+    monkeypatch.setattr(blocks, "_HELD_SHARE", share)
+    model().fit(X)
     assert tasks_left(client) == 0
-    for _ in range(2):
-        with pytest.raises(BlockError):
-            model().fit(failing_at(3))
-        assert tasks_left(client) == 0
+    with pytest.raises(BlockError, match=r"^block 2 \(rows 140 to 209\): OSError: the disk is on fire$"):
+        model().fit(failing_at(2))
+    assert tasks_left(client) == 0
 
 
 @pytest.mark.nightly
@@ -290,37 +277,28 @@ def test_interrupted_work_is_cancelled(another_client, streamed):
     assert tasks_left(another_client) == 0
 
 
+@pytest.mark.nightly
 def test_a_fit_within_a_task(client):
     """A worker that waits for itself would never finish."""
     fitted = client.submit(lambda: model().fit(da.from_array(DENSE, chunks=(70, -1)))).result(timeout=60)
     assert_same(model().fit(DENSE), fitted)
 
 
-@pytest.mark.nightly
-def test_data_on_another_cluster(client):
-    with LocalCluster(**CLUSTER) as other, Client(other, set_as_default=False) as other_client:
-        X = other_client.persist(da.from_array(DENSE, chunks=(70, -1)))
-        assert_same(model().fit(DENSE), model().fit(X))
-
-
-def test_blocks_that_cannot_be_sent(client):
+def test_blocks_that_workers_cannot_have(client, streamed, monkeypatch, tmp_path):
+    """They need a lock, a Python module that exists only on this machine, or more data than should be sent."""
     lock = threading.Lock()
-    X = da.from_array(DENSE, chunks=(70, -1)).map_blocks(lambda block: block if lock else 0, dtype=float)
     with pytest.raises(BlockError, match=r"block 0 .* cannot be sent to a worker .*lock.*pickled"):
-        model().fit(X)
-
-
-def test_data_that_every_block_would_carry(client, monkeypatch, tmp_path):
+        model().fit(with_blocks(lambda block, number: block if lock else 0))
+    (tmp_path / "only_here.py").write_text("def same(block):\n    return block\n")
+    with monkeypatch.context() as context:
+        context.syspath_prepend(tmp_path)
+        same = importlib.import_module("only_here").same
+        with pytest.raises(BlockError, match=r"block \d \(rows \d+ to \d+\): ModuleNotFoundError: .*only_here"):
+            model().fit(X.map_blocks(same, dtype=float, meta=np.empty((0, 0))))
     np.save(tmp_path / "X.npy", DENSE)
-    X = da.from_array(np.load(tmp_path / "X.npy", mmap_mode="r"), chunks=(70, -1))
-    assert_same(model().fit(DENSE), model().fit(X))
+    mapped = da.from_array(np.load(tmp_path / "X.npy", mmap_mode="r"), chunks=(70, -1))
     monkeypatch.setattr(blocks, "_CARRIED_BYTES", 1_000_000)
     with pytest.raises(ValueError, match=r"every block of X needs a whole memmap of 0 MB.*open_expression"):
-        model().fit(X)
-
-
-def test_an_asynchronous_client(client, monkeypatch):
-    with monkeypatch.context() as context:
-        context.setattr(type(client), "asynchronous", True)
-        with pytest.raises(ClusterError, match="asynchronous"):
-            model().fit(da.from_array(DENSE, chunks=(70, -1)))
+        model().fit(mapped)
+    monkeypatch.undo()
+    assert_same(model().fit(DENSE), model().fit(mapped))

@@ -4,13 +4,13 @@ import warnings
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from sklearn.metrics import adjusted_rand_score
 
 from netbic import AdaptiveSupport, SparseGraphSVD
 from netbic.penalties.adaptive import located_choice
 from netbic.simulate import paper
 from netbic.storage import module_arrays, module_from
+from support.problems import quiet_fit
 
 ROWS = {"row_penalty": AdaptiveSupport(clip=None)}
 
@@ -152,22 +152,10 @@ def test_known_modules_are_followed_by_the_same_ones():
     assert module_from(stored).free_locations
 
 
-def test_all_kinds_of_matrices_are_accepted():
-    X, members = shifted([0.4], shift=2, seed=8)
-    incomplete = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
-    complete = (sp.csr_array(X), X.astype(np.float32))
-    cases = [*((matrix, "error") for matrix in complete), (incomplete, "ignore"), (incomplete, "impute")]
-    for matrix, missing in cases:
-        model = SparseGraphSVD(1, n_columns=40, missing=missing, **ROWS).fit(matrix)
-        assert adjusted_rand_score(members[0], model.rows_[0]) > 0.95
-
-
 def test_nonnegative_rows_are_above():
     X, members = shifted([0.3], seed=9)
     for sign in (1, -1):
         penalty = AdaptiveSupport(nonnegative=True, clip=None)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model = SparseGraphSVD(1, n_columns=40, row_penalty=penalty).fit(sign * X)
+        model = quiet_fit(sign * X, n_components=1, n_columns=40, row_penalty=penalty)
         assert (model.left_vectors_ >= 0).all()
         assert adjusted_rand_score(members[0], model.rows_[0]) > 0.95

@@ -110,27 +110,22 @@ def test_order_of_groups_and_scale_of_scores_do_not_matter(seed, k):
         assert GroupL0(groups, k).threshold(factor * c).support.tolist() == kept.support.tolist()
 
 
-def test_groups_of_single_entries_are_l0():
+def test_special_cases():
+    """Groups of single entries are L0; entries in no group and scores that are not positive are not kept."""
     c = np.array([1.0, 3.0, 0.0, 3.0, 2.0, -4.0])
     for k in range(1, 7):
         assert GroupL0([[i] for i in range(6)], k).threshold(c).support.tolist() == L0(k).threshold(c).support.tolist()
-
-
-def test_entries_in_no_group_and_scores_without_a_positive_one():
     penalty = GroupL0([[0, 1], [1, 2]], 2)
     assert penalty.threshold(np.array([1.0, -1.0, 2.0, 99.0])).support.tolist() == [0, 2]
     kept, chosen = penalty.update(np.array([-1.0, 0.0, -2.0, 99.0]), None)
     assert kept.support.size == chosen.size == 0
 
 
-def test_kinds_of_groups():
+def test_penalties_are_values():
     assert dict(Groups({"a": [0, 2], "b": [1]})) == {"a": (0, 2), "b": (1,)}
     for positions in ([[0, 2], [1]], [np.array([0, 2]), np.array([1])]):
         assert dict(Groups(positions)) == {0: (0, 2), 1: (1,)}
     assert dict(Groups({"a": ["x", "x", "y"]})) == {"a": ("x", "y")}
-
-
-def test_penalties_are_values():
     penalty = GroupL0({"a": [0, 2], "b": [1]}, 1, nonnegative=True)
     assert penalty == GroupL0({"a": [0, 2], "b": [1]}, 1, nonnegative=True) != penalty.resized(2)
     assert copy.deepcopy(penalty) == pickle.loads(pickle.dumps(penalty)) == penalty
@@ -197,9 +192,6 @@ def test_groups_that_do_not_match():
     for members, wrong in (([0, 5], 5), ([-1, 0], -1)):
         with pytest.raises(ValueError, match=rf"a group has the member {wrong} but X has columns 0 to 4"):
             GroupL0([members], 1).check(5, "column")
-
-
-def test_numbers_of_groups_that_cannot_be_used():
     for k in (0, 3):
         with pytest.raises(ValueError, match="there are 2 different groups with columns of X: choose k from 1 to 2"):
             GroupL0([[0], [1]], k).check(5, "column")

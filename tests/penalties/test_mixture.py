@@ -58,7 +58,7 @@ def textbook_em(z, x, share, n_rounds=600):
     return likelihood
 
 
-@pytest.mark.parametrize("mean", [2.0, 3.0, 8.0])
+@pytest.mark.parametrize("mean", [2.0, pytest.param(3.0, marks=pytest.mark.nightly), 8.0])
 @pytest.mark.parametrize("guided", [False, True])
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.nightly)])
 def test_extrapolated_steps_reach_the_likelihood_of_many_plain_ones(mean, guided, seed):

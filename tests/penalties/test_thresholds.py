@@ -70,7 +70,10 @@ def test_l1_ball_equals_bisection(c, bound):
     np.testing.assert_allclose(unit(L1Ball(bound).threshold(c), 9), expected, atol=1e-6)
 
 
-def test_l1_ball_on_ties_is_feasible_and_optimal():
+def test_l1_ball_at_its_ends_and_on_ties():
+    c = np.array([1.0, 3.0, 2.0])
+    np.testing.assert_allclose(unit(L1Ball(1.0).threshold(c), 3), [0, 1, 0])
+    np.testing.assert_allclose(unit(L1Ball(np.sqrt(3)).threshold(c), 3), c / np.linalg.norm(c))
     for bound in (1.0, 1.3, np.sqrt(2), 1.9, 2.0):
         x = unit(L1Ball(bound).threshold(np.full(4, 3.0)), 4)
         assert x.sum() == pytest.approx(bound, rel=1e-12)
@@ -86,12 +89,6 @@ def test_l1_ball_keeps_its_bound_on_near_ties(size, digits, seed):
     x = unit(L1Ball(bound).threshold(np.abs(c)), size)
     assert x.sum() <= bound * (1 + 1e-9)
     assert x.sum() >= min(bound, np.abs(c).sum() / np.linalg.norm(c)) * (1 - 1e-9)
-
-
-def test_l1_ball_at_its_ends():
-    c = np.array([1.0, 3.0, 2.0])
-    np.testing.assert_allclose(unit(L1Ball(1.0).threshold(c), 3), [0, 1, 0])
-    np.testing.assert_allclose(unit(L1Ball(np.sqrt(3)).threshold(c), 3), c / np.linalg.norm(c))
 
 
 @given(any_scores, st.floats(0, 9.9), st.integers(0, 2**32 - 1))
@@ -114,9 +111,7 @@ def test_keep_soft_thresholds_at_the_next_value():
     assert kept.values.tolist() == [3.0, 2.0]
     assert KeepSoft(2, position=0.5).threshold(c).values.tolist() == [2.0, 1.0]
     assert KeepSoft(4).threshold(c).values.tolist() == c.tolist()
-
-
-def test_keep_soft_is_the_l1_ball_solution_of_its_own_norm():
+    # the solution of the L1 ball for its own norm
     c = np.random.default_rng(0).exponential(size=30)
     x = unit(KeepSoft(8, position=0.5).threshold(c), 30)
     np.testing.assert_allclose(unit(L1Ball(x.sum()).threshold(c), 30), x, atol=1e-12)
@@ -172,6 +167,8 @@ def test_supports_are_sorted_and_values_positive(penalty):
 
 
 def test_errors_of_bad_penalties_name_the_problem():
+    with pytest.raises(ValueError, match="call for_matrix first"):
+        AdaptiveLasso().threshold(np.ones(3))
     for penalty, error, message in (
         (L0(11), ValueError, "L0.*k=11.* but X has 10 columns: choose k from 1 to 10"),
         (L0(0), ValueError, "choose k from 1 to 10"),
@@ -206,8 +203,3 @@ def test_penalties_print_what_was_given():
     assert repr(L0(3)) == "L0(k=3)"
     assert repr(L1Ball(np.float64(2.5), nonnegative=True)) == "L1Ball(nonnegative=True, bound=2.5)"
     assert repr(AdaptiveLasso().for_matrix(1.0, 10)) == "AdaptiveLasso()"
-
-
-def test_adaptive_lasso_needs_its_matrix():
-    with pytest.raises(ValueError, match="call for_matrix first"):
-        AdaptiveLasso().threshold(np.ones(3))

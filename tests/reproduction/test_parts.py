@@ -14,6 +14,7 @@ from reproduction.published import LEVELS, PAPER_METHODS
 from reproduction.tumours import (
     Sizes,
     compare,
+    correlation_ratios,
     enriched_shares,
     estimator,
     fitted,
@@ -55,6 +56,19 @@ def test_the_summary_counts_what_the_table_holds(breast):
     assert row["terms, 0.01"] == own["terms_0.01"].sum()
 
 
+def test_correlations_within_modules_are_compared_with_those_of_random_sets():
+    X = np.random.default_rng(0).standard_normal((40, 60))
+    X[:, :10] += X[:, :1]
+    X[:, 59] = 0.1  # constant: its correlations count as 0
+    pairs = np.abs(np.nan_to_num(np.corrcoef(X[:, :59], rowvar=False)))[np.triu_indices(59, 1)].sum() / (60 * 59 / 2)
+    planted, all_genes = np.arange(60) < 10, np.ones(60, dtype=bool)
+    of_planted, of_all = correlation_ratios(np.array([planted, all_genes]), X, 9, 0)
+    own = np.abs(np.corrcoef(X[:, planted], rowvar=False))[np.triu_indices(10, 1)].mean()
+    assert of_planted == pytest.approx(own / pairs, rel=0.2)  # random sets have about the mean of all pairs
+    assert of_planted > 2
+    assert of_all == pytest.approx(1)
+
+
 def test_random_modules_have_almost_no_terms(real_data):
     study = load_study(real_data, "BRCA (Agilent)", "Pathway Commons")
     counts = random_modules(study, read_gene_sets(real_data / "go_bp_human.gmt.gz"), Sizes())
@@ -62,9 +76,8 @@ def test_random_modules_have_almost_no_terms(real_data):
     assert counts["terms_0.1"] < 40
 
 
-@pytest.mark.parametrize(
-    "name", ["sgSVD*", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("L0SVD", "sgSVD"))]
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", PAPER_METHODS)
 def test_forty_modules_at_the_papers_size(real_data, name):
     study = load_study(real_data, "COADREAD", "Pathway Commons")
     assert study.expression.shape == (592, 13_136)
@@ -93,21 +106,19 @@ def test_everything_is_written(real_data, tmp_path):
 
 
 def test_missing_data_and_unknown_parts_are_reported(tmp_path):
-    with pytest.raises(InputError, match="Table 1 and Figure 2 need real data"):
-        experiments.reproduce(["table1"], tmp_path / "out")
-    with pytest.raises(InputError, match=r"expr_tcga_brca_agilent2012.parquet does not exist"):
-        load_study(tmp_path, "BRCA (Agilent)", "Pathway Commons")
-    with pytest.raises(InputError, match=r"unknown parts \['fig3'\]"):
-        experiments.reproduce(["fig3"], tmp_path / "out")
-    with pytest.raises(InputError, match=r"expr_tcga_brca_agilent2012.parquet does not exist"):
-        experiments.reproduce(experiments.PARTS, tmp_path / "out", tmp_path)
-    with pytest.raises(InputError, match="lung is unknown: choose from BRCA"):
-        experiments.reproduce(["fig2"], tmp_path / "out", tmp_path, datasets=["lung"])
-    with pytest.raises(InputError, match="replicates=1"):
-        experiments.reproduce(["fig1"], tmp_path / "out", replicates=1)
+    for parts, data, options, message in (
+        (["table1"], None, {}, "Table 1 and Figure 2 need real data"),
+        (["fig3"], None, {}, r"unknown parts \['fig3'\]"),
+        (experiments.PARTS, tmp_path, {}, r"expr_tcga_brca_agilent2012.parquet does not exist"),
+        (["fig2"], tmp_path, {"datasets": ["lung"]}, "lung is unknown: choose from BRCA"),
+        (["fig1"], None, {"replicates": 1}, "replicates=1"),
+    ):
+        with pytest.raises(InputError, match=message):
+            experiments.reproduce(parts, tmp_path / "out", data, **options)
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.nightly
 def test_degree_aware_p_values_are_calibrated_on_pathway_commons(real_data):
     graph = read_network(real_data / "network_pathway_commons_v7.parquet").graph
     generator = np.random.default_rng(0)

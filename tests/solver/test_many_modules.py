@@ -27,11 +27,7 @@ ROUNDING = "nothing but rounding error is left of X"
         (X, {"n_columns": 3, "deflation": "hotelling"}, ROUNDING),
         (X, {"n_rows": 3, "n_columns": 4, "deflation": "projection"}, ROUNDING),
         (X, {"row_penalty": L1(0.5), "column_penalty": L1(0.5)}, "keeps no (row|column)"),
-        (
-            X,
-            {"row_penalty": L0(3, nonnegative=True), "column_penalty": L0(4, nonnegative=True)},
-            "keeps no (row|column)",
-        ),
+        (X, {"row_penalty": L0(3, nonnegative=True), "column_penalty": L0(4, nonnegative=True)}, "keeps no (row|col)"),
         (sp.csr_array(np.where(np.abs(X) > 1, X, 0)), {"n_rows": 3, "n_columns": 4}, ROUNDING),
         (INCOMPLETE, {"n_rows": 3, "n_columns": 4, "missing": "ignore"}, ROUNDING),
     ],
@@ -64,6 +60,7 @@ def test_counting_modules_needs_no_memory_for_untested_ones():
     assert many.table.equals(few.table)
 
 
+@pytest.mark.nightly
 def test_a_command_that_requests_a_billion_modules(tmp_path):
     np.save(tmp_path / "X.npy", X)
     arguments = ["--modules", str(MANY), "--genes", "4", "--samples", "3", "--no-report"]

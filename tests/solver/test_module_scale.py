@@ -1,15 +1,14 @@
 """Smoothness in units of the module's own d: the weight, its proof, and what graphs cannot do to a module."""
 
-import warnings
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import connected_components
 
-from netbic import AdaptiveSupport, Graph, SparseGraphSVD
+from netbic import AdaptiveSupport, Graph
 from netbic.graph_terms import TERMS
+from support.problems import quiet_fit
 
 SIZE = 120
 
@@ -28,12 +27,6 @@ def awkward_graph(generator, weighted=False):
     W = np.maximum(W, W.T)
     np.fill_diagonal(W, 0)
     return Graph(W)
-
-
-def quiet_fit(X, **keywords):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return SparseGraphSVD(**keywords).fit(X)
 
 
 @given(st.integers(0, 2**32 - 1), st.booleans())

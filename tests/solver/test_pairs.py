@@ -53,10 +53,10 @@ def test_starts_follow_every_deflation(exact, monkeypatch):
         assert abs(leading.vector @ v[0]) == pytest.approx(1, abs=tolerance)
 
     check(X, Y, X.T @ Y, x, y)
-    starts.remove_from_x(t)
+    starts.remove(t, from_x=True)
     X, x = X - np.outer(t, t @ X), x.without(t)
     check(X, Y, X.T @ Y, x, y)
-    starts.remove_from_y(s)
+    starts.remove(s, from_x=False)
     Y, y = Y - np.outer(s, s @ Y), y.without(s)
     check(X, Y, X.T @ Y, x, y)
 
@@ -149,4 +149,5 @@ def test_the_search_ends_when_nothing_is_left():
     X, Y = two_tables(n=6)
     found = PairSearch(table(X), table(Y), Axis(Dense()), Axis(Dense()), Settings(), "canonical", 1e-9)
     assert len(list(found)) == 5
-    assert "nothing but rounding error" in found.ended
+    # Which of the two is seen first depends on the rounding errors of the last deflation.
+    assert "nothing but rounding error" in found.ended or "no covariance" in found.ended

@@ -14,6 +14,7 @@ from support.problems import (
     graph_part,
     matrices,
     penalty_with_objective,
+    quiet_fit,
     random_graph,
     signed_graph,
     signs,
@@ -21,13 +22,6 @@ from support.problems import (
 )
 
 kinds_of_signs = st.sampled_from(["absolute", "signed", "signed edges"])
-
-
-def quiet_fit(X, **keywords):
-    """Fit without the warnings that random problems cause."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return SparseGraphSVD(**keywords).fit(X)
 
 
 @given(matrices(), terms, kinds_of_signs, st.sampled_from(SOLVERS), st.sampled_from(["module", "relative", "absolute"]))

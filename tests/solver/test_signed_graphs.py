@@ -1,6 +1,5 @@
 """Edges that inhibit: bounds of the spectrum, the optimum of tiny problems, and changes of signs."""
 
-import warnings
 from itertools import combinations
 
 import dask.array as da
@@ -15,7 +14,7 @@ from netbic import L0, AdaptiveSupport, Graph, SparseGraphSVD
 from netbic.graph_terms import TERMS
 from netbic.solver import Side, Vector
 from netbic.solver.half_step import candidate
-from support.problems import graph_part, matrices_of, signed_graph, terms, with_signs
+from support.problems import graph_part, matrices_of, quiet_fit, signed_graph, terms, with_signs
 
 SHAPES = {
     "star": np.array([[0.0] + [1.0] * 29] + [[1.0] + [0.0] * 29] * 29),
@@ -23,12 +22,6 @@ SHAPES = {
     "edge": np.pad([[0.0, 1.0], [1.0, 0.0]], (0, 3)),
     "path": np.diag(np.ones(29), 1) + np.diag(np.ones(29), -1),
 }
-
-
-def quiet_fit(X, **keywords):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return SparseGraphSVD(**keywords).fit(X)
 
 
 @pytest.mark.parametrize("term", TERMS)

@@ -212,11 +212,7 @@ def test_a_subspace_is_compressed_when_a_block_does_not_fit():
     assert subspace.size <= 10
     assert value == pytest.approx(np.linalg.eigvalsh(A)[-1], rel=1e-6)
     assert np.linalg.norm(A @ vector - value * vector) <= 1e-5 * value
-
-
-def test_a_subspace_keeps_the_products_of_the_matrix_with_its_directions():
-    """Also after it was compressed and the matrix was deflated."""
-    generator = np.random.default_rng(8)
+    # It keeps the products of the matrix with its directions, also after the matrix was deflated.
     X = generator.standard_normal((60, 40))
     subspace = Subspace(generator.standard_normal((4, 40)), 10, 5, image_size=60)
     for _ in range(3):
@@ -235,7 +231,8 @@ def test_the_exact_start_of_single_precision_data_with_two_long_sides(monkeypatc
     assert model.singular_values_[0] > 0
 
 
-def test_an_exhausted_matrix_of_some_size_ends_the_search():
+def test_an_exhausted_matrix_ends_the_search():
+    """Rounding errors in the Gram matrix must not be mistaken for signal."""
     for seed in range(3):
         generator = np.random.default_rng(seed)
         X = np.zeros((40, 50))
@@ -243,10 +240,6 @@ def test_an_exhausted_matrix_of_some_size_ends_the_search():
         for data in (X, sp.csr_array(X)):
             with pytest.warns(UserWarning, match="found 6 of 30 modules"):
                 SparseGraphSVD(30, n_rows=1, n_columns=1, center=None).fit(data)
-
-
-def test_starts_of_an_exhausted_matrix_are_found_by_products():
-    """Rounding errors in the Gram matrix must not be mistaken for signal."""
     a, b = np.random.default_rng(2).standard_normal((2, 40))
     X = np.outer(a, b)
     operator = corrected(X)

@@ -1,6 +1,5 @@
 """Rounds on a small part of X: the same problem, never a smaller F, and only full rounds decide on convergence."""
 
-import warnings
 from unittest import mock
 
 import dask.array as da
@@ -24,7 +23,7 @@ from netbic.solver.problem import ModuleProblem
 from netbic.solver.solve import extrapolated
 from netbic.solver.working_sets import WorkingSets
 from support.operator_entries import entries_of
-from support.problems import matrices, penalty_with_objective, random_graph, signs, terms
+from support.problems import matrices, penalty_with_objective, quiet_fit, random_graph, signs, terms
 
 GENERATOR = np.random.default_rng(0)
 
@@ -32,12 +31,6 @@ GENERATOR = np.random.default_rng(0)
 def always(factor=1):
     """Use working sets of this size even where they do not pay."""
     return mock.patch.multiple(working_sets, _LESS=0, _FACTOR=factor, _LARGEST_SHARE=1.0, _LEAST_READ=0, _UNCHANGED=1)
-
-
-def quiet_fit(X, **keywords):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return SparseGraphSVD(**keywords).fit(X)
 
 
 @given(matrices(), terms, signs, st.sampled_from([1, 2]))

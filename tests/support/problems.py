@@ -1,9 +1,11 @@
 """Random problems for the property tests."""
 
+import warnings
+
 import numpy as np
 from hypothesis import strategies as st
 
-from netbic import L0, L1, Dense, Graph, L1Ball
+from netbic import L0, L1, Dense, Graph, L1Ball, SparseGraphSVD
 from netbic.graph_terms import TERMS
 
 
@@ -90,3 +92,10 @@ def penalty_with_objective(size, generator, scale):
 
 terms = st.sampled_from(TERMS)
 signs = st.sampled_from(["absolute", "signed"])
+
+
+def quiet_fit(X, **keywords):
+    """Fit without the warnings that random problems cause."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return SparseGraphSVD(**keywords).fit(X)

@@ -171,8 +171,6 @@ def test_functions_of_matrices_refer_anndata_users_to_tl():
         lambda data: SparseGraphSVD().fit(data),
         lambda data: SparseGraphSVD(1).fit(values).transform(data),
         lambda data: SparseGraphSVD(1).fit(values).score(data),
-        lambda data: netbic.enrichment.coexpression(SparseGraphSVD(1).fit(values), data),
-        lambda data: netbic.enrichment.coexpression([[0, 1]], data),
         lambda data: netbic.enrichment.held_out_edges(SparseGraphSVD(1), data, study.network),
         lambda data: netbic.io.scores_by_name(SparseGraphSVD(1).fit(values), data, data.var_names),
         lambda data: netbic.selection.tune(SparseGraphSVD(), data),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -12,7 +13,6 @@ import pandas as pd
 
 from netbic.arrays import Array, Bools, Floats
 from netbic.association import tests
-from netbic.association.cox import cox
 from netbic.association.tests import UNDEFINED, Residuals, Result
 from netbic.association.variables import (
     CATEGORICAL,
@@ -34,7 +34,7 @@ from netbic.association.variables import (
     survival_pairs,
     variable_line,
 )
-from netbic.association.words import LEVEL, Words, strongest_lines
+from netbic.association.words import LEVEL, Words, in_words, strongest
 from netbic.enrichment import adjust_p_values
 from netbic.errors import InputError, one_line, shown
 from netbic.estimators import SparseGraphSVD, axis_names, fitted_model, names_of
@@ -44,6 +44,7 @@ from netbic.storage import PairModel, fitted_pair_model, sample_names
 _COLUMNS = ["module", "variable", "level", "test", "n", "effect", "effect_name", "ci_low", "ci_high", "p"]
 _TIME = re.compile(r"time|days|months|years|surv", re.IGNORECASE)
 _EVENT = re.compile(r"event|status|censor|dead|death|deceased|vital|recurr|relapse", re.IGNORECASE)
+_SHOWN = 3  # associations per variable
 _SMALL: Final = 0.05  # share of the degrees of freedom whose loss hardly changes a p-value: 0.05 becomes 0.056
 
 
@@ -98,7 +99,13 @@ class Associations:
             not_tested = "; groups of samples are not tested" if "module" in self.table else ""
             yield f"adjusted for {', '.join(self.adjusted_for)}{not_tested}"
         yield from map(one_line, self.notes)
-        yield from map(one_line, strongest_lines(self.table, verdicts))
+        for name, own in strongest(self.table, verdicts).groupby("variable", sort=False):
+            found = own[own["q"] <= LEVEL].head(_SHOWN)
+            for row in found.to_dict("records"):
+                yield one_line(f"{name}: {in_words(row, verdicts)}")
+            if found.empty:
+                best = in_words(own.iloc[0].to_dict(), verdicts)
+                yield one_line(f"{name}: no association (q <= {LEVEL}); the strongest: {best}")
 
 
 def associate(
@@ -166,8 +173,8 @@ def associate(
     [{'level': 'A', 'effect_name': 'AUC', 'n': 200}, {'level': 'B', 'effect_name': 'AUC', 'n': 200}]
     """
     names, own = axis_names(X)[0], check_table(table)
-    n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
     if by_order := names is None:
+        n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
         if len(table) != n_samples:
             raise InputError(
                 f"X has no sample names and {n_samples:,} rows, but the sample table has {len(table):,}: give a "
@@ -222,33 +229,32 @@ def associate_scores(
     if not pd.api.types.is_integer_dtype(scores.columns) or 0 in scores.columns:  # positions, or other names
         scores = scores.set_axis(range(1, scores.shape[1] + 1), axis=1)
         groups = None if groups is None else groups.set_axis(scores.columns, axis=1)
-    match, averages, notes, pairs = match_samples(scores.index, table), None, list[str](), survival_pairs(survival)
-    described = match.table
+    match, pairs, covariates = match_samples(scores.index, table), survival_pairs(survival), listed_names(adjust)
+    described, averages, studies, notes = match.table, None, None, list[str]()
     if removed is not None and by is None:  # degrees of freedom of samples, not of their averages
-        asked = None if variables is None else listed_names(variables)
-        adjust, note = removed.adjustment(listed_names(adjust), asked, [*map(str, described.columns)], len(scores))
+        covariates, note = removed.adjustment(covariates, listed_names(variables), described.columns, len(scores))
         notes += [note] * bool(note)
-    covariates = tuple(listed_names(adjust))
     if by is not None:
         needed = [*listed_names(variables), *covariates, *(name for pair in pairs for name in pair)]
         averages = Averages.of(described, listed_names(by), needed)
-        scores, groups, described = averages.mean(scores), None, averages.table
-    studies = None if removed is None else removed.studies_of(described.index)
-    options: dict[str, Any] = {"variables": variables, "types": types, "survival": survival, "adjust": adjust}
-    chosen = read_variables(described, **options, studies=studies)
+        known, groups, described = averages.numbers >= 0, None, averages.table
+        scores = scores[known].groupby(averages.numbers[known]).mean().set_axis(described.index, axis=0)
+        left_out = f"; {(~known).sum():,} samples without a value are left out" if not known.all() else ""
+        of_groups = f"averages of {len(described):,} groups of samples with the same {' and '.join(averages.by)}"
+        averaged = f"tests compare {of_groups}{left_out}; columns with several values in a group are not tested"
+    if removed is not None and removed.studies is not None and described.index.isin(removed.studies.index).all():
+        studies = removed.studies[~removed.studies.index.duplicated()].reindex(described.index)
+    chosen = read_variables(
+        described, variables=variables, types=types, survival=survival, adjust=covariates, studies=studies
+    )
     tested = [variable for variable in chosen if variable.kind != LEFT_OUT and variable.name not in covariates]
     design = _design([variable for variable in chosen if variable.name in covariates])
-    rows = [
-        (module, variable.name, level, test, n, found.effect, effect_name, found.low, found.high, found.p)
-        for variable in tested
-        for module in scores.columns
-        for level, test, n, effect_name, found in all_tests(
-            scores[module].to_numpy(dtype=np.float64),
-            np.full(len(scores), "") if groups is None else groups[module].to_numpy(dtype=object),
-            variable,
-            design,
-        )
-    ]
+    rows = list[tuple[Any, ...]]()
+    for variable, module in product(tested, scores.columns):
+        own = np.full(len(scores), "") if groups is None else groups[module].to_numpy(dtype=object)
+        for row in all_tests(scores[module].to_numpy(dtype=np.float64), own, variable, design):
+            _, p, *effect = row.result
+            rows.append((module, variable.name, row.level, row.test, row.n, effect[0], row.effect_name, *effect[1:], p))
     result = pd.DataFrame(rows, columns=_COLUMNS)
     kinds = [result["variable"], result["test"].astype(str).str.split(",").str[0]]
     within = result["p"].groupby(kinds, group_keys=False).transform(adjust_p_values) if rows else result["p"]
@@ -258,10 +264,10 @@ def associate_scores(
     notes += _survival_notes(described) if not survival else ()
     notes += () if removed is None else removed.remarks(result)
     notes += () if design is None else _undefined_notes(tested, design, result, covariates)
-    notes += _dependence_notes(described, tested) if averages is None else [averages.note()]
+    notes += repeated_measures(described, tested) if averages is None else [averaged]
     levels = {variable.name: variable.levels for variable in chosen if variable.levels}
     grouped = () if averages is None else averages.by
-    return Associations(result, records, match, covariates, tuple(notes), tuple(pairs), grouped, levels)
+    return Associations(result, records, match, tuple(covariates), tuple(notes), tuple(pairs), grouped, levels)
 
 
 def _design(covariates: list[Variable]) -> Floats | None:
@@ -306,16 +312,6 @@ def _undefined_notes(
         both = f"{n:,} sample{'s have' if n != 1 else ' has'} a value of it and of all covariates ({names})"
         why = f"is explained completely by the covariates ({names}): it cannot be tested"
         yield f"{variable.name} {why if explained else f'cannot be tested: {both}'}"
-
-
-def _dependence_notes(table: pd.DataFrame, tested: list[Variable]) -> Iterator[str]:
-    """Which variables should be tested in averages."""
-    for names, column, number in repeated_measures(table, tested):
-        same = f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} the same in all samples of one {column}"
-        yield (
-            f"{same} ({number:,} different ones): p-values count samples as independent, and are too small if those of "
-            f"one {column} are similar; test their averages with `by={column}`"
-        )
 
 
 def associate_pairs(
@@ -388,14 +384,8 @@ class Removed(NamedTuple):
         studies = None if labels is None else pd.Series(labels, index=pd.Index(names_of(model, "rows")))
         return cls(tuple(str(one.name) for one in coding.covariates), len(coding.kept), studies)
 
-    def studies_of(self, samples: pd.Index) -> pd.Series[Any] | None:
-        """The study of each sample; None if there is one study, or some samples were not in the fit."""
-        if self.studies is None or not samples.isin(self.studies.index).all():
-            return None
-        return self.studies[~self.studies.index.duplicated()].reindex(samples)
-
     def adjustment(
-        self, adjust: Sequence[str], variables: Sequence[str] | None, columns: Sequence[Any], n_samples: int
+        self, adjust: Sequence[str], variables: Sequence[str], columns: Iterable[Any], n_samples: int
     ) -> tuple[list[str], str]:
         """What the tests are to be adjusted for, and a note for the user (empty if there is nothing to say).
 
@@ -404,7 +394,7 @@ class Removed(NamedTuple):
         """
         if self.freedom <= _SMALL * n_samples:
             return list(adjust), ""
-        names = [name for name in self.names if name not in (variables or ()) and name not in adjust]
+        names, columns = [name for name in self.names if name not in (*variables, *adjust)], {*map(str, columns)}
         known = [name for name in names if name in columns]
         taken = f"removed in the fit and took {self.freedom} of {n_samples:,} degrees of freedom"
         if absent := ", ".join(name for name in names if name not in columns):
@@ -442,24 +432,18 @@ def all_tests(scores: Floats, groups: Array, variable: Variable, design: Floats 
         known &= ~np.isnan(design).any(axis=1)
         design = design[known]
     scores, groups, values, n = scores[known], groups[known], variable.values[known], int(known.sum())
-    if variable.kind == CATEGORICAL:
-        yield from _tests_of_levels(scores, groups, variable.levels, values, design)
-    elif variable.kind == SURVIVAL:
+    if variable.kind == SURVIVAL:
         yield from _tests_of_survival(scores, groups, values, np.asarray(variable.events)[known], design)
-    else:
+        return
+    if variable.kind != CATEGORICAL:
         partial = "partial " * (design is not None)
         found = tests.spearman(scores, values, design) if n > 2 else UNDEFINED
         yield Row("", f"{partial}Spearman", n, f"{partial}Spearman rho", found)
         if variable.kind == NUMERIC:
             found = tests.pearson(scores, values, design) if n > 2 else UNDEFINED
             yield Row("", f"{partial}Pearson", n, f"{partial}Pearson r", found)
-
-
-def _tests_of_levels(
-    scores: Floats, groups: Array, names: tuple[str, ...], values: Floats, design: Floats | None
-) -> Iterator[Row]:
-    """Scores in the levels of a category, and counts of up, down and neither over the levels."""
-    levels, n = values.astype(np.intp), scores.size
+        return
+    levels, names = values.astype(np.intp), variable.levels
     if design is not None:
         yield Row("", "linear model", n, "partial eta squared", tests.linear_model(scores, levels, design))
         for code, level in enumerate(names):
@@ -470,16 +454,13 @@ def _tests_of_levels(
     for code, level in enumerate(names):
         yield Row(level, "Mann-Whitney", n, "AUC", tests.mann_whitney(scores, levels == code))
     present = [group for group in ("up", "down", "") if (groups == group).any()]
-    if len(present) < 2:
-        return
-    if len(present) > 2 or len(names) > 2:
+    if len(present) > 2 or (len(present) == 2 and len(names) > 2):
         counts = [np.bincount(levels[groups == group], minlength=len(names)) for group in present]
         found, simulated = tests.chi_squared(np.array(counts, dtype=np.int64))
         yield Row("", f"chi-squared{', Monte Carlo' * simulated}", n, "Cramer's V", found)
-    sides = [group for group in present if group][: 1 if "" not in present else 2]  # up and down: one says both
-    for side in sides:
-        for code, level in enumerate(names):
-            yield Row(level, f"Fisher, {side}", n, "odds ratio", tests.fisher(groups == side, levels == code))
+    sides = {2: present[:1], 3: present[:2]}.get(len(present), [])  # of two groups, one says both
+    for side, (code, level) in product(sides, enumerate(names)):
+        yield Row(level, f"Fisher, {side}", n, "odds ratio", tests.fisher(groups == side, levels == code))
 
 
 def _tests_of_survival(
@@ -487,7 +468,7 @@ def _tests_of_survival(
 ) -> Iterator[Row]:
     """Score test of the scores; without covariates also the log-rank test and the hazard ratio of two groups."""
     sd = float(np.std(scores, ddof=1)) if scores.size > 1 else 0.0
-    model = cox(times, events, scores / sd, design) if sd > 0 else None
+    model = tests.cox(times, events, scores / sd, design) if sd > 0 else None
     found = UNDEFINED if model is None else Result(model.score, model.p(model.score), *model.hazard_ratio())
     yield Row("", "Cox score", scores.size, "hazard ratio per sd", found)
     if design is not None:
@@ -496,7 +477,7 @@ def _tests_of_survival(
     kept = split.first | split.second
     inside, found = split.first[kept], UNDEFINED
     if split.first.any() and split.second.any():
-        model = cox(times[kept], events[kept], inside.astype(np.float64))
+        model = tests.cox(times[kept], events[kept], inside.astype(np.float64))
         ratio = (np.nan, np.nan, np.nan) if model is None else model.hazard_ratio()
         found = Result(*tests.log_rank(times[kept], events[kept], inside)[:2], *ratio)
     yield Row("", split.test, inside.size, f"hazard ratio {'/'.join(split.names)}", found)
@@ -577,17 +558,12 @@ def wide(samples: pd.DataFrame, names: Iterable[object] | None = None) -> tuple[
     first = own[: int((samples["module"] == modules[0]).sum())]
     order = first if names is None else np.array([str(name) for name in names], dtype=object)
     if not np.array_equal(own, np.tile(order, len(modules))):
-        rows, expected = (
-            pd.MultiIndex.from_arrays([samples["module"], own]),
-            pd.MultiIndex.from_product([modules, order]),
-        )
-        wrong = ""
+        rows = pd.MultiIndex.from_arrays([samples["module"], own])
+        expected, wrong = pd.MultiIndex.from_product([modules, order]), ""
         if rows.has_duplicates:
             module, sample = rows[rows.duplicated()][0]
             wrong = f"several rows of module {module} and sample {shown(str(sample))}"
-        elif (
-            len(rows) != len(modules) * order.size or not rows.isin(pd.MultiIndex.from_product([modules, order])).all()
-        ):
+        elif len(rows) != len(expected) or not rows.isin(expected).all():
             wrong = f"{len(rows):,} rows for {len(modules):,} modules and {len(order):,} samples"
         if wrong:
             raise InputError(f"the table of scores has {wrong}: it must have one row for each module and sample")

@@ -57,18 +57,15 @@ def gene_membership(model: SparseGraphSVD, X: Any) -> Floats:
     design = None if model.covariates_ is None else training_design(model, X)
     data = checked(X, missing=model.missing)
     if kind_of(data) == "dask":
-        return _correlations(model, as_operator(RowBlocks(data, hold=False), low_memory=True), scores, design)
-    if is_sparse(data):
+        data = RowBlocks(data, hold=False)
+    elif is_sparse(data):
         data = sp.csr_array(data)
     else:
         data = np.asarray(data, dtype=np.float64)
         if has_missing(data) or np.isnan(scores).any():
             return _of_observed(model.scaler_.apply(data, design), scores)
-    return _correlations(model, as_operator(data, low_memory=True), scores, design)
-
-
-def _correlations(model: SparseGraphSVD, data: Any, scores: Floats, design: Floats | None) -> Floats:
-    """Without missing entries: from products of the data with the scores and the covariates, and column norms."""
+    # From products of the data with the scores and the covariates, and column norms.
+    data = as_operator(data, low_memory=True)
     n, p = data.shape
     row_means = data.row_sums() / p if model.scaler_.rows else np.zeros(n)
     basis = np.zeros((n, 0)) if design is None else basis_of(design)

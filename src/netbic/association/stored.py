@@ -48,31 +48,25 @@ def write_associations(found: Associations, folder: Path) -> None:
     }
     if found.by:
         record["by"] = list(found.by)
-    tables = {TABLE: found.table, SAMPLES: _sample_info(found.match.table)}
+    matched, name = found.match.table, "sample"
+    while name in matched:
+        name += "_name"
+    columns: dict[str, Any] = {name: [str(sample) for sample in matched.index]}
+    for each, column in matched.items():
+        is_date = column.dtype.kind in "mM" or isinstance(column.dtype, pd.DatetimeTZDtype)
+        # Values as the tests name them: the level 1 of a column of floats is not written as 1.0.
+        values = column if is_date else column.astype(object).map(label, na_action="ignore")
+        columns[str(each)] = values.to_numpy()
+    tables = {TABLE: found.table, SAMPLES: pd.DataFrame(columns)}
     contents = {name: table_bytes(folder / name, table) for name, table in tables.items()}
     add_files(folder, contents | {RECORD: json_bytes(record)})
 
 
-def _sample_info(matched: pd.DataFrame) -> pd.DataFrame:
-    """The sample table with the names of the samples in its first column, and values as the tests name them.
-
-    The level 1 of a column of floats is not written as 1.0.
-    """
-    name, names = "sample", [str(name) for name in matched.columns]
-    while name in names:
-        name += "_name"
-    columns: dict[str, Any] = {name: [str(sample) for sample in matched.index]}
-    for each, (_, column) in zip(names, matched.items(), strict=True):
-        is_date = column.dtype.kind in "mM" or isinstance(column.dtype, pd.DatetimeTZDtype)
-        columns[each] = (column if is_date else column.astype(object).map(label, na_action="ignore")).to_numpy()
-    return pd.DataFrame(columns)
-
-
-def _read_table(path: Path, what: str, remedy: str, as_text: bool = False) -> pd.DataFrame:
+def _read_table(path: Path, remedy: str, as_text: bool = False) -> pd.DataFrame:
     try:
         return read_table(path, as_text=as_text)
     except (ValueError, OSError):
-        raise unusable(path, f"cannot be read as {what}", remedy) from None
+        raise unusable(path, "cannot be read as a table", remedy) from None
 
 
 def stored_scores(folder: Path, names: Iterable[object] | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -80,7 +74,7 @@ def stored_scores(folder: Path, names: Iterable[object] | None = None) -> tuple[
     path = folder / "samples.tsv"
     if not path.is_file():
         raise unusable(path, "does not exist", "give the folder of a fit (netbic fit), or fit again")
-    table = _read_table(path, "a table", "fit again")
+    table = _read_table(path, "fit again")
     if missing := [name for name in ("module", "sample", "score", "group") if name not in table]:
         raise unusable(path, f"has no column {missing[0]}", "fit again")
     try:
@@ -94,10 +88,10 @@ def stored_verdicts(folder: Path) -> dict[int, str]:
     path = folder / "verdicts.tsv"
     if not path.is_file():
         return {}
-    table = _read_table(path, "a table of verdicts", "fit again")
     try:
+        table = read_table(path)
         return {int(module): str(word) for module, word in zip(table["module"], table["verdict"], strict=True)}
-    except (ValueError, KeyError):
+    except (ValueError, KeyError, OSError):
         raise unusable(path, "cannot be read as a table of verdicts", "fit again") from None
 
 
@@ -121,7 +115,7 @@ def stored_samples(folder: Path) -> pd.DataFrame | None:
     path = folder / SAMPLES
     if not path.is_file():
         return None
-    text = _read_table(path, "a table", _AGAIN, as_text=True)
+    text = _read_table(path, _AGAIN, as_text=True)
     if not text.shape[1]:
         raise unusable(path, "has no columns", _AGAIN)
     table = text.iloc[:, 1:].set_axis(pd.Index(text.iloc[:, 0], name=text.columns[0]))
@@ -153,8 +147,12 @@ def stored_variables(table: pd.DataFrame, record: dict[str, Any]) -> tuple[list[
                 variable = survival_times(table.astype(object), name, str(each["event"]))
             elif each["type"] == NUMERIC:
                 variable = as_type(table[name], NUMERIC)
+            elif not isinstance(table[name].dtype, pd.CategoricalDtype):
+                raise InputError(f"sample_info.tsv has other levels than associations.json: {_AGAIN}")
             else:
-                variable = _stored_levels(table[name], each["type"])
+                levels = table[name].cat
+                values = np.where(levels.codes < 0, np.nan, levels.codes)
+                variable = Variable(name, each["type"], "as tested", values, tuple(map(str, levels.categories)))
         except (InputError, ValueError, KeyError) as problem:
             problems.append(f"{shown(name)} ({problem})")
             continue
@@ -163,11 +161,3 @@ def stored_variables(table: pd.DataFrame, record: dict[str, Any]) -> tuple[list[
         else:
             found.append(variable)
     return found, problems
-
-
-def _stored_levels(column: pd.Series[Any], kind: str) -> Variable:
-    if not isinstance(column.dtype, pd.CategoricalDtype):
-        raise InputError(f"sample_info.tsv has other levels than associations.json: {_AGAIN}")
-    values = column.cat.codes.to_numpy().astype(np.float64)
-    values[values < 0] = np.nan
-    return Variable(str(column.name), kind, "as tested", values, tuple(map(str, column.cat.categories)))

@@ -1,11 +1,9 @@
-"""Tests of scores with categories, numbers and survival times; the numbers are those of R.
-
-scipy.stats is imported inside the functions: it takes longer to load than everything else of a fit.
-"""
+"""Tests of scores with categories, numbers and survival times; the numbers are those of R."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import permutations
 from math import atanh, exp, inf, nan, sqrt, tanh
@@ -14,6 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy import stats
 from scipy.optimize import brentq
 from scipy.special import expit, logit, softmax
 
@@ -29,6 +28,9 @@ _SMALLEST_EXPECTED = 5  # count of the chi-squared distribution
 _SAME = 1e-7  # relative: tables whose probabilities differ by less are equally likely, as in R
 _EQUAL = 1e-9  # relative: statistics of the same table may differ by rounding errors
 _NEXT = 1e-12  # from an AUC of 0 or 1, where the standard error is zero
+_MOST_STEPS, _MOST_HALVINGS = 50, 30  # of Newton's method
+_CONVERGED = 1e-13  # relative change of the log likelihood
+_FLAT = 50.0  # standard error of a standardised coefficient at which the likelihood has no maximum
 
 
 class Result(NamedTuple):
@@ -49,12 +51,10 @@ UNDEFINED: Final = Result(nan, nan, nan)  # a test that the data do not allow
 
 def kruskal_wallis(scores: Floats, levels: Indices) -> Result:
     """Kruskal-Wallis test; the effect is epsilon squared, the share of the variance of ranks between the levels."""
-    from scipy.stats import kruskal
-
     groups = [scores[levels == level] for level in np.unique(levels)]
     if len(groups) < 2 or np.ptp(scores) == 0:
         return UNDEFINED
-    statistic, p = kruskal(*groups)
+    statistic, p = stats.kruskal(*groups)
     return Result(float(statistic), float(p), float(statistic) / (scores.size - 1))
 
 
@@ -65,29 +65,26 @@ def mann_whitney(scores: Floats, inside: Bools) -> Result:
     p-value is exact if both groups have fewer than 50 samples and no scores are tied; otherwise it is that of the
     normal approximation with corrections for ties and continuity (the default of `wilcox.test` in R).
     """
-    from scipy.stats import mannwhitneyu
-
     own, other = scores[inside], scores[~inside]
     if not own.size or not other.size or np.ptp(scores) == 0:
         return UNDEFINED
     exact = max(own.size, other.size) < _EXACT_BELOW and np.unique(scores).size == scores.size
-    statistic, p = mannwhitneyu(own, other, method="exact" if exact else "asymptotic")
+    statistic, p = stats.mannwhitneyu(own, other, method="exact" if exact else "asymptotic")
     auc = float(statistic) / (own.size * other.size)
     return Result(float(statistic), float(p), auc, *_auc_interval(own, other, auc))
 
 
 def _auc_interval(own: Floats, other: Floats, auc: float) -> tuple[float, float]:
     """The variance of DeLong on the logit scale, with a t quantile; Newcombe (2006, method 5) where it is zero."""
-    from scipy.stats import rankdata, t
-
     if min(own.size, other.size) > 1 and 0 < auc < 1:
-        ranks = rankdata(np.concatenate([own, other]))
-        placed = (ranks[: own.size] - rankdata(own)) / other.size, (ranks[own.size :] - rankdata(other)) / own.size
+        ranks = stats.rankdata(np.concatenate([own, other]))
+        above = ranks[: own.size] - stats.rankdata(own), ranks[own.size :] - stats.rankdata(other)
+        placed = above[0] / other.size, above[1] / own.size
         parts = [float(np.var(values, ddof=1)) / values.size for values in placed]
         if (variance := sum(parts)) > 0:
             # Degrees of freedom of Satterthwaite, as in the test of Brunner and Munzel (2000).
             df = variance**2 / sum(part**2 / (each.size - 1) for part, each in zip(parts, placed, strict=True))
-            half = float(t.ppf((1 + CONFIDENCE) / 2, df)) * sqrt(variance) / (auc * (1 - auc))
+            half = float(stats.t.ppf((1 + CONFIDENCE) / 2, df)) * sqrt(variance) / (auc * (1 - auc))
             low, high = expit(logit(auc) + half * np.array([-1.0, 1.0]))
             return float(low), float(high)
 
@@ -107,14 +104,12 @@ def fisher(first: Bools, second: Bools) -> Result:
     The effect is the conditional maximum likelihood estimate of the odds ratio with its exact confidence interval, as
     of `fisher.test` in R. (`scipy.stats.contingency.odds_ratio` has the same numbers and takes ten times as long.)
     """
-    from scipy.stats import hypergeom
-
     n, n_first, n_second = first.size, int(np.count_nonzero(first)), int(np.count_nonzero(second))
     if n_first in (0, n) or n_second in (0, n):
         return UNDEFINED
     counts = np.arange(max(0, n_first + n_second - n), min(n_first, n_second) + 1)
     observed, last = int(np.count_nonzero(first & second)) - int(counts[0]), counts.size - 1
-    logs = np.asarray(hypergeom.logpmf(counts, n, n_first, n_second))
+    logs = np.asarray(stats.hypergeom.logpmf(counts, n, n_first, n_second))
     probabilities = np.exp(logs)
     p = float(np.sum(probabilities[probabilities <= probabilities[observed] * (1 + _SAME)]))
 
@@ -144,16 +139,14 @@ def chi_squared(table: NDArray[np.int64]) -> tuple[Result, bool]:
     If an expected count is below 5, which the second value says, the p-value is that of random tables with the same
     margins (fixed seed).
     """
-    from scipy.stats import chi2_contingency, random_table
-
     table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
     if min(table.shape) < 2:
         return UNDEFINED, False
-    statistic, chi_squared_p, _, expected = chi2_contingency(table, correction=False)
+    statistic, chi_squared_p, _, expected = stats.chi2_contingency(table, correction=False)
     p = float(chi_squared_p)
     simulated = bool(expected.min() < _SMALLEST_EXPECTED)
     if simulated:
-        tables = random_table(table.sum(axis=1), table.sum(axis=0), seed=0).rvs(MONTE_CARLO)
+        tables = stats.random_table(table.sum(axis=1), table.sum(axis=0), seed=0).rvs(MONTE_CARLO)
         others = np.sum((tables - expected) ** 2 / expected, axis=(1, 2))
         p = (int(np.sum(others >= statistic * (1 - _EQUAL))) + 1) / (MONTE_CARLO + 1)
     return Result(float(statistic), p, sqrt(statistic / (table.sum() * (min(table.shape) - 1)))), simulated
@@ -190,15 +183,13 @@ def pearson(x: Floats, y: Floats, design: Floats | None = None, rank_variance: f
 
     The variance of z is (1 + rank_variance r^2) / (n - 3).
     """
-    from scipy.stats import t
-
     removed = Residuals(x.size, design)
     own, other, n = removed(x), removed(y), x.size - removed.rank + 1  # samples, less the covariates
     if n < 3 or not own.any() or not other.any():
         return UNDEFINED
     r = float(np.clip(own @ other / (np.linalg.norm(own) * np.linalg.norm(other)), -1, 1))
     statistic = r * sqrt((n - 2) / (1 - r**2)) if abs(r) < 1 else r * inf
-    p = 2 * float(t.sf(abs(statistic), n - 2))
+    p = 2 * float(stats.t.sf(abs(statistic), n - 2))
     if n == 3 or abs(r) == 1:
         return Result(statistic, p, r)
     half = Z * sqrt((1 + rank_variance * r**2) / (n - 3))
@@ -211,10 +202,8 @@ def spearman(x: Floats, y: Floats, design: Floats | None = None) -> Result:
     The p-value is exact for up to nine samples without ties and covariates; otherwise from the t distribution
     (`cor.test` of R with `exact=FALSE`). The confidence interval is that of Bonett and Wright (2000).
     """
-    from scipy.stats import rankdata
-
-    own, other = rankdata(x), rankdata(y)
-    found = pearson(own, other, None if design is None else rankdata(design, axis=0), 0.5)
+    own, other = stats.rankdata(x), stats.rankdata(y)
+    found = pearson(own, other, None if design is None else stats.rankdata(design, axis=0), 0.5)
     distinct = all(np.unique(each).size == each.size for each in (own, other))
     if design is None and 2 < x.size <= _EXACT_UP_TO and distinct:
         distances, observed = _rank_distances(x.size), np.sum((own - other) ** 2)
@@ -235,8 +224,6 @@ def linear_model(scores: Floats, levels: Indices, design: Floats | None = None) 
 
     The effect is partial eta squared: the share of the variance that the covariates leave which the levels explain.
     """
-    from scipy.stats import f
-
     dummies = (levels[:, None] == np.unique(levels)[None, 1:]).astype(np.float64)
     without = Residuals(scores.size, design)
     full = Residuals(scores.size, dummies if design is None else np.column_stack([design, dummies]))
@@ -247,7 +234,7 @@ def linear_model(scores: Floats, levels: Indices, design: Floats | None = None) 
     if unexplained == 0:
         return Result(inf, 0.0, 1.0)
     statistic = (remaining - unexplained) / terms / (unexplained / left)
-    return Result(statistic, float(f.sf(statistic, terms, left)), 1 - unexplained / remaining)
+    return Result(statistic, float(stats.f.sf(statistic, terms, left)), 1 - unexplained / remaining)
 
 
 def standardised_difference(scores: Floats, inside: Bools, design: Floats | None = None) -> Result:
@@ -255,8 +242,6 @@ def standardised_difference(scores: Floats, inside: Bools, design: Floats | None
 
     The effect is the difference in units of the residual standard deviation.
     """
-    from scipy.stats import t
-
     removed = Residuals(scores.size, design)
     own, group, left = removed(scores), removed(inside.astype(np.float64)), scores.size - removed.rank - 1
     weight = float(group @ group)
@@ -267,8 +252,9 @@ def standardised_difference(scores: Floats, inside: Bools, design: Floats | None
     if sd == 0:
         return UNDEFINED
     effect, error = difference / sd, 1 / sqrt(weight)
-    half = float(t.ppf((1 + CONFIDENCE) / 2, left)) * error
-    return Result(effect / error, 2 * float(t.sf(abs(effect / error), left)), effect, effect - half, effect + half)
+    half = float(stats.t.ppf((1 + CONFIDENCE) / 2, left)) * error
+    p = 2 * float(stats.t.sf(abs(effect / error), left))
+    return Result(effect / error, p, effect, effect - half, effect + half)
 
 
 # Survival times
@@ -302,11 +288,166 @@ def kaplan_meier(times: Floats, events: Bools) -> pd.DataFrame:
 
 def log_rank(times: Floats, events: Bools, inside: Bools) -> Result:
     """Log-rank test of the samples inside and outside a group; it has no effect size."""
-    from scipy.stats import CensoredData, logrank
-
     if not events.any() or inside.all() or not inside.any():
         return UNDEFINED
-    first, second = (CensoredData.right_censored(times[own], ~events[own]) for own in (inside, ~inside))
+    first, second = (stats.CensoredData.right_censored(times[own], ~events[own]) for own in (inside, ~inside))
     with np.errstate(divide="ignore", invalid="ignore"):  # no event while samples of both groups are at risk
-        found = logrank(first, second)
+        found = stats.logrank(first, second)
     return Result(found.statistic**2, float(found.pvalue), nan) if np.isfinite(found.statistic) else UNDEFINED
+
+
+@dataclass(frozen=True)
+class CoxModel:
+    """A fitted Cox model (Newton's method, ties as of Efron): coefficients of the tested columns, and their tests.
+
+    Attributes
+    ----------
+    coefficients, covariance : arrays
+        Log hazard ratios per unit of each tested column, and their covariance.
+    log_likelihood, null_log_likelihood : float
+        With and without the tested columns.
+    score, wald, likelihood_ratio : float
+        Statistics of the tests that all coefficients are 0, chi-squared with `df` degrees of freedom.
+    df : int
+    converged : bool
+        False if the likelihood has no maximum, for example because all events are in one group. Coefficients are then
+        infinite, the Wald test is not defined, but the other two tests are.
+    """
+
+    coefficients: Floats
+    covariance: Floats
+    log_likelihood: float
+    null_log_likelihood: float
+    score: float
+    wald: float
+    likelihood_ratio: float
+    df: int
+    converged: bool
+
+    def p(self, statistic: float) -> float:
+        """The p-value of one of the statistics."""
+        return float(stats.chi2.sf(statistic, self.df))
+
+    def hazard_ratio(self, column: int = 0) -> tuple[float, float, float]:
+        """Hazard ratio per unit of a column, and its confidence interval; 0 or infinite if there is no maximum."""
+        log_ratio, half = self.coefficients[column], Z * np.sqrt(self.covariance[column, column])
+        with np.errstate(over="ignore"):
+            ratio, low, high = np.exp([log_ratio, log_ratio - half, log_ratio + half])
+        return float(ratio), float(low), float(high)
+
+
+def cox(times: Floats, events: Bools, x: Floats, covariates: Floats | None = None) -> CoxModel | None:
+    """Fit a Cox model and test the columns of x, given the covariates.
+
+    Parameters
+    ----------
+    times : array
+        Time until the event or, where none was seen, until the end of the observation.
+    events : array of bool
+        Whether the event was seen.
+    x : array of shape (n_samples,) or (n_samples, n_columns)
+    covariates : array of shape (n_samples, n_covariates), optional
+        Columns that the model contains but that are not tested; they may be linearly dependent.
+
+    Returns
+    -------
+    CoxModel or None
+        None if nothing can be tested: no events, or a column of x is constant or explained by the covariates.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> times, events = np.array([1.0, 2, 3, 4, 5, 6]), np.array([True, True, False, True, True, False])
+    >>> model = cox(times, events, np.array([1.0, 0, 1, 1, 0, 0]))
+    >>> round(model.hazard_ratio()[0], 4), round(model.p(model.score), 4)
+    (2.9243, 0.3636)
+    """
+    columns = x.reshape(times.size, -1).astype(np.float64)
+    removed, df = Residuals(times.size, covariates), columns.shape[1]
+    sizes = np.array([np.sqrt(np.mean(removed(column) ** 2)) for column in columns.T])
+    if not events.any() or not sizes.all():
+        return None
+    fixed = removed.basis[:, 1:] * np.sqrt(times.size)
+    risks = _RiskSets(times, events, np.column_stack([(columns - columns.mean(axis=0)) / sizes, fixed]))
+    null = _maximum(risks, np.zeros(df + fixed.shape[1]), df)
+    full = _maximum(risks, null, 0)
+    null_likelihood, gradient, information = risks.derivatives(null)
+    likelihood, _, curvature = risks.derivatives(full)
+    if not np.diag(information)[:df].all():
+        return None
+    covariance = np.linalg.pinv(curvature, hermitian=True)[:df, :df]
+    flat = ~(np.diag(covariance) < _FLAT**2)
+    converged = not flat.any() and np.linalg.matrix_rank(curvature) == full.size
+    return CoxModel(
+        np.where(flat, np.copysign(np.inf, full[:df]), full[:df] / sizes),
+        covariance / np.outer(sizes, sizes) if converged else np.full((df, df), np.nan),
+        likelihood,
+        null_likelihood,
+        score=float(gradient @ np.linalg.pinv(information, hermitian=True) @ gradient),
+        wald=float(full[:df] @ np.linalg.solve(covariance, full[:df])) if converged else np.nan,
+        likelihood_ratio=2 * (likelihood - null_likelihood),
+        df=df,
+        converged=bool(converged),
+    )
+
+
+def _maximum(risks: _RiskSets, start: Floats, first: int) -> Floats:
+    """The coefficients with the largest likelihood, by Newton's method; those before `first` are not changed."""
+    coefficients = start.copy()
+    value, gradient, information = risks.derivatives(coefficients)
+    for _ in range(_MOST_STEPS if first < start.size else 0):
+        step = np.zeros_like(start)
+        step[first:] = np.linalg.pinv(information[first:, first:], hermitian=True) @ gradient[first:]
+        for _ in range(_MOST_HALVINGS):
+            found = risks.derivatives(coefficients + step)
+            if found[0] >= value - _CONVERGED * (1 + abs(value)):  # a last step may be lost in rounding errors
+                break
+            step /= 2
+        else:
+            break
+        change, (value, gradient, information) = found[0] - value, found
+        coefficients = coefficients + step
+        if change <= _CONVERGED * (1 + abs(value)):
+            break
+    return coefficients
+
+
+class _RiskSets:
+    """The partial likelihood: every event is compared with the samples at risk at its time."""
+
+    def __init__(self, times: Floats, events: Bools, x: Floats) -> None:
+        order = np.argsort(-times, kind="stable")  # those at risk at a time come before it
+        times, events, self.x = times[order], events[order], x[order]
+        new_time = np.r_[True, times[1:] != times[:-1]]
+        self.last = np.r_[np.flatnonzero(new_time)[1:], times.size]  # one beyond those at risk, by moment
+        self.moment = np.cumsum(new_time) - 1
+        self.events, self.moments = np.flatnonzero(events), self.moment[events]
+        counts = np.bincount(self.moments, minlength=self.last.size)
+        # Efron: the k-th of d simultaneous events counts the others of them as partly gone.
+        place = np.arange(self.events.size) - np.searchsorted(self.moments, self.moments)
+        self.gone = place / counts[self.moments]
+
+    def derivatives(self, coefficients: Floats) -> tuple[float, Floats, Floats]:
+        """Log partial likelihood, its gradient, and the information matrix."""
+        x, n_moments = self.x, self.last.size
+        linear = x @ coefficients
+        linear -= linear.max()  # the likelihood depends on differences only
+        weights = np.exp(linear)
+        weighted = weights[:, None] * np.column_stack([np.ones(len(x)), x])
+        at_risk = np.cumsum(weighted, axis=0)[self.last - 1]
+        tied = np.zeros((n_moments, weighted.shape[1]))
+        np.add.at(tied, self.moments, weighted[self.events])
+        totals = at_risk[self.moments] - self.gone[:, None] * tied[self.moments]
+        size, mean = totals[:, 0], totals[:, 1:] / totals[:, :1]
+        likelihood = float(np.sum(linear[self.events]) - np.sum(np.log(size)))
+        gradient = x[self.events].sum(axis=0) - mean.sum(axis=0)
+        # For each sample, the sum of 1 / size over the events for which it is at risk: with these, the second moments
+        # of all risk sets are summed without an array of one matrix per sample.
+        inverse, partly = (
+            np.bincount(self.moments, weights=each / size, minlength=n_moments)
+            for each in (np.ones(size.size), self.gone)
+        )
+        shares = np.cumsum(inverse[::-1])[::-1][self.moment]
+        shares[self.events] -= partly[self.moments]
+        second = x.T @ ((weights * shares)[:, None] * x)
+        return likelihood, gradient, second - mean.T @ mean

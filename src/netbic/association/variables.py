@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from netbic.arrays import Bools, Floats, Indices
-from netbic.errors import InputError, one_line, shown
+from netbic.errors import InputError, one_line, shown, some_names
 from netbic.io.tables import is_number, is_plain_number
 
 CATEGORICAL, ORDERED, NUMERIC, SURVIVAL, LEFT_OUT = "categorical", "ordered", "numeric", "survival", "left out"
@@ -23,7 +23,6 @@ _DATE = "a date or duration: write it as a number, such as days since the first 
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(\D|$)")
 _CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _LISTED = 8  # columns of a sample table in an error
-_NAMED = 3  # names shown of those that do not match
 _FEW = 0.5  # share of the samples below which a reason is looked for
 _UNIT = re.compile(
     r"donor|patient|subject|individual|participant|animal|mouse|mice|family|replicate|pair", re.IGNORECASE
@@ -78,9 +77,9 @@ class Variable:
 
 
 def variable_line(record: dict[Any, Any]) -> str:
-    """A variable, its type and its levels."""
-    levels, between = str(record["levels"]), " < " if record["type"] == ORDERED else ", "
-    listed = levels if len(levels) <= 100 else f"{levels[:100].rsplit(between, 1)[0]}{between}..."
+    """A variable, its type and its levels (a row of the table of variables) as a line of text."""
+    listed, between = str(record["levels"]), " < " if record["type"] == ORDERED else ", "
+    listed = listed if len(listed) <= 100 else f"{listed[:100].rsplit(between, 1)[0]}{between}..."
     number = int(record["missing"])
     missing = f"; missing in {number:,} sample{'s' * (number != 1)}" if number else ""
     return f"{record['name']}: {record['type']} ({record['reason']}){': ' * bool(listed)}{listed}{missing}"
@@ -112,16 +111,10 @@ def read_variables(
     """
     table = table.set_axis([str(name) for name in table.columns], axis=1)
     pairs, types, covariates = survival_pairs(survival), dict(types or {}), listed_names(adjust)
-    asked, of_survival = (
-        None if variables is None else listed_names(variables),
-        [each for pair in pairs for each in pair],
-    )
-    for names, parameter in (
-        (of_survival, "survival"),
-        (asked or [], "variables"),
-        (types, "types"),
-        (covariates, "adjust"),
-    ):
+    asked = None if variables is None else listed_names(variables)
+    of_survival = [each for pair in pairs for each in pair]
+    given = {"survival": of_survival, "variables": asked or [], "types": types, "adjust": covariates}
+    for parameter, names in given.items():
         check_known(names, table.columns, parameter)
     if asked == [] and not pairs:
         raise InputError("no variable is named (`variables`): name columns, or omit it to test all", ["variables"])
@@ -132,9 +125,22 @@ def read_variables(
         )
     listed = [name for name in (table.columns if asked is None else asked) if name not in of_survival]
     uses = dict.fromkeys([*types, *(asked or ())], "tested") | dict.fromkeys(covariates, "adjusted for")
-    found = [_variable(table, name, types, uses.get(name)) for name in dict.fromkeys([*listed, *covariates])]
-    if studies is not None:
-        found = [each if each.name in uses else _within_studies(each, studies) for each in found]
+    found = list[Variable]()
+    for name in dict.fromkeys([*listed, *covariates]):
+        column = table[name]
+        if isinstance(column, pd.DataFrame):
+            raise InputError(f"the sample table has {column.shape[1]} columns {shown(name)}: rename or remove them")
+        variable = as_type(column, types[name]) if name in types else guess(column)
+        if name in uses and variable.kind == LEFT_OUT:
+            remedy = "give its type (`types`) or leave it out" if "identifier" in variable.reason else "leave it out"
+            remedy = "or leave it out" if "write it" in variable.reason else remedy
+            raise InputError(f"{shown(name)} cannot be {uses[name]}: {variable.reason}; {remedy}", ["types"])
+        if studies is not None and name not in uses and variable.kind != LEFT_OUT:
+            values = pd.Series(variable.values).groupby(studies.to_numpy())
+            if values.nunique().le(1).all():
+                reason = "the same in all samples of each study, and each study is centred"
+                variable = replace(variable, kind=LEFT_OUT, reason=reason, levels=())
+        found.append(variable)
     return found + [survival_times(table, *pair) for pair in pairs]
 
 
@@ -166,27 +172,6 @@ def check_known(names: Iterable[str], known: Iterable[object], parameter: str) -
             raise InputError(
                 f"the sample table has no column {shown(name)} (`{parameter}`): it has {it_has}{meant}", [parameter]
             )
-
-
-def _variable(table: pd.DataFrame, name: str, types: dict[str, Any], use: str | None) -> Variable:
-    """A column as it is used; an error if that was asked for and is not possible."""
-    column = table[name]
-    if isinstance(column, pd.DataFrame):
-        raise InputError(f"the sample table has {column.shape[1]} columns {shown(name)}: rename or remove them")
-    found = as_type(column, types[name]) if name in types else guess(column)
-    if use is not None and found.kind == LEFT_OUT:
-        remedy = "give its type (`types`) or leave it out" if "identifier" in found.reason else "leave it out"
-        remedy = "or leave it out" if "write it" in found.reason else remedy
-        raise InputError(f"{shown(name)} cannot be {use}: {found.reason}; {remedy}", ["types"])
-    return found
-
-
-def _within_studies(variable: Variable, studies: pd.Series[Any]) -> Variable:
-    """The variable; left out if it has one value in each study."""
-    if variable.kind == LEFT_OUT or pd.Series(variable.values).groupby(studies.to_numpy()).nunique().gt(1).any():
-        return variable
-    reason = "the same in all samples of each study, and each study is centred"
-    return replace(variable, kind=LEFT_OUT, reason=reason, levels=())
 
 
 def guess(column: pd.Series[Any]) -> Variable:
@@ -395,7 +380,7 @@ class SampleMatch:
         yield f"matched: {self.matched:,} of {n_samples:,} samples ({share})"
         for names, what in ((self.unmatched, "samples without a row"), (self.unused, "rows of other samples")):
             if names:
-                yield f"{what}: {len(names):,} ({_some(names)})"
+                yield f"{what}: {len(names):,} ({some_names(names)})"
         if self.advice:
             yield self.advice
 
@@ -421,18 +406,29 @@ def match_samples(samples: pd.Index[Any], table: pd.DataFrame) -> SampleMatch:
     if table.columns.has_duplicates:
         repeated = table.columns[table.columns.duplicated()][0]
         raise InputError(f"the sample table has several columns {shown(repeated)}: rename or remove them")
-    found = [_by_names(samples, table, way) for way in (str, _name)]
-    names, keys, column, _ = max(found, key=lambda each: (each[-1], each[-2] == ""))  # rather the index
+    best, names, keys, column = (-1, False), samples, samples, ""
+    for way in (str, _name):
+        of_samples = pd.Index([way(name) for name in samples], dtype=object)
+        known = set(of_samples)
+        for place in ("", *table.columns):  # "": the index, which is preferred
+            values = table[place] if place else pd.Series(table.index)
+            texts = values.dtype.kind in "OSUiu" or isinstance(values.dtype, pd.CategoricalDtype | pd.StringDtype)
+            if place and not texts:
+                continue
+            equal = len(known.intersection(way(value) for value in values.dropna().unique())), not place
+            if equal > best:
+                best, names, column = equal, of_samples, place
+                keys = pd.Index([way(value) for value in values], dtype=object)
     table = table if column == "" else table.drop(columns=column)
     common = keys.isin(names)
     if not common.any():
         if set(names).intersection(map(_name, table.columns)):
             raise InputError(
-                f"the samples ({_some(names)}) are in the columns of the sample table: exchange rows and columns, so "
-                "that it has a row for each sample"
+                f"the samples ({some_names(names)}) are in the columns of the sample table: exchange rows and columns, "
+                "so that it has a row for each sample"
             )
         reason = _reason(tuple(names), tuple(keys)) or "Use the same names in both"
-        examples = f"fit: {_some(names)}; table: {_some(keys)}"
+        examples = f"fit: {some_names(names)}; table: {some_names(keys)}"
         raise InputError(one_line(f"no sample of the fit is in the sample table ({examples}). {reason}"))
     if (twice := keys[common].duplicated()).any():
         raise InputError(
@@ -450,22 +446,6 @@ def check_table(table: object) -> pd.DataFrame:
     if not isinstance(table, pd.DataFrame):
         raise TypeError(f"the sample table is a {type(table).__name__}: give a pandas DataFrame")
     return table
-
-
-def _by_names(
-    samples: pd.Index[Any], table: pd.DataFrame, way: Callable[[object], str]
-) -> tuple[pd.Index[Any], pd.Index[Any], str, int]:
-    """Names of the samples and of the rows, the column of the latter ("": the index), and how many are equal."""
-    names = pd.Index([way(name) for name in samples], dtype=object)
-    keys, column, known = [way(name) for name in table.index], "", set(names)
-    best = len(known.intersection(keys))
-    for each in table.columns:
-        values = table[each]
-        if values.dtype.kind in "OSUiu" or isinstance(values.dtype, pd.CategoricalDtype | pd.StringDtype):
-            common = len(known.intersection(way(value) for value in values.dropna().unique()))
-            if common > best:
-                best, column, keys = common, str(each), [way(value) for value in values]
-    return names, pd.Index(keys, dtype=object), column, best
 
 
 def _name(value: object) -> str:
@@ -487,10 +467,6 @@ def _reason(names: tuple[str, ...], others: tuple[str, ...]) -> str:
             partner = next(other for other in others if simplified(other) == simplified(example))
             return f"Names differ in {difference} ({shown(example)} and {shown(partner)}): make them the same"
     return ""
-
-
-def _some(names: Any) -> str:
-    return ", ".join(shown(str(name)) for name in names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
 
 
 # Samples that belong together
@@ -524,21 +500,9 @@ class Averages:
         first = own[~pd.Series(sets).duplicated().to_numpy()]  # in the order of the groups
         return cls(numbers, first[constant], tuple(by))
 
-    def mean(self, scores: pd.DataFrame) -> pd.DataFrame:
-        """Mean scores of the groups, in the order of `table`."""
-        known = self.numbers >= 0
-        return scores[known].groupby(self.numbers[known]).mean().set_axis(self.table.index, axis=0)
 
-    def note(self) -> str:
-        """What is tested, in words."""
-        left_out = int((self.numbers < 0).sum())
-        without = f"; {left_out:,} samples without a value are left out" if left_out else ""
-        means = f"averages of {len(self.table):,} groups of samples with the same {' and '.join(self.by)}"
-        return f"tests compare {means}{without}; columns with several values in a group are not tested"
-
-
-def repeated_measures(table: pd.DataFrame, variables: Iterable[Variable]) -> Iterator[tuple[list[str], str, int]]:
-    """Variables that are the same in all samples with the same value of another column, that column, its values.
+def repeated_measures(table: pd.DataFrame, variables: Iterable[Variable]) -> Iterator[str]:
+    """Say which variables are the same in all samples with the same value of another column.
 
     A treatment that is the same in all cells of a donor is a property of the donors: tests that count cells as
     independent have p-values that are far too small. The column has at least three values that occur more than once,
@@ -556,22 +520,23 @@ def repeated_measures(table: pd.DataFrame, variables: Iterable[Variable]) -> Ite
     for variable in variables:
         if variable.kind in (LEFT_OUT, SURVIVAL):
             continue
-        fitting = [name for name, unit in units.items() if name != variable.name and _is_nested(variable, unit)]
+        fitting = list[str]()
+        for name, unit in units.items():
+            known = variable.known & unit.notna().to_numpy()
+            values, sets = pd.Series(variable.values[known]), unit.to_numpy()[known]
+            n_sets, n_values = pd.Series(sets).nunique(), values.nunique()
+            enough = n_sets >= _COARSER * n_values
+            if _UNIT.search(name):
+                enough = variable.kind == NUMERIC or n_sets > n_values
+            if name != variable.name and n_sets >= _FEWEST_UNITS and enough:
+                fitting += [name] * bool(values.groupby(sets).nunique().le(1).all())
         if fitting:
             best = min(fitting, key=lambda name: (not _UNIT.search(name), units[name].nunique()))
             found.setdefault(best, []).append(variable.name)
     for name, names in found.items():
         if rest := [each for each in names if each not in found]:
-            yield rest, name, int(units[name].nunique())
-
-
-def _is_nested(variable: Variable, unit: pd.Series[Any]) -> bool:
-    """Whether a variable has one value in each of several units."""
-    known = variable.known & unit.notna().to_numpy()
-    values, sets = pd.Series(variable.values[known]), unit.to_numpy()[known]
-    n_sets, n_values = pd.Series(sets).nunique(), values.nunique()
-    if n_sets < _FEWEST_UNITS or not values.groupby(sets).nunique().le(1).all():
-        return False
-    if _UNIT.search(str(unit.name)):
-        return variable.kind == NUMERIC or n_sets > n_values
-    return bool(n_sets >= _COARSER * n_values)
+            same = f"{', '.join(rest)} {'is' if len(rest) == 1 else 'are'} the same in all samples of one {name}"
+            yield (
+                f"{same} ({units[name].nunique():,} different ones): p-values count samples as independent, and are "
+                f"too small if those of one {name} are similar; test their averages with `by={name}`"
+            )

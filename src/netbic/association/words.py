@@ -5,7 +5,7 @@ Modules and pairs count from 1 in words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -18,7 +18,6 @@ from netbic.errors import InputError
 LEVEL: Final = 0.05  # largest q-value of an association that is stated
 _MAIN = ("Mann-Whitney", "linear model, level", "Spearman", "partial Spearman", "Cox score")
 _MOST_ANSWERS = 12
-_SHOWN = 3  # associations per variable
 _MINUS = "\N{MINUS SIGN}"
 # Effects with a direction, by the end of their names: as a number from -1 to 1, and what the legend calls it. The first
 # one that a variable has is drawn.
@@ -106,26 +105,23 @@ def best_modules(table: pd.DataFrame, verdicts: Words | None = None) -> tuple[li
     Modules that are neither doubtful nor repetitions are preferred. A variable of which no level has a module gives one
     answer. At most 12 answers are given, those with the smallest q-values; of every variable at least one, if possible.
     """
-    main, grouped = strongest(table, verdicts), membership_tests(table)
-    answers = [answer for name in main["variable"].unique() for answer in _answers(str(name), main, grouped)]
+    grouped, answers = membership_tests(table), list[Answer]()
+    for variable, own in strongest(table, verdicts).groupby("variable", sort=False):
+        name, groups = str(variable), grouped[grouped["variable"] == variable]
+        if own["level"].nunique() < 3:
+            first = groups if len(groups) and not (own["q"] <= LEVEL).any() else own
+            answers += [Answer(name, str(row["level"]), row) for row in first.head(1).to_dict("records")]
+            continue
+        instead = {row["level"]: row for row in groups.drop_duplicates("level").to_dict("records")}
+        rows = [row if row["q"] <= LEVEL else instead.get(row["level"], row) for row in own.to_dict("records")]
+        found = [Answer(name, str(row["level"]), row) for row in rows]
+        answers += found if any(answer.found for answer in found) else [found[0]._replace(level="")]
     if len(answers) <= _MOST_ANSWERS:
         return answers, 0
     known = pd.DataFrame({"variable": [each.variable for each in answers], "q": [each.row["q"] for each in answers]})
     again = known.sort_values("q", kind="stable").groupby("variable").cumcount() > 0
     kept = sorted(known.assign(again=again).sort_values(["again", "q"], kind="stable").index[:_MOST_ANSWERS])
     return [answers[at] for at in kept], len(answers) - len(kept)
-
-
-def _answers(variable: str, main: pd.DataFrame, grouped: pd.DataFrame) -> list[Answer]:
-    """The answers about a variable: one per level if it has three or more, otherwise one."""
-    own, groups = main[main["variable"] == variable], grouped[grouped["variable"] == variable]
-    if own["level"].nunique() < 3:
-        first = groups if len(groups) and not (own["q"] <= LEVEL).any() else own
-        return [Answer(variable, str(row["level"]), row) for row in first.head(1).to_dict("records")]
-    instead = {row["level"]: row for row in groups.drop_duplicates("level").to_dict("records")}
-    rows = [row if row["q"] <= LEVEL else instead.get(row["level"], row) for row in own.to_dict("records")]
-    answers = [Answer(variable, str(row["level"]), row) for row in rows]
-    return answers if any(answer.found for answer in answers) else [answers[0]._replace(level="")]
 
 
 def _distance(effect: float, name: str) -> float:
@@ -175,17 +171,6 @@ def signed_effects(table: pd.DataFrame) -> pd.DataFrame:
             effects = signed(own["effect"].to_numpy(dtype=float))
         parts.append(own.assign(column=texts, signed=effects, scale=scale))
     return pd.concat(parts) if parts else pd.DataFrame(columns=[*table.columns, "column", "signed", "scale"])
-
-
-def strongest_lines(table: pd.DataFrame, verdicts: Words | None = None) -> Iterator[str]:
-    """At most three associations per variable in words, or that there is none; doubtful modules are marked."""
-    words = verdicts or {}
-    for name, own in strongest(table, words).groupby("variable", sort=False):
-        found = own[own["q"] <= LEVEL].head(_SHOWN)
-        for row in found.to_dict("records"):
-            yield f"{name}: {in_words(row, words)}"
-        if found.empty and len(own):
-            yield f"{name}: no association (q <= {LEVEL}); the strongest: {in_words(own.iloc[0].to_dict(), words)}"
 
 
 def in_words(row: dict[Any, Any], verdicts: Words | None = None) -> str:

@@ -1,11 +1,6 @@
 """Comparison: modules of two fits matched to each other, and modules looked for in another study."""
 
 from netbic.comparison.compare import Comparison, compare
-from netbic.comparison.left_out import LeftOut, leave_one_study_out
-from netbic.comparison.replicate import Replication, replicate
+from netbic.comparison.replicate import LeftOut, Replication, leave_one_study_out, replicate
 
 __all__ = ["Comparison", "LeftOut", "Replication", "compare", "leave_one_study_out", "replicate"]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -14,8 +14,8 @@ from netbic.arrays import Array, Bools, Floats, Indices, RandomState, kind_of
 from netbic.association import stored_scores
 from netbic.comparison.replicate import common_names, no_common_names, text_names
 from netbic.errors import InputError, shown, unusable
-from netbic.estimators import SparseGraphSVD, check_count, fitted_model, is_model, name_features, names_of
-from netbic.selection import partners
+from netbic.estimators import check_count, fitted_model, is_model, name_features, names_of
+from netbic.selection.resampling import partners
 from netbic.storage import load_modules
 
 Labels = tuple[str, str]  # what the two fits are called
@@ -156,26 +156,17 @@ def compare(
     """
     check_count("n_draws", n_draws)
     first, second = NamedModules.of(a, key), NamedModules.of(b, key)
-    pairs = _Pairs.of(first, second, same_samples, n_draws, np.random.default_rng(random_state), f"{feature_name}s")
-    labels = labels or _labels(a, b)
+    labels, generator = labels or _labels(a, b), np.random.default_rng(random_state)
+    pairs = _Pairs(first, second, labels, f"{feature_name}s", same_samples, n_draws, generator)
     # One to one, so that the sum of similarities is largest; similar ones only.
-    known = np.nan_to_num(pairs.similarity)
+    known = np.nan_to_num(pairs.matrices["similarity"])
     matched = {i: j for i, j in enumerate(partners(known).tolist()) if j >= 0 and known[i, j] >= SIMILAR_FROM}
-    rows = [
-        pairs.match(i, matched[i], labels) if i in matched else pairs.alone(0, i, labels) for i in range(len(known))
-    ]
-    rows += [pairs.alone(1, j, labels) for j in range(known.shape[1]) if j not in matched.values()]
+    rows = [pairs.match(i, matched[i]) if i in matched else pairs.alone(0, i) for i in range(len(known))]
+    rows += [pairs.alone(1, j) for j in range(known.shape[1]) if j not in matched.values()]
     types = dict.fromkeys(_INTEGERS, "Int64") | dict.fromkeys(_NUMBERS, "float64")
     table = name_features(pd.DataFrame(rows, columns=_COLUMNS).astype(types), feature_name)
-    matrices = {
-        "similarity": pairs.similarity,
-        "cosine": pairs.features.cosine,
-        "jaccard": pairs.jaccard,
-        "score_correlation": pairs.scores.cosine,
-        "sample_jaccard": pairs.sample_jaccard,
-    }
     index, columns = (pd.RangeIndex(1, size + 1, name=name) for name, size in zip("ab", known.shape, strict=True))
-    frames = {name: pd.DataFrame(values, index=index, columns=columns) for name, values in matrices.items()}
+    frames = {name: pd.DataFrame(values, index=index, columns=columns) for name, values in pairs.matrices.items()}
     return Comparison(table, frames, pairs.n_features, pairs.n_samples, labels, feature_name)
 
 
@@ -201,126 +192,102 @@ class NamedModules:
     @classmethod
     def of(cls, source: Any, key: str = "netbic") -> Self:
         """Those of a fitted model, of an AnnData object after `tl.modules`, or of a folder of `netbic fit`."""
-        if isinstance(source, str | Path):
-            return cls._of_folder(Path(source))
         if kind_of(source) == "anndata":
-            return cls._of_anndata(source, key)
-        if is_model(source):
-            return cls._of_model(fitted_model(source))
-        raise TypeError(
-            f"{type(source).__name__} has no modules: give a fitted SparseGraphSVD, an AnnData object after tl.modules "
-            "or the output folder of netbic fit"
-        )
-
-    @classmethod
-    def _of_model(cls, model: SparseGraphSVD) -> Self:
-        left = np.asarray(model.left_vectors_.T, dtype=np.float64)
+            if key not in source.varm or key not in source.obsm:
+                raise InputError(
+                    f"the AnnData object has no modules {shown(key)}: run tl.modules first, or give their key"
+                )
+            weights, left = (np.asarray(part[key], dtype=np.float64).T for part in (source.varm, source.obsm))
+            used = np.asarray(source.varm[f"{key}_preparation"])[:, 2] == 1  # others were not part of the fit
+            names = text_names(source.var_names[used]), text_names(source.obs_names)
+            return cls(weights[:, used], left, left != 0, *names)
+        folder = Path(source) if isinstance(source, str | Path) else None
+        if folder is None and not is_model(source):
+            raise TypeError(
+                f"{type(source).__name__} has no modules: give a fitted SparseGraphSVD, an AnnData object after "
+                "tl.modules or the output folder of netbic fit"
+            )
+        model = fitted_model(source) if folder is None else load_modules(folder)
+        scores = np.asarray(model.left_vectors_.T, dtype=np.float64)
+        in_group = scores != 0
+        # A folder of netbic.save has no samples.tsv, and a fit without modules an empty one.
+        if folder is not None and (path := folder / "samples.tsv").is_file() and model.n_components_:
+            known, groups = stored_scores(folder, names_of(model, "rows"))
+            if [int(module) for module in known.columns] != list(range(1, model.n_components_ + 1)):
+                raise unusable(path, "does not belong to the model of this folder", "it was changed: fit again")
+            grouped = (groups != "").to_numpy(dtype=bool).T
+            scores, in_group = known.to_numpy().T, np.where(grouped.any(axis=1, keepdims=True), grouped, in_group)
         features, samples = (
             None if (own := model.names_[axis]) is None else text_names(own) for axis in ("columns", "rows")
         )
-        return cls(np.asarray(model.components_, dtype=np.float64), left, left != 0, features, samples)
-
-    @classmethod
-    def _of_anndata(cls, adata: Any, key: str) -> Self:
-        if key not in adata.varm or key not in adata.obsm:
-            raise InputError(f"the AnnData object has no modules {shown(key)}: run tl.modules first, or give their key")
-        weights, left = np.asarray(adata.varm[key], dtype=np.float64).T, np.asarray(adata.obsm[key], dtype=np.float64).T
-        used = np.asarray(adata.varm[f"{key}_preparation"])[:, 2] == 1  # the other features were not part of the fit
-        return cls(weights[:, used], left, left != 0, text_names(adata.var_names[used]), text_names(adata.obs_names))
-
-    @classmethod
-    def _of_folder(cls, folder: Path) -> Self:
-        model, path = load_modules(folder), folder / "samples.tsv"
-        found = cls._of_model(model)
-        if not path.is_file() or not model.n_components_:  # a folder of netbic.save, or an empty table
-            return found
-        scores, groups = stored_scores(folder, names_of(model, "rows"))
-        if [int(module) for module in scores.columns] != list(range(1, model.n_components_ + 1)):
-            raise unusable(path, "does not belong to the model of this folder", "it was changed: fit again")
-        grouped = (groups != "").to_numpy(dtype=bool).T
-        in_group = np.where(grouped.any(axis=1, keepdims=True), grouped, found.in_group)
-        return cls(found.weights, scores.to_numpy().T, in_group, found.features, found.samples)
+        return cls(np.asarray(model.components_, dtype=np.float64), scores, in_group, features, samples)
 
 
-class _Pairs(NamedTuple):
+class _Pairs:
     """All pairs of modules of two fits: matrices with those of the first fit in rows, of the second one in columns."""
 
-    features: Agreement
-    scores: Agreement
-    similarity: Floats  # of features and scores together
-    sign: Floats
-    shared: Array  # numbers of features in common
-    jaccard: Floats
-    sample_jaccard: Floats  # of groups of samples; NaN for a module that has all samples, or none
-    sizes: tuple[Array, Array]  # numbers of features of the modules
-    n_features: int  # that both fits have
-    n_samples: int
-    noun: str  # features, or what they are
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         a: NamedModules,
         b: NamedModules,
+        labels: Labels,
+        noun: str,  # features, or what they are
         same_samples: bool,
         n_draws: int,
         generator: np.random.Generator,
-        noun: str,
-    ) -> Self:
-        """Compare the modules of two fits."""
+    ) -> None:
         in_a, in_b = _common_features(a, b)
         at_a, at_b = _common_samples(a, b, same_samples)
         if not in_a.size and not at_a.size:
             raise no_common_names(*(np.empty(0) if fit.features is None else fit.features for fit in (a, b)))
+        self.labels, self.noun, self.n_features, self.n_samples = labels, noun, in_a.size, at_a.size
         weights = a.weights[:, in_a], b.weights[:, in_b]
         some, others = (
             np.where(np.count_nonzero(each, axis=1, keepdims=True) >= _MIN_FEATURES, each, 0.0) for each in weights
         )
-        features = Agreement.between(some, others, n_draws, generator)
-        scores = Agreement.between(_centre(a.scores[:, at_a]), _centre(b.scores[:, at_b]), n_draws, generator)
+        self.features = features = Agreement.between(some, others, n_draws, generator)
+        scores = Agreement.between(a.scores[:, at_a], b.scores[:, at_b], n_draws, generator, centre=True)
+        # The mean of both agreements; if only one is known, that one. If they have different signs, they contradict
+        # each other, and only the larger one counts.
+        parts = np.stack([features.agreement, scores.agreement])
+        signs = np.sign(np.nan_to_num(np.stack([features.cosine, scores.cosine])))
+        values, n_known = np.nan_to_num(parts), np.sum(~np.isnan(parts), axis=0)
+        self.sign = np.take_along_axis(signs, values.argmax(axis=0)[None], axis=0)[0]
+        total = np.where(signs == self.sign, values, 0.0).sum(axis=0)
+        similarity = np.where(n_known > 0, total / np.maximum(n_known, 1), np.nan)
+        self.sizes = np.count_nonzero(a.weights, axis=1), np.count_nonzero(b.weights, axis=1)
+        self.shared, jaccard = _overlaps(weights[0] != 0, weights[1] != 0)
         groups = a.in_group[:, at_a], b.in_group[:, at_b]
-        has_group = (rows.any(axis=1) & ~rows.all(axis=1) for rows in groups)
-        return cls(
-            features,
-            scores,
-            *_combine(features, scores),
-            *overlaps(weights[0] != 0, weights[1] != 0),
-            np.where(np.logical_and.outer(*has_group), overlaps(*groups)[1], np.nan),
-            (np.count_nonzero(a.weights, axis=1), np.count_nonzero(b.weights, axis=1)),
-            in_a.size,
-            at_a.size,
-            noun,
-        )
+        has_group = (rows.any(axis=1) & ~rows.all(axis=1) for rows in groups)  # not for all samples, or none
+        sample_jaccard = np.where(np.logical_and.outer(*has_group), _overlaps(*groups)[1], np.nan)
+        self.matrices = {"similarity": similarity, "cosine": features.cosine, "jaccard": jaccard}
+        self.matrices |= {"score_correlation": scores.cosine, "sample_jaccard": sample_jaccard}
 
-    def match(self, i: int, j: int, labels: Labels) -> dict[str, Any]:
+    def match(self, i: int, j: int) -> dict[str, Any]:
         """The row of two modules that are matched."""
         features = np.nan_to_num(self.features.agreement[i, j], nan=1.0)  # not known: samples decide
-        same = bool(self.similarity[i, j] >= SAME_FROM and features >= FEATURES_FROM)
+        same = bool(self.matrices["similarity"][i, j] >= SAME_FROM and features >= FEATURES_FROM)
         turned = ", with up and down exchanged" if self.sign[i, j] < 0 else ""
-        relation = f"{'is' if same else 'is similar to'} module {j + 1} of {labels[1]}{turned}"
+        relation = f"{'is' if same else 'is similar to'} module {j + 1} of {self.labels[1]}{turned}"
         return {
             "module_a": i + 1,
             "module_b": j + 1,
             "status": SAME if same else SIMILAR,
             "sign": int(self.sign[i, j]),
-            "similarity": self.similarity[i, j],
             "features_a": self.sizes[0][i],
             "features_b": self.sizes[1][j],
             "features_in_common": self.shared[i, j],
-            "jaccard": self.jaccard[i, j],
-            "cosine": self.features.cosine[i, j],
-            "score_correlation": self.scores.cosine[i, j],
-            "sample_jaccard": self.sample_jaccard[i, j],
             "p_features": self.features.p[i, j],
-            "reason": f"Module {i + 1} of {labels[0]} {relation}: {self._in_words(i, j)}.",
+            "reason": f"Module {i + 1} of {self.labels[0]} {relation}: {self._in_words(i, j)}.",
+            **{name: values[i, j] for name, values in self.matrices.items()},
         }
 
-    def alone(self, side: int, module: int, labels: Labels) -> dict[str, Any]:
+    def alone(self, side: int, module: int) -> dict[str, Any]:
         """The row of a module of the first (0) or second (1) fit without a counterpart."""
-        similarities = self.similarity[module] if side == 0 else self.similarity[:, module]
+        similarities = self.matrices["similarity"].take(module, axis=side)
         letter, status = "ab"[side], (GONE, NEW)[side]
         row = {f"module_{letter}": module + 1, f"features_{letter}": self.sizes[side][module]}
-        subject, other = f"Module {module + 1} of {labels[side]}", labels[1 - side]
+        subject, other = f"Module {module + 1} of {self.labels[side]}", self.labels[1 - side]
         if not similarities.size:
             return row | {"status": status, "reason": f"{subject} is only there: {other} has no modules."}
         if np.isnan(similarities).all():
@@ -334,7 +301,7 @@ class _Pairs(NamedTuple):
     def _in_words(self, i: int, j: int) -> str:
         first, second = self.sizes[0][i], self.sizes[1][j]
         sizes = f"{first}" if first == second else f"{first} and {second}"
-        text, score = f"{self.shared[i, j]} of {sizes} {self.noun} in common", self.scores.cosine[i, j]
+        text, score = f"{self.shared[i, j]} of {sizes} {self.noun} in common", self.matrices["score_correlation"][i, j]
         return text if np.isnan(score) else f"{text}, correlation of scores {abs(score):.2f}"
 
 
@@ -385,15 +352,20 @@ class Agreement(NamedTuple):
     p: Floats
 
     @classmethod
-    def between(cls, some: Floats, others: Floats, n_draws: int, generator: np.random.Generator) -> Self:
+    def between(
+        cls, some: Floats, others: Floats, n_draws: int, generator: np.random.Generator, centre: bool = False
+    ) -> Self:
         """Of vectors in rows, whose entries belong to the same features or samples in the same order."""
-        first, second = _unit_rows(some), _unit_rows(others)
+        first, second = _unit_rows(some, centre), _unit_rows(others, centre)
         cosine = np.clip(first @ second.T, -1.0, 1.0)
         defined = np.logical_and.outer(*(np.asarray(rows.any(axis=1)) for rows in (first, second)))
         if not cosine.size or not first.shape[1]:
             empty = np.full(cosine.shape, np.nan)
             return cls(empty, empty, empty, empty)
-        by_chance = np.abs(_permuted_cosines(first, second, n_draws, generator))
+        used = np.flatnonzero(second.any(axis=0))
+        by_chance, columns = np.empty((n_draws, *cosine.shape)), second[:, used].T
+        for draw in range(n_draws):  # the entries of all rows of the second fit are permuted in the same way
+            by_chance[draw] = np.abs(first[:, generator.permutation(first.shape[1])[: used.size]] @ columns)
         means, spreads = by_chance.mean(axis=0), by_chance.std(axis=0)
         unit = np.where(spreads > 0, spreads, np.inf)
         furthest = np.where(defined, (by_chance - means) / unit, -np.inf).max(axis=(1, 2))
@@ -406,50 +378,19 @@ class Agreement(NamedTuple):
         return cls(np.where(defined, cosine, np.nan), np.where(defined, chance, np.nan), agreement, p_values)
 
 
-def _unit_rows(rows: Array) -> Floats:
-    """Rows of length 1; rows that are not finite or have no entries are 0."""
+def _unit_rows(rows: Array, centre: bool) -> Floats:
+    """Rows of length 1, centred so that cosines are correlations; rows that are 0, constant or not finite are 0."""
     rows = np.where(np.isfinite(rows).all(axis=1, keepdims=True), rows, 0.0)
+    if centre and rows.size:
+        centred = rows - rows.mean(axis=1, keepdims=True)
+        lengths, before = (np.linalg.norm(each, axis=1, keepdims=True) for each in (centred, rows))
+        rows = np.where(lengths <= 1e-12 * before, 0.0, centred)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.where(lengths > 0, lengths, 1.0))
 
 
-def _permuted_cosines(some: Floats, others: Floats, n_draws: int, generator: np.random.Generator) -> Floats:
-    """Cosines after permuting the entries of `others`, the same way for all its rows."""
-    used = np.flatnonzero(others.any(axis=0))
-    columns = others[:, used].T
-    found = np.empty((n_draws, len(some), len(others)))
-    for draw in range(n_draws):
-        places = generator.permutation(some.shape[1])[: used.size]
-        found[draw] = some[:, places] @ columns
-    return found
-
-
-def _centre(scores: Floats) -> Floats:
-    """Rows with mean 0, so that cosines are correlations; constant rows are 0, rows with missing entries NaN."""
-    if not scores.size:
-        return scores
-    centred = scores - scores.mean(axis=1, keepdims=True)
-    lengths, before = (np.linalg.norm(rows, axis=1, keepdims=True) for rows in (centred, scores))
-    return np.asarray(np.where(lengths <= 1e-12 * before, 0.0, centred))
-
-
-def overlaps(some: Bools, others: Bools) -> tuple[Array, Floats]:
+def _overlaps(some: Bools, others: Bools) -> tuple[Array, Floats]:
     """Number of members in common and Jaccard index of sets (rows); the index of two empty sets is NaN."""
     shared = some.astype(np.intp) @ others.T.astype(np.intp)
     union = some.sum(axis=1)[:, None] + others.sum(axis=1) - shared
     return shared, np.divide(shared, union, out=np.full(shared.shape, np.nan), where=union > 0)
-
-
-def _combine(features: Agreement, samples: Agreement) -> tuple[Floats, Floats]:
-    """Mean of both agreements, and the sign of the relation; if only one is known, that one.
-
-    If the two have different signs they contradict each other, and only the larger one counts.
-    """
-    parts = np.stack([features.agreement, samples.agreement])
-    signs = np.sign(np.nan_to_num(np.stack([features.cosine, samples.cosine])))
-    known, values = ~np.isnan(parts), np.nan_to_num(parts)
-    larger = values.argmax(axis=0)[None]
-    sign = np.take_along_axis(signs, larger, axis=0)[0]
-    values = np.where(signs == sign, values, 0.0)
-    number = known.sum(axis=0)
-    return np.where(number > 0, values.sum(axis=0) / np.maximum(number, 1), np.nan), sign

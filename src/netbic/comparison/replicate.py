@@ -1,7 +1,9 @@
-"""Replication: how far each module holds in another study, compared with random features."""
+"""Replication: how far each module holds in another study, or in a study that is left out of the fit."""
 
 from __future__ import annotations
 
+import copy
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -10,6 +12,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from scipy.spatial import KDTree
+from sklearn.base import clone
 
 from netbic.arrays import (
     Array,
@@ -26,8 +29,20 @@ from netbic.arrays import (
 )
 from netbic.enrichment import adjust_p_values, repeated_in_rows
 from netbic.errors import InputError, shown
-from netbic.estimators import SparseGraphSVD, axis_names, check_count, fitted_model, name_features, names_of
+from netbic.estimators import (
+    SparseGraphSVD,
+    as_table,
+    axis_names,
+    check_count,
+    check_same_data,
+    covariate_names,
+    fitted_model,
+    module_scores,
+    name_features,
+    names_of,
+)
 from netbic.operators.base import as_operator
+from netbic.selection.resampling import correlation, for_part, graphs_by_position, match_rows
 
 REPLICATED, PARTLY, NOT_REPLICATED = "replicated", "partly", "not replicated"
 TOO_FEW = "too few to tell"
@@ -46,6 +61,10 @@ _ENTRIES = 4_000_000  # scores per batch
 _MIN_OBSERVED = 3  # entries of a feature
 _SMALLEST_POOL = 100  # features that may replace a feature
 _DIGITS = 9  # differences of traits beyond these are rounding errors
+NOT_FOUND = "not found without it"
+_FOUND_FROM = 0.6  # smallest |correlation| of scores of a module that is found again, as for verdicts
+_FURTHER = 2  # modules that are searched for beyond the number of the whole fit, at least
+_LEFT_OUT_COLUMNS = ["module", "study", "verdict", "score", "ratio", "q", "sign_agreement", "reason"]
 
 
 @dataclass(frozen=True)
@@ -173,7 +192,18 @@ def replicate(
     check_count("n_draws", n_draws)
     model, generator = fitted_model(model), np.random.default_rng(random_state)
     X, feature_names, sample_names = _matrix_and_names(X_other, features, samples)
-    kept, n_shared = _samples(model, sample_names, X.shape[0], new_samples_only)
+    kept, n_shared = np.arange(X.shape[0]), 0  # samples to use, and how many of them are samples of the fit
+    if sample_names is not None and model.names_["rows"] is not None:
+        shared = shared_samples(text_names(model.names_["rows"]), sample_names)
+        n_shared = int(shared.sum())
+        if new_samples_only and shared.all():
+            raise InputError(
+                f"all {kept.size:,} samples of X_other are samples of the fit: give another study, or "
+                "`new_samples_only=False`",
+                ["new_samples_only"],
+            )
+        if new_samples_only:
+            kept, n_shared = np.flatnonzero(~shared), 0
     at, columns = _common_features(model, feature_names, X.shape[1])
     study, varying = OtherStudy.of(X[:, columns][kept], model.center in ("rows", "both"))
     weights = model.components_[:, at[varying]].astype(np.float64)
@@ -183,12 +213,11 @@ def replicate(
         available, others = members.size, varying.size - members.size
         row: dict[str, Any] = {"module": module + 1, "n_features": size, "n_available": available, "reason": ""}
         row["share_available"] = available / size if size else np.nan
-        if study.n_samples < MIN_SAMPLES:
-            n_samples, needed = study.n_samples, f"at least {MIN_SAMPLES} are needed"
-            row["reason"] = f"number of samples in the other study: {n_samples}, {needed}"
+        if kept.size < MIN_SAMPLES:
+            row["reason"] = f"number of samples in the other study: {kept.size}, at least {MIN_SAMPLES} are needed"
         elif available < MIN_FEATURES:
-            needed = f"at least {MIN_FEATURES} are needed"
-            row["reason"] = f"the other study has {available} of its {size} {feature_name}s (that vary), {needed}"
+            vary = f"{available} of its {size} {feature_name}s (that vary)"
+            row["reason"] = f"the other study has {vary}, at least {MIN_FEATURES} are needed"
         elif others < _OTHERS * available:
             needed = f"at least {_OTHERS * available:,} are needed for {available:,} {feature_name}s"
             row["reason"] = f"random sets can be drawn from only {others:,} other {feature_name}s, {needed}"
@@ -218,32 +247,12 @@ def _matrix_and_names(
         raise InputError(f"X_other has shape {X.shape}: a matrix with samples in rows is needed")
     if not np.isfinite(X.data if is_sparse(X) else X[~np.isnan(X)]).all():
         raise InputError("X_other has infinite entries (or, if it is sparse, missing ones): remove or replace them")
-    found = []
-    axes = (features, known[1], X.shape[1], "features"), (samples, known[0], X.shape[0], "samples")
-    for given, own, size, what in axes:
-        names = own if given is None else given
-        if names is not None and len(names) != size:
-            raise InputError(
-                f"{what} has {len(names):,} names but X_other has {size:,} {what}: one name each is needed"
-            )
-        found.append(None if names is None else text_names(names))
-    return X, found[0], found[1]
-
-
-def _samples(model: SparseGraphSVD, names: Array | None, size: int, new_only: bool) -> tuple[Indices, int]:
-    """The samples to use, and how many of them are samples of the fit."""
-    own = model.names_["rows"]
-    if names is None or own is None:
-        return np.arange(size), 0
-    shared = shared_samples(text_names(own), names)
-    if not new_only:
-        return np.arange(size), int(shared.sum())
-    if shared.all():
-        raise InputError(
-            f"all {size:,} samples of X_other are samples of the fit: give another study, or `new_samples_only=False`",
-            ["new_samples_only"],
-        )
-    return np.flatnonzero(~shared), 0
+    names = [own if given is None else given for given, own in ((samples, known[0]), (features, known[1]))]
+    for own, size, what in zip(names, X.shape, ("samples", "features"), strict=True):
+        if own is not None and len(own) != size:
+            raise InputError(f"{what} has {len(own):,} names but X_other has {size:,} {what}: one name each is needed")
+    rows, columns = (None if own is None else text_names(own) for own in names)
+    return X, columns, rows
 
 
 def _common_features(model: SparseGraphSVD, names: Array | None, size: int) -> tuple[Indices, Indices]:
@@ -308,7 +317,8 @@ def preservation(
     features = study.features(members)
     on_others = features @ (features.T @ weights) - weights  # loadings of every feature on the score of the others
     # The sign of fitted loadings is arbitrary: it is chosen so that their product with the weights is positive.
-    loadings = leading_loadings(features)
+    loadings = leading_right_vector(features.T)
+    loadings = loadings / (np.linalg.norm(loadings) or 1.0)
     permuted = np.vstack([weights, [generator.permutation(weights) for _ in range(n_draws)]])
     spreads, correlations = weights.std() * loadings.std(), None
     if spreads > 1e-12:
@@ -327,12 +337,6 @@ def preservation(
         "p_loadings": np.nan if correlations is None else p_value(correlations),
         "sign_agreement": float(np.mean(np.sign(on_others) == np.sign(weights))),
     }
-
-
-def leading_loadings(features: Floats) -> Floats:
-    """The leading left singular vector of a matrix with features in rows."""
-    vector = leading_right_vector(features.T)
-    return np.asarray(vector / (np.linalg.norm(vector) or 1.0))
 
 
 @dataclass(frozen=True)
@@ -366,11 +370,6 @@ class OtherStudy:
         matrix = X.T.tocsr()[kept] if is_sparse(X) else np.ascontiguousarray(X.T[kept])
         return cls(matrix, means[kept], lengths[kept], row_means), kept
 
-    @property
-    def n_samples(self) -> int:
-        """Number of samples."""
-        return int(self.row_means.size)
-
     def features(self, at: Indices) -> Floats:
         """Some features, centred and scaled to length 1, as rows."""
         part = self.matrix[at]
@@ -380,7 +379,7 @@ class OtherStudy:
     def energies(self, sets: Indices, weights: Floats) -> Floats:
         """|sum_j weights_j z_j|^2 of every set (row), where z are its features, centred and scaled."""
         found = np.empty(len(sets))
-        size = max(1, _ENTRIES // max(self.n_samples, 1))
+        size = max(1, _ENTRIES // max(self.row_means.size, 1))
         for start in range(0, len(sets), size):
             part = sets[start : start + size]
             pointers = np.arange(0, part.size + 1, part.shape[1])
@@ -485,3 +484,131 @@ def _starts(name: str) -> list[str]:
     """Everything before a separator, if it has a digit: "batch" is no name of a sample."""
     ends = (at for at, letter in enumerate(name) if letter in "-._")
     return [name[:end] for end in ends if any(map(str.isdigit, name[:end]))]
+
+
+# Every study in turn as the other one
+
+
+@dataclass(frozen=True, repr=False)
+class LeftOut:
+    """The result of `leave_one_study_out`.
+
+    Attributes
+    ----------
+    table : DataFrame
+        A row per module and study.
+
+        - `verdict`: "replicated", "partly", "not replicated" or "too few to tell", as for
+          :func:`netbic.replicate`, of the module that the other studies give; "not found without it" if they give none
+          that is similar.
+        - `score`: absolute correlation, in the other studies, of the scores of the module with those of the module
+          found without the study.
+        - `ratio`, `q`, `sign_agreement`, `reason`: as for :func:`netbic.replicate`.
+    """
+
+    table: pd.DataFrame
+
+    @property
+    def counts(self) -> pd.Series[int]:
+        """In how many studies each module is replicated without having been fitted to them."""
+        return (self.table["verdict"] == REPLICATED).astype(int).groupby(self.table["module"]).sum()
+
+    @property
+    def verdict(self) -> str:
+        """One line per module."""
+        total = self.table["study"].nunique()
+        lines = []
+        for module, part in self.table.groupby("module", sort=True):
+            own = part.loc[part["verdict"] == REPLICATED, "study"].tolist()
+            more = f" ({', '.join(own)})" if own else ""
+            lines.append(f"module {module}: replicated in {len(own)} of {total} studies left out{more}")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return self.verdict
+
+
+def leave_one_study_out(
+    model: Any, X: Any, *, covariates: Any = None, n_draws: int = 1000, random_state: RandomState = None
+) -> LeftOut:
+    """Fit without each study in turn, and look for the modules in the study that was left out.
+
+    The modules of the other studies are matched one to one to those of the whole fit by the correlation of their scores
+    in the other studies, and :func:`netbic.replicate` judges them in the study that was not used. A module that only
+    one study has is not found without it, and not replicated in the others.
+
+    Parameters
+    ----------
+    model : SparseGraphSVD
+        Fitted with `studies`; one clone of it per study is fitted (with a third more modules).
+    X : array, DataFrame or sparse matrix
+        The same data (stacked: for a dict, `netbic.stack_studies(...).X`).
+    covariates : as for `SparseGraphSVD.fit`, optional
+        Needed if the model was fitted with covariates. Their effects are removed from the studies of each fit.
+    n_draws : int
+        Random sets of features per module.
+    random_state : None, int or numpy.random.Generator
+
+    Examples
+    --------
+    >>> import netbic
+    >>> simulated = netbic.simulate.studies((60, 80, 100), 400, lives=((0, 1, 2), (1,)), random_state=0)
+    >>> model = netbic.SparseGraphSVD(2, n_columns=50, scale=True).fit(simulated.X, studies=simulated.studies)
+    >>> print(netbic.leave_one_study_out(model, simulated.X, random_state=0))
+    module 1: replicated in 3 of 3 studies left out (study_1, study_2, study_3)
+    module 2: replicated in 0 of 3 studies left out
+    """
+    model, generator = fitted_model(model), np.random.default_rng(random_state)
+    if model.study_scaling_ is None:
+        raise InputError("the model was fitted to one study: fit it with `studies`, one label per sample", ["studies"])
+    check_same_data(model, X)
+    check_in_memory(X, "a study is left out of data in memory")
+    check_count("n_draws", n_draws)
+    if bool(covariate_names(model)) != (covariates is not None):
+        had = "with" if covariate_names(model) else "without"
+        raise InputError(f"the model was fitted {had} covariates: give the same ones (`covariates`)", ["covariates"])
+    if model.row_graph is not None:
+        raise InputError("studies cannot be left out of a graph of the samples: fit without `row_graph`")
+    if covariates is not None:
+        covariates = as_table(covariates, int(X.shape[0]), axis_names(X)[0])[0]
+    labels, n_modules, tables = np.asarray(model.study_labels_), model.n_components_, []
+    rows = X.iloc if isinstance(X, pd.DataFrame) else X
+    for study in model.study_scaling_.names:
+        kept = labels != study
+        others = _fit_without(model, X, rows[np.flatnonzero(kept)], kept, labels, covariates)
+        both = copy.copy(model)
+        both.components_ = np.vstack([model.components_, others.components_])
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "X (has feature names|does not have valid)")
+            scores = module_scores(both, X)[kept].T
+        partner, found = match_rows(np.abs(correlation(scores[:n_modules], scores[n_modules:])))
+        judged = replicate(others, rows[np.flatnonzero(~kept)], n_draws=n_draws, random_state=generator).table
+        table = judged.reindex(partner).assign(module=np.arange(1, n_modules + 1), score=found, study=study)
+        unlike = found < _FOUND_FROM
+        table.loc[unlike, ["verdict", "reason"]] = NOT_FOUND, "The other studies have no module with similar scores."
+        table.loc[unlike, ["ratio", "q", "sign_agreement"]] = np.nan
+        tables.append(table)
+    return LeftOut(pd.concat(tables).sort_values("module", kind="stable", ignore_index=True)[_LEFT_OUT_COLUMNS])
+
+
+def _fit_without(
+    model: SparseGraphSVD, X: Any, part: Any, kept: Bools, labels: Array, covariates: pd.DataFrame | None
+) -> SparseGraphSVD:
+    """The model, fitted to the other studies: with further modules, because their order may differ.
+
+    Groups of samples become known by position, because their names are looked up among the samples of all studies.
+    Groups of features stay as they are: every fit has the same features.
+    """
+    given: dict[str, Any] = {"studies": labels[kept]} if len(set(labels[kept].tolist())) > 1 else {}
+    if covariates is not None:
+        given["covariates"] = covariates[kept]
+    further = max(_FURTHER, model.n_components // 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # given by the whole fit already, as about modules that repeat others
+        parameters = graphs_by_position(
+            model.get_params(deep=False), X.shape[:1], (model.names_["rows"],), axes=("row",)
+        )
+        made = for_part(clone(model).set_params(**parameters), "row", np.flatnonzero(kept), kept.size)
+        made.set_params(n_components=model.n_components + further, verbose=0)
+        made.fit(part.reset_index(drop=True) if isinstance(part, pd.DataFrame) else part, **given)
+    return made

@@ -1,7 +1,7 @@
-"""Enrichment: whether modules have more edges, genes of gene sets or co-expression than expected by chance."""
+"""Enrichment: whether modules have more edges or genes of gene sets than expected by chance."""
 
 from netbic.enrichment.edges import adjust_p_values as adjust_p_values
-from netbic.enrichment.edges import coexpression, edges, held_out_edges
+from netbic.enrichment.edges import edges, held_out_edges
 from netbic.enrichment.edges import is_decided as is_decided
 from netbic.enrichment.edges import repeated_in_rows as repeated_in_rows
 from netbic.enrichment.edges import sequential_p_values as sequential_p_values
@@ -11,7 +11,7 @@ from netbic.enrichment.gene_sets import enrichment_record as enrichment_record
 from netbic.enrichment.gene_sets import fit_used_graph as fit_used_graph
 from netbic.enrichment.gene_sets import gene_sets, module_names, naming_sets, write_enrichment
 
-__all__ = ["coexpression", "edges", "gene_sets", "held_out_edges", "module_names", "naming_sets", "write_enrichment"]
+__all__ = ["edges", "gene_sets", "held_out_edges", "module_names", "naming_sets", "write_enrichment"]
 
 
 def __dir__() -> list[str]:

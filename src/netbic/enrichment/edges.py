@@ -1,18 +1,16 @@
-"""Edges and co-expression: whether the members of a module are connected more than expected by chance.
-
-The null models of edges, and modules in any form as boolean masks.
-"""
+"""Edges: whether the members of a module are connected more than expected by chance, and the null models."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy import stats
 from sklearn.base import clone
 
 from netbic.arrays import (
@@ -47,6 +45,7 @@ _QUANTILES = (20, 10, 5)  # bins of a trait: the most with which a module is not
 _MOSTLY_ITSELF = 0.5
 _RAKING_ROUNDS = 50
 _EQUAL = 1e-9  # relative differences of traits up to this are rounding errors
+_IN_MEMORY = "modules are judged on data in memory"
 
 
 def edges(
@@ -111,7 +110,8 @@ def edges(
     >>> table[["n_edges", "expected", "fold_change", "p_value"]].iloc[0].round(12).tolist()
     [3.0, 1.5, 2.0, 0.05]
     """
-    _check_null(null, n_draws)
+    check_choice("null", null, tuple(_DRAWS))
+    check_count("n_draws", 1 if n_draws is None else n_draws)
     check_choice("axis", axis, ("columns", "rows"))
     model = fitted_model(modules) if is_model(modules) else None
     if model is not None:
@@ -125,10 +125,14 @@ def edges(
     traits: Traits = {}
     if X is not None:
         if axis == "rows":
-            _refuse_dask(X)
+            check_in_memory(X, _IN_MEMORY)
             X = X.T
         names = graph.names if model is None else model.names_[axis]
-        X = _columns_in_order(names, X, "graph's nodes" if model is None else "model's features")
+        if names is not None and isinstance(X, pd.DataFrame):
+            if missing := [name for name in names if name not in X.columns]:
+                whose = "graph's nodes" if model is None else "model's features"
+                raise ValueError(f"X lacks {len(missing)} of the {whose}, such as {missing[0]!r}: add them")
+            X = X[list(names)]
         if X.shape[1] != graph.n_nodes:
             raise ValueError(
                 f"X has {X.shape[1]} {axis} but the graph has {graph.n_nodes} nodes: give those, in its order"
@@ -189,10 +193,11 @@ def held_out_edges(
     >>> bool((found["p_value"] < 0.01).all()), bool((chance["p_value"] < 0.01).any())
     (True, False)
     """
-    _check_null(null, n_draws)
+    check_choice("null", null, tuple(_DRAWS))
+    check_count("n_draws", 1 if n_draws is None else n_draws)
     if not 0 < share < 1:
         raise ValueError(f"share={share!r}: a number between 0 and 1 is needed")
-    _refuse_dask(X)
+    check_in_memory(X, _IN_MEMORY)
     model, generator = unwrapped(model), np.random.default_rng(random_state)
     source = model.column_graph if graph is None else graph
     if source is None:
@@ -222,12 +227,6 @@ def split_edges(graph: Graph, share: float, random_state: RandomState) -> tuple[
     return known, hidden
 
 
-def _check_null(null: str, n_draws: int | None) -> None:
-    check_choice("null", null, tuple(_DRAWS))
-    if n_draws is not None:
-        check_count("n_draws", n_draws)
-
-
 def edge_table(
     masks: Bools,
     graph: Graph,
@@ -245,17 +244,21 @@ def edge_table(
     sizes, counts = masks.sum(axis=1), edges_inside(masks, graph)
     similar: Any = "size" if null == "hypergeometric" else "degree"
     if null == "hypergeometric":  # the paper's test: FC = (m / (n choose 2)) / (M / (N choose 2)), and the right tail
-        from scipy.stats import hypergeom
-
         n_pairs, own_pairs = graph.n_nodes * (graph.n_nodes - 1) // 2, sizes * (sizes - 1) // 2
         expected = own_pairs * (graph.n_edges / n_pairs if n_pairs else 0.0)
-        p_values = np.asarray(hypergeom.sf(counts - 1, n_pairs, graph.n_edges, own_pairs))
+        p_values = np.asarray(stats.hypergeom.sf(counts - 1, n_pairs, graph.n_edges, own_pairs))
     else:
         if null == "rewired":
             by_chance = rewired_counts(masks, graph, n_draws, random_state, enough)
         else:
-            by_chance, matched = matched_counts(masks, graph, list(traits.values()), n_draws, random_state)
-            _warn_of_missing_peers(masks[~matched], np.flatnonzero(~matched) + 1, graph, null)
+            by_chance, matched, alone = matched_counts(masks, graph, list(traits.values()), n_draws, random_state)
+            if alone:
+                others = f" and {len(alone) - 1} others" if len(alone) > 1 else ""
+                warnings.warn(
+                    f"most nodes of module {alone[0]}{others} have no other node of similar degree to be compared "
+                    f"with: null={null!r} cannot test such modules",
+                    stacklevel=3,
+                )
             similar = np.where(matched, ", ".join(["degree", *traits]), "degree")
         expected = by_chance.mean(axis=1)
         p_values = sequential_p_values(counts, by_chance, n_draws, enough)
@@ -272,12 +275,10 @@ def edge_table(
 
 def adjust_p_values(p_values: Any) -> Floats:
     """Adjusted for their number by Benjamini and Hochberg; those that are NaN do not count."""
-    from scipy.stats import false_discovery_control
-
     p_values = np.asarray(p_values, dtype=np.float64)
     adjusted, known = np.full(p_values.shape, np.nan), ~np.isnan(p_values)
     if known.any():
-        adjusted[known] = false_discovery_control(p_values[known])
+        adjusted[known] = stats.false_discovery_control(p_values[known])
     return adjusted
 
 
@@ -299,27 +300,9 @@ def degree_bins(degrees: Indices) -> Indices:
     return np.asarray(np.unique(np.where(degrees == 0, 0, steps), return_inverse=True)[1], dtype=np.intp)
 
 
-def _warn_of_missing_peers(masks: Bools, modules: Indices, graph: Graph, null: str) -> None:
-    """Warn of modules whose nodes make up most of a degree-matched set: they are compared with themselves."""
-    bins = degree_bins(graph.degrees)
-    sizes = np.bincount(bins, minlength=int(bins.max(initial=0)) + 1)
-    inside = np.array([np.bincount(bins[mask], minlength=sizes.size) for mask in masks]).reshape(-1, sizes.size)
-    own = (inside**2 / np.maximum(sizes, 1)).sum(axis=1) / np.maximum(masks.sum(axis=1), 1)
-    unmatched = modules[own > _MOSTLY_ITSELF]
-    if unmatched.size:
-        others = f" and {unmatched.size - 1} others" if unmatched.size > 1 else ""
-        warnings.warn(
-            f"most nodes of module {unmatched[0]}{others} have no other node of similar degree to be compared with: "
-            f"null={null!r} cannot test such modules",
-            stacklevel=4,
-        )
-
-
 def trait_bins(trait: Floats, n_bins: int) -> Indices:
     """The bin of each node: quantiles of a trait such as the mean; ties share a bin."""
-    from scipy.stats import rankdata
-
-    ranks = np.ceil(rankdata(trait)) - 1
+    ranks = np.ceil(stats.rankdata(trait)) - 1
     return np.asarray(np.unique(ranks * n_bins // max(trait.size, 1), return_inverse=True)[1], dtype=np.intp)
 
 
@@ -341,25 +324,29 @@ def matching_weights(mask: Bools, margins: Sequence[Indices]) -> Floats:
 
 def matched_counts(
     masks: Bools, graph: Graph, traits: Sequence[Floats], n_draws: int, random_state: RandomState
-) -> tuple[Counts, Bools]:
+) -> tuple[Counts, Bools, list[int]]:
     """Edges inside random sets with the module's degrees and its distribution of every trait: (n_modules, n_draws).
 
-    Also whether traits were used. If a module has most of the nodes of similar traits, the bins are made wider, and if
-    that is not enough, or if there are no traits, only degrees are matched.
+    Also whether traits were used: if a module has most of the nodes of similar traits, the bins are made wider, and if
+    that is not enough, or if there are no traits, only degrees are matched. The numbers of modules that have most of
+    the nodes of similar degree, and so are compared with themselves, are returned too.
     """
 
-    def own_share(mask: Bools, weights: Floats) -> float:
-        """Expected share of a module's own nodes in a random set, from the probabilities of drawing each node."""
-        return float(np.minimum(weights[mask], 1).sum()) / max(int(mask.sum()), 1)
+    def mostly_itself(mask: Bools, weights: Floats) -> bool:
+        """Whether more than half of a random set are nodes of the module, given probabilities of drawing each node."""
+        return float(np.minimum(weights[mask], 1).sum()) > _MOSTLY_ITSELF * int(mask.sum())
 
     generator = np.random.default_rng(random_state)
     degrees, upward = degree_bins(graph.degrees), _upward(graph)
     margins = [[trait_bins(trait, n_bins) for trait in traits] for n_bins in _QUANTILES] if traits else []
     counts, matched = np.zeros((len(masks), n_draws), dtype=np.int64), np.ones(len(masks), dtype=bool)
+    alone = list[int]()
     for module, mask in enumerate(masks):
         candidates = (matching_weights(mask, [degrees, *bins]) for bins in margins)
-        found = next((each for each in candidates if own_share(mask, each) <= _MOSTLY_ITSELF), None)
-        matched[module] = found is not None
+        found = next((each for each in candidates if not mostly_itself(mask, each)), None)
+        if found is None:
+            matched[module] = False
+            alone += [module + 1] * mostly_itself(mask, matching_weights(mask, [degrees]))
         weights = np.ones(mask.size) if found is None else found
         connected = mask & (graph.degrees > 0)  # isolated nodes have no edges, so none need to be drawn
         draws = [
@@ -369,7 +356,7 @@ def matched_counts(
         ]
         if draws:
             counts[module] = _edges_in_sets(np.hstack(draws), upward)
-    return counts, matched
+    return counts, matched, alone
 
 
 def _weighted(pool: Indices, weights: Floats, count: int, n_draws: int, generator: np.random.Generator) -> Indices:
@@ -379,23 +366,17 @@ def _weighted(pool: Indices, weights: Floats, count: int, n_draws: int, generato
         return np.tile(pool, (n_draws, 1))
     total = np.cumsum(weights[pool])
     if 4 * count * weights[pool].max() < total[-1]:  # few repeated draws, which are drawn again
-        return pool[_without_repeats(total, (n_draws, count), generator)]
+        places, again = np.zeros((n_draws, count), dtype=np.intp), np.ones((n_draws, count), dtype=bool)
+        while again.any():
+            drawn = np.searchsorted(total, total[-1] * generator.random(np.count_nonzero(again)), side="right")
+            places[again] = np.minimum(drawn, total.size - 1)
+            again = repeated_in_rows(places)
+        return pool[places]
     chosen = np.empty((n_draws, count), dtype=np.intp)
-    for part in _batches(np.full(n_draws, pool.size)):
+    for part in np.array_split(chosen, 1 + n_draws * pool.size // _ENTRIES):
         # The smallest of independent exponential times with these rates are such a sample.
-        times = generator.exponential(1 / weights[pool], size=(len(chosen[part]), pool.size))
-        chosen[part] = pool[np.argpartition(times, count - 1, axis=1)[:, :count]]
-    return chosen
-
-
-def _without_repeats(total: Floats, shape: tuple[int, int], generator: np.random.Generator) -> Indices:
-    """Rows of different numbers, given cumulative sums of their weights."""
-    chosen = np.zeros(shape, dtype=np.intp)
-    again = np.ones(shape, dtype=bool)
-    while again.any():
-        drawn = np.searchsorted(total, total[-1] * generator.random(np.count_nonzero(again)), side="right")
-        chosen[again] = np.minimum(drawn, total.size - 1)
-        again = repeated_in_rows(chosen)
+        times = generator.exponential(1 / weights[pool], size=(len(part), pool.size))
+        part[:] = pool[np.argpartition(times, count - 1, axis=1)[:, :count]]
     return chosen
 
 
@@ -433,10 +414,9 @@ def _upward(graph: Graph) -> sp.csr_array:
 
 def _edges_in_sets(sets: Indices, upward: sp.csr_array) -> Counts:
     """Edges inside each of many sets (a row each), from the neighbours of their members only."""
-    counts = np.zeros(len(sets), dtype=np.int64)
-    lengths = np.diff(upward.indptr)
-    for part in _batches(lengths[sets].sum(axis=1) + upward.shape[0] // 4):  # a byte per node, eight per entry
-        members = sets[part]
+    lengths, counts = np.diff(upward.indptr), list[Counts]()
+    n_entries = int(lengths[sets].sum()) + len(sets) * upward.shape[0] // 4  # eight bytes per entry, one per node
+    for members in np.array_split(sets, 1 + n_entries // _ENTRIES):
         inside = np.zeros((len(members), upward.shape[0]), dtype=bool)
         np.put_along_axis(inside, members, True, axis=1)
         own = lengths[members].ravel()
@@ -444,19 +424,8 @@ def _edges_in_sets(sets: Indices, upward: sp.csr_array) -> Counts:
         entries = np.repeat(upward.indptr[members].ravel() - ends + own, own) + np.arange(own.sum())
         rows = np.repeat(np.repeat(np.arange(len(members)), members.shape[1]), own)
         hits = inside[rows, upward.indices[entries]]
-        counts[part] = np.bincount(rows[hits], minlength=len(members))
-    return counts
-
-
-def _batches(sizes: Array) -> Iterator[slice]:
-    """Consecutive slices whose sizes add up to at most `_ENTRIES`, where possible."""
-    start, total = 0, 0
-    for at, size in enumerate(sizes):
-        if at > start and total + size > _ENTRIES:
-            yield slice(start, at)
-            start, total = at, 0
-        total += int(size)
-    yield slice(start, len(sizes))
+        counts.append(np.bincount(rows[hits], minlength=len(members)))
+    return np.concatenate(counts)
 
 
 # Sequential Monte Carlo p-values (Besag and Clifford 1991): no more draws than the answer needs.
@@ -483,72 +452,6 @@ def sequential_p_values(observed: Array, by_chance: Array, n_draws: int, enough:
 def is_decided(observed: Array, by_chance: Array, enough: int | None) -> bool:
     """Whether no more draws are needed for any of the observed values."""
     return enough is not None and bool(((by_chance >= observed[:, None]).sum(axis=1) >= enough).all())
-
-
-# Co-expression
-
-
-def coexpression(modules: Modules, X: Matrix, *, n_draws: int = 99, random_state: RandomState = None) -> pd.DataFrame:
-    """Compare the mean absolute Pearson correlation within modules with that within random sets of the same size.
-
-    Parameters
-    ----------
-    modules : fitted model, or list of index arrays, boolean masks or column names
-    X : array or DataFrame of shape (n_samples, n_features)
-        Preferably samples that were not used to find the modules.
-    n_draws : int
-        Random sets per module size.
-    random_state : None, int or numpy.random.Generator
-
-    Returns
-    -------
-    DataFrame
-        `module`, `n_features`, `mean_correlation`, `expected` (mean over random sets), `ratio`, `p_value` (at least
-        1 / (n_draws + 1)). The correlation with a constant feature counts as 0.
-
-    Examples
-    --------
-    >>> import netbic
-    >>> study = netbic.simulate.cohort(200, 800, n_modules=1, random_state=0)
-    >>> table = netbic.enrichment.coexpression(study.genes, study.expression, random_state=0)
-    >>> float(table["p_value"].iloc[0])
-    0.01
-    """
-    check_count("n_draws", n_draws)
-    _refuse_dask(X)
-    model = fitted_model(modules) if is_model(modules) else None
-    X = checked(X if model is None else _columns_in_order(model.names_["columns"], X, "model's features"))
-    names = X.columns.to_numpy(dtype=object) if isinstance(X, pd.DataFrame) else None
-    values = to_dense(X, np.float64)
-    if values.ndim != 2 or values.shape[0] < 3:
-        raise ValueError(f"X has shape {values.shape}: at least three samples are needed for a correlation")
-    if np.isinf(values).any() or np.isnan(values).all(axis=0).any():
-        raise ValueError("X has infinite values or columns without any observed value: remove them")
-    if model is not None and model.n_features_in_ != values.shape[1]:
-        raise ValueError(f"X has {values.shape[1]} features but the model has {model.n_features_in_}")
-    masks = masks_over(modules, values.shape[1], names, "matrix") if model is None else model.columns_
-    # Columns of mean 0 and length 1; constant ones are 0. Missing values are replaced by the column's mean.
-    centred = np.nan_to_num(values - np.nanmean(values, axis=0))
-    lengths = np.linalg.norm(centred, axis=0)
-    varying = lengths > 1e-10 * np.sqrt(len(values)) * np.nanmax(np.abs(values), axis=0)  # above rounding error
-    standard = np.where(varying, centred / np.where(varying, lengths, 1.0), 0.0)
-
-    def mean_correlation(members: Array) -> float:
-        """Mean of |r| over the pairs of columns; 0 if there is no pair."""
-        correlations = np.abs(standard[:, members].T @ standard[:, members])
-        size = len(correlations)
-        return float((correlations.sum() - np.trace(correlations)) / (size * (size - 1))) if size > 1 else 0.0
-
-    generator, by_chance, rows = np.random.default_rng(random_state), dict[int, Floats](), []
-    for module, mask in enumerate(masks, start=1):
-        size, own = int(mask.sum()), mean_correlation(mask)
-        if size not in by_chance:
-            sets = (generator.choice(values.shape[1], size, replace=False) for _ in range(n_draws))
-            by_chance[size] = np.array([mean_correlation(members) for members in sets])
-        expected = float(by_chance[size].mean())
-        p_value = (1 + int((by_chance[size] >= own).sum())) / (1 + n_draws) if size > 1 else 1.0
-        rows.append((module, size, own, expected, own / expected if expected else np.nan, p_value))
-    return pd.DataFrame(rows, columns=["module", "n_features", "mean_correlation", "expected", "ratio", "p_value"])
 
 
 # Means and variances of features
@@ -593,19 +496,6 @@ def _varying(traits: Traits, unit: float) -> Traits:
 # Modules in any form
 
 
-def _refuse_dask(X: Any) -> None:
-    check_in_memory(X, "modules are judged on data in memory")
-
-
-def _columns_in_order(names: Array | None, X: Matrix, features: str) -> Matrix:
-    """Columns of X in the order of some names, if both have names; `features` is what error messages call them."""
-    if names is None or not isinstance(X, pd.DataFrame):
-        return X
-    if missing := [name for name in names if name not in X.columns]:
-        raise ValueError(f"X lacks {len(missing)} of the {features}, such as {missing[0]!r}: add them")
-    return X[list(names)]
-
-
 def masks_over(modules: Modules, size: int, names: Array | None, whole: str) -> Bools:
     """A row per module over `size` members of a `whole`, which is what error messages call it."""
     if isinstance(modules, np.ndarray) and modules.ndim == 1 and modules.dtype != object:
@@ -615,29 +505,25 @@ def masks_over(modules: Modules, size: int, names: Array | None, whole: str) -> 
     modules = [sorted(module) if isinstance(module, (set, frozenset)) else module for module in modules]
     if any(isinstance(module, str) or np.ndim(module) == 0 for module in modules):
         raise ValueError("modules is a list of single members: give a list of modules, e.g. [members]")
-    rows = [_mask(module, size, names, whole) for module in modules]
-    return np.array(rows, dtype=bool).reshape(len(rows), size)
-
-
-def _mask(module: Any, size: int, names: Array | None, whole: str) -> Bools:
-    members = np.asarray(module)
-    mask = np.zeros(size, dtype=bool)
-    if members.dtype == bool:
-        if members.shape != mask.shape:
-            raise ValueError(f"a module's mask has length {members.size} but the {whole} has {size} nodes")
-        return members
-    if members.shape == mask.shape and size > 2 and members.dtype.kind in "iuf" and set(np.unique(members)) <= {0, 1}:
-        raise ValueError(f"a module is given by {size} zeros and ones: make it boolean, e.g. mask.astype(bool)")
-    if members.dtype.kind in "OUS" and members.size:
-        if names is None:
-            raise ValueError(f"modules are given by name but the {whole} has no node names: make it with names=...")
-        members, given = pd.Index(names).get_indexer(pd.Index(members.astype(object))), members
-        if (members < 0).any():
-            raise ValueError(f"module member {str(given[members.argmin()])!r} is not in the {whole}: drop or rename it")
-    if members.size and not np.issubdtype(members.dtype, np.integer):
-        raise ValueError(f"module members are of type {members.dtype}: give positions, names or a boolean mask")
-    outside = members[(members < 0) | (members >= size)] if members.size else members
-    if outside.size:
-        raise ValueError(f"a module has member {outside[0]} but the {whole} has nodes 0 to {size - 1}")
-    mask[members.astype(np.intp)] = True
-    return mask
+    masks = np.zeros((len(modules), size), dtype=bool)
+    for mask, module in zip(masks, modules, strict=True):
+        members = np.asarray(module)
+        if members.dtype == bool:
+            if members.shape != mask.shape:
+                raise ValueError(f"a module's mask has length {members.size} but the {whole} has {size} nodes")
+            members = np.flatnonzero(members)
+        elif members.shape == mask.shape and size > 2 and members.dtype.kind in "iuf" and set(members) <= {0, 1}:
+            raise ValueError(f"a module is given by {size} zeros and ones: make it boolean, e.g. mask.astype(bool)")
+        elif members.dtype.kind in "OUS" and members.size:
+            if names is None:
+                raise ValueError(f"modules are given by name but the {whole} has no node names: make it with names=...")
+            members, given = pd.Index(names).get_indexer(pd.Index(members.astype(object))), members
+            if (members < 0).any():
+                unknown = str(given[members.argmin()])
+                raise ValueError(f"module member {unknown!r} is not in the {whole}: drop or rename it")
+        if members.size and not np.issubdtype(members.dtype, np.integer):
+            raise ValueError(f"module members are of type {members.dtype}: give positions, names or a boolean mask")
+        if (outside := members[(members < 0) | (members >= size)]).size:
+            raise ValueError(f"a module has member {outside[0]} but the {whole} has nodes 0 to {size - 1}")
+        mask[members.astype(np.intp)] = True
+    return masks

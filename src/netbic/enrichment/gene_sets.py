@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from scipy import stats
 
 from netbic.arrays import Array, Bools, Floats, Matrix, RandomState
 from netbic.enrichment.edges import (
     Modules,
-    Traits,
     adjust_p_values,
     column_traits,
     edge_table,
@@ -91,8 +91,7 @@ def gene_sets(
     """
     if collapse is not None and not 0 < collapse <= 1:
         raise InputError(f"collapse={collapse!r}: a number above 0 and up to 1 is needed")
-    genes, masks = _genes_and_masks(modules, names, by_sign)
-    tested, masks = _by_side(modules, masks, by_sign)
+    genes, tested, masks = _tested_genes(modules, names, by_sign)
     if background is not None:
         inside = pd.Index(genes).isin([str(name) for name in background])
         if not inside.any():
@@ -147,8 +146,8 @@ def _tested_sets(sets: Sets, genes: Array, min_size: int, max_size: int) -> tupl
             f"none of the genes of the {len(labels):,} gene sets is among the {genes.size:,} genes of the data (sets: "
             f"{theirs}; data: {ours}): use the same type of gene identifiers in both"
         )
-    ones, shape = np.ones(known.sum(), dtype=np.int32), (len(labels), genes.size)
-    members = sp.csr_array((ones, (rows[known], columns[known])), shape=shape)
+    entries = np.ones(known.sum(), dtype=np.int32), (rows[known], columns[known])
+    members = sp.csr_array(entries, shape=(len(labels), genes.size))
     sizes = np.diff(members.indptr)
     tested = np.flatnonzero((sizes >= min_size) & (sizes <= max_size))
     if not tested.size:
@@ -159,56 +158,47 @@ def _tested_sets(sets: Sets, genes: Array, min_size: int, max_size: int) -> tupl
     return labels[tested], members[tested]
 
 
-def _genes_and_masks(modules: Modules, names: Iterable[object] | None, by_sign: bool | None) -> tuple[Array, Bools]:
-    """All genes, and a row per module."""
-    if is_model(modules):
-        modules = fitted_model(modules)
-        known = modules.names_["columns"] if names is None else np.asarray(names, dtype=object)
-        if known is None:
-            raise InputError("the model was fitted to an array: give the names of the genes (names=...)")
-        if known.size != modules.n_features_in_:
-            raise InputError(f"{known.size:,} names are given but the model has {modules.n_features_in_:,} genes")
-        return _distinct_names(known), modules.columns_
-    if by_sign:
+def _tested_genes(
+    modules: Modules, names: Iterable[object] | None, by_sign: bool | None
+) -> tuple[Array, list[tuple[int, str]], Bools]:
+    """All genes, and what is tested: module and side ("up", positive weights, comes first), and a row of genes each."""
+    model = fitted_model(modules) if is_model(modules) else None
+    if model is None and by_sign:
         raise InputError("by_sign=True needs a fitted model: lists of genes have no signs")
-    if names is None:
+    if model is not None and names is None:
+        names = model.names_["columns"]
+    if names is None and model is None:
         raise InputError("give the names of all genes (names=...): they are the background of the test")
-    if np.asarray(names).dtype.kind in "iu":  # Entrez ids: members are names too, not positions
-        modules = [[str(member) for member in module] for module in modules]
-    genes = _distinct_names(names)
-    return genes, masks_over(modules, genes.size, genes, "list of names")
-
-
-def _by_side(modules: Modules, masks: Bools, by_sign: bool | None) -> tuple[list[tuple[int, str]], Bools]:
-    """The sets of genes to test: their module and side, and a row for each; positive weights come first."""
-    if not is_model(modules) or by_sign is False:
-        return [(module, "both") for module in range(1, len(masks) + 1)], masks
+    if names is None:
+        raise InputError("the model was fitted to an array: give the names of the genes (names=...)")
+    genes = np.array([str(name) for name in names], dtype=object)
+    if model is not None and genes.size != model.n_features_in_:
+        raise InputError(f"{genes.size:,} names are given but the model has {model.n_features_in_:,} genes")
+    if (repeated := pd.Index(genes).duplicated()).any():
+        raise InputError(f"gene {genes[repeated][0]!r} occurs more than once: make names unique")
+    if model is None:
+        if np.asarray(names).dtype.kind in "iu":  # Entrez ids: members are names too, not positions
+            modules = [[str(member) for member in module] for module in modules]
+        masks = masks_over(modules, genes.size, genes, "list of names")
+        return genes, [(module, "both") for module in range(1, len(masks) + 1)], masks
     tested, rows = list[tuple[int, str]](), list[Bools]()
-    for module, weights in enumerate(fitted_model(modules).components_, start=1):
+    for module, weights in enumerate(model.components_, start=1):
         sides = {"up": weights > 0, "down": weights < 0}
-        if not by_sign and min(side.sum() for side in sides.values()) < FEWEST_PER_SIDE:
+        few = min(side.sum() for side in sides.values()) < FEWEST_PER_SIDE
+        if by_sign is False or (few and not by_sign):
             sides = {"both": weights != 0}
         tested += [(module, side) for side in sides]
         rows += sides.values()
-    return tested, np.array(rows, dtype=bool).reshape(len(rows), masks.shape[1])
-
-
-def _distinct_names(names: Iterable[object]) -> Array:
-    genes = np.array([str(name) for name in names], dtype=object)
-    if (repeated := pd.Index(genes).duplicated()).any():
-        raise InputError(f"gene {genes[repeated][0]!r} occurs more than once: make names unique")
-    return genes
+    return genes, tested, np.array(rows, dtype=bool).reshape(len(rows), genes.size)
 
 
 def _right_tails(overlaps: Array, n_genes: int, sizes: Array, n_module: Array) -> Floats:
     """P(overlap or more) for every module (rows) and term; equal cases are computed once, 1 without overlap."""
-    from scipy.stats import hypergeom
-
     p_values = np.ones(overlaps.shape)
     rows, columns = np.nonzero(overlaps)
     cases = np.column_stack([overlaps[rows, columns], sizes[columns], n_module[rows]])
     distinct, inverse = np.unique(cases, axis=0, return_inverse=True)
-    tails = hypergeom.sf(distinct[:, 0] - 1, n_genes, distinct[:, 1], distinct[:, 2])
+    tails = stats.hypergeom.sf(distinct[:, 0] - 1, n_genes, distinct[:, 1], distinct[:, 2])
     p_values[rows, columns] = np.asarray(tails, dtype=np.float64)[inverse.ravel()]
     return p_values
 
@@ -268,9 +258,9 @@ def module_names(modules: Any, gene_sets_table: pd.DataFrame | None = None) -> l
     members = _members(modules)
     names: dict[str, None] = {}
     for own, title in zip(members, _titles(members, gene_sets_table), strict=True):
-        genes = own["name"].tolist() if title is None else title.genes
+        text, genes = title or ("", own["name"].tolist())
         leading = ", ".join(_short(gene, _LONGEST_GENE) for gene in genes[:_N_GENES])
-        first = name = leading or "no genes" if title is None else f"{title.text}: {leading}"
+        first = name = f"{text}: {leading}" if text else leading or "no genes"
         number = 1
         while name in names:
             number += 1
@@ -292,7 +282,7 @@ def naming_sets(modules: Any, gene_sets_table: pd.DataFrame | None = None) -> li
     >>> netbic.enrichment.naming_sets([["CDK1", "AURKB"]])
     ['']
     """
-    return ["" if title is None else title.text for title in _titles(_members(modules), gene_sets_table)]
+    return ["" if title is None else title[0] for title in _titles(_members(modules), gene_sets_table)]
 
 
 def _members(modules: Any) -> list[pd.DataFrame]:
@@ -318,41 +308,33 @@ def _members(modules: Any) -> list[pd.DataFrame]:
     return [genes.loc[genes["module"] == number, ["name", "side"]] for number in range(1, n_modules + 1)]
 
 
-class _Title(NamedTuple):
-    """A gene set that stands for a module: its name with the direction, and its genes there, by decreasing weight."""
+def _titles(members: list[pd.DataFrame], table: pd.DataFrame | None) -> list[tuple[str, list[str]] | None]:
+    """The gene set that stands for each module: its name with the direction, and its genes there, largest weight first.
 
-    text: str
-    genes: list[str]
-
-
-def _titles(members: list[pd.DataFrame], table: pd.DataFrame | None) -> list[_Title | None]:
-    """The title of each module that has one; no two modules have the same."""
+    It contains enough of the genes of the module, all or nearly all on one side. No two modules have the same one.
+    """
     if table is None:
         return [None] * len(members)
     if missing := [name for name in ("module", "term", "q_value") if name not in table]:
         raise InputError(f"the table of gene sets has no column {missing[0]!r}: give what enrichment.gene_sets returns")
-    known = table[table["q_value"] <= DEFAULT_LEVEL]
+    known = table[table["q_value"] <= DEFAULT_LEVEL].fillna({"name": "", "genes": ""})
     known = known.sort_values([name for name in ("q_value", "p_value") if name in known], kind="stable")
-    titles, taken = list[_Title | None](), set[str]()
-    for number, own in enumerate(members, start=1):
-        found = _candidates(own, known[known["module"] == number])
-        title = next((each for each in found if each.text not in taken), None)
-        titles.append(title)
-        taken |= set() if title is None else {title.text}
+    titles: list[tuple[str, list[str]] | None] = [None] * len(members)
+    taken = set[str]()
+    for module, genes in enumerate(members):
+        names, sides = genes["name"].astype(str).to_numpy(), genes["side"].to_numpy()
+        for row in known[known["module"] == module + 1].to_dict("records"):
+            of_set = np.isin(names, str(row.get("genes", "")).split(", "))
+            side = max(("up", "down", ""), key=lambda side: int((sides[of_set] == side).sum()))
+            own = of_set & (sides == side)
+            text = str(row.get("name", "")).strip() or str(row["term"])
+            text = _short(text, _LONGEST_SET) + " (down)" * (side == "down")
+            enough = own.sum() >= max(FEWEST_GENES, SMALLEST_SHARE * len(genes), ONE_SIDE * of_set.sum())
+            if enough and text not in taken:
+                titles[module] = text, names[own].tolist()
+                taken.add(text)
+                break
     return titles
-
-
-def _candidates(genes: pd.DataFrame, sets: pd.DataFrame) -> Iterator[_Title]:
-    """The gene sets that contain enough of the genes of a module, all or nearly all on one side; the best one first."""
-    names, sides = genes["name"].astype(str).to_numpy(), genes["side"].to_numpy()
-    for row in sets.fillna({"name": "", "genes": ""}).to_dict("records"):
-        of_set = np.isin(names, str(row.get("genes", "")).split(", "))
-        side = max(("up", "down", ""), key=lambda side: int((sides[of_set] == side).sum()))
-        own = of_set & (sides == side)
-        if own.sum() < max(FEWEST_GENES, SMALLEST_SHARE * len(genes), ONE_SIDE * of_set.sum()):
-            continue
-        text = str(row.get("name", "")).strip() or str(row["term"])
-        yield _Title(_short(text, _LONGEST_SET) + " (down)" * (side == "down"), names[own].tolist())
 
 
 def _short(text: object, longest: int) -> str:
@@ -413,14 +395,25 @@ def write_enrichment(
             traits = column_traits(X)
             files[MOMENTS] = npz_bytes(traits)
         else:
-            traits = _stored_moments(folder, int(model.n_features_in_)) or stored_traits(model)
+            path, known = folder / MOMENTS, dict[str, Any]()
+            if path.is_file():
+                known = npz_arrays(path, read_bytes(path))
+            traits = {name: np.asarray(known[name]) for name in ("mean", "variance") if name in known}
+            if not traits or any(values.shape != (model.n_features_in_,) for values in traits.values()):
+                traits = stored_traits(model)
         # The paper's test, and in further columns the comparison with matched sets.
         table = edge_table(model.columns_, graph, "hypergeometric", {}).drop(columns="matched_on")
         matched = edge_table(model.columns_, graph, "matched", traits, random_state=random_state)
         for name in ("expected", "fold_change", "p_value", "q_value", "matched_on"):
             table[f"degree_{name}"] = matched[name]
         tables["edges"], options["edges"] = table, {"level": level}
-        summaries.append(_edge_summary(table, level, fit_used_graph(model)))
+        others = max(table["degree_matched_on"], key=len, default="degree").split(", ")[1:]
+        similar = "as many neighbours" + (f" and a similar {' and '.join(others)}" if others else "")
+        summaries.append(
+            f"edges.tsv: in {(table['degree_q_value'] <= level).sum()} of {len(table)} modules, the genes have more "
+            f"edges with each other than random genes with {similar} (q <= {level:g})"
+            f"{'; this is not independent evidence, because the fit used this network' * fit_used_graph(model)}"
+        )
     if sets is not None:
         found = gene_sets(model, sets, by_sign=by_sign, collapse=collapse)
         tables["gene_sets"] = found = found[found["q_value"] <= level]
@@ -447,27 +440,6 @@ def fit_used_graph(model: SparseGraphSVD) -> bool:
         return False
     weights = model.diagnostics_["graph_weight"]
     return bool((weights.isna() | (weights > 0)).any())
-
-
-def _edge_summary(table: pd.DataFrame, level: float, graph_used: bool) -> str:
-    others = max(table["degree_matched_on"], key=len, default="degree").split(", ")[1:]
-    similar = "as many neighbours" + (f" and a similar {' and '.join(others)}" if others else "")
-    n_modules = int((table["degree_q_value"] <= level).sum())
-    return (
-        f"edges.tsv: in {n_modules} of {len(table)} modules, the genes have more edges with each other than random "
-        f"genes with {similar} (q <= {level:g})"
-        f"{'; this is not independent evidence, because the fit used this network' * graph_used}"
-    )
-
-
-def _stored_moments(folder: Path, size: int) -> Traits:
-    """Mean and variance of the genes as stored in the folder; none if they are not of `size` genes."""
-    path = folder / MOMENTS
-    if not path.is_file():
-        return {}
-    arrays = npz_arrays(path, read_bytes(path))
-    known: Traits = {name: np.asarray(arrays[name]) for name in ("mean", "variance") if name in arrays}
-    return known if all(values.shape == (size,) for values in known.values()) else {}
 
 
 def enrichment_record(folder: Path) -> dict[str, dict[str, Any]]:

@@ -82,10 +82,6 @@ class DataOperator(ABC):
         self.shape = (int(shape[0]), int(shape[1]))
         self.dtype: np.dtype[Any] = np.dtype(dtype)
 
-    # ------------------------------------------------------------------------------------------------------------
-    # Products
-    # ------------------------------------------------------------------------------------------------------------
-
     @abstractmethod
     def matvec(self, support: Indices, values: Floats) -> Floats:
         """X v for a vector v that is zero outside `support` (increasing column indices); a new float64 array."""
@@ -132,9 +128,7 @@ class DataOperator(ABC):
         """The whole matrix as a dense array."""
         return self.submatrix(np.arange(self.shape[0]), np.arange(self.shape[1]))
 
-    # ------------------------------------------------------------------------------------------------------------
-    # Caches: optional, so that by default nothing is done
-    # ------------------------------------------------------------------------------------------------------------
+    # Caches are optional: by default, nothing is done.
 
     def for_one_start(self) -> DataOperator:
         """The same matrix with a cache for one sequence of slowly changing supports, used by one thread only."""
@@ -148,10 +142,6 @@ class DataOperator(ABC):
 
     def prefetch_hint(self, axis: str, scores: Floats) -> None:  # noqa: B027
         """Receive scores of all "rows" or "columns": those with large absolute scores are likely to be read next."""
-
-    # ------------------------------------------------------------------------------------------------------------
-    # Summaries
-    # ------------------------------------------------------------------------------------------------------------
 
     @property
     def epsilon(self) -> float:
@@ -184,7 +174,7 @@ class DataOperator(ABC):
         Only the upper triangle is used.
         """
         if not on_rows:
-            reduction = RowReduction(column_gram, add, factors, left, right)
+            reduction = RowReduction(lambda rows, first: rows.T @ rows, add, factors, left, right)
             return np.asfortranarray(self.reduce_rows(reduction), dtype=dtype)
         n, p = self.shape
         total = np.zeros((n, n))
@@ -280,8 +270,3 @@ def aligned(X: Matrix) -> Matrix:
 def column_squares(rows: Floats, first: int) -> Floats:
     """Sum of squares of each column of some rows."""
     return np.asarray(np.einsum("ij,ij->j", rows, rows))
-
-
-def column_gram(rows: Floats, first: int) -> Floats:
-    """Y'Y of some rows Y."""
-    return np.asarray(rows.T @ rows)

@@ -11,10 +11,10 @@ import copy
 import hashlib
 import uuid
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, Self
 
@@ -53,26 +53,13 @@ _DIGEST_BITS = 128
 _JOINED_BYTES = 1 << 28  # largest block of whole rows that is put together from chunks of columns
 
 DaskArray = Any  # Dask has no types
-Change = Callable[..., Matrix]
 
 
 class RowBlocks:
-    """Blocks of whole rows of a Dask array.
+    """Blocks of whole rows of a Dask array: NumPy arrays or SciPy sparse matrices, in single or double precision.
 
-    Parameters
-    ----------
-    X : dask array of shape (n, p)
-        Blocks are NumPy arrays or SciPy sparse matrices; anything but single precision becomes double precision.
-    hold : bool
-        Keep blocks in memory if they fit; False if they are read only once.
-
-    Attributes
-    ----------
-    shape, dtype
-    bounds : ndarray
-        Block b has the rows from bounds[b] to bounds[b + 1].
-    executor : BlockExecutor
-        The workers that have X in memory, or the current Dask client, or threads.
+    Block b has the rows from bounds[b] to bounds[b + 1]. The `executor` are the workers that have X in memory, or the
+    current Dask client, or threads. Blocks that fit are kept in memory, unless `hold` is False: they are read once.
     """
 
     def __init__(self, X: DaskArray, hold: bool = True) -> None:
@@ -83,7 +70,7 @@ class RowBlocks:
         heights = np.array(X.chunks[0], dtype=np.intp)
         self.bounds = np.concatenate([[0], np.cumsum(heights[heights > 0])])
         self._count = [0]  # shared by all views of the same blocks
-        self._changes: list[Change | None] = [None] * self.n_blocks  # functions applied to blocks when they are loaded
+        self._changes: list[tuple[Any, ...]] = [()] * self.n_blocks  # functions of blocks, and arguments of each
         delayed = X.to_delayed(optimize_graph=True).ravel()
         blocks = [block for block, height in zip(delayed, heights, strict=True) if height]
         try:
@@ -97,26 +84,14 @@ class RowBlocks:
         if holder is not None:
             self._sources, self._held = holder.hold(blocks), True
             return
-        tasks = BlockTask.of(blocks, self.executor)
-        if self.executor.is_remote:
-            tasks = [task.pickled(self.name_of(number)) for number, task in enumerate(tasks)]
-        self._sources, self._held = self.executor.map(identity, tasks), False
-
-    def _hold(self) -> None:
-        """Keep the blocks in memory from now on."""
         names = [self.name_of(number) for number in range(self.n_blocks)]
-        self._sources, self._held = self.executor.map(_loaded, names, self._sources), True
+        self._sources, self._held = self.executor.map(identity, block_tasks(blocks, names, self.executor)), False
 
-    def _fits(self, nbytes: int) -> bool:
-        return self._may_hold and nbytes <= _HELD_SHARE * self.executor.memory
-
-    @contextmanager
-    def released(self) -> Iterator[None]:
-        """Release all blocks at the end of the context."""
-        try:
-            yield
-        finally:
-            self._sources = []
+    def _hold_if_they_fit(self, nbytes: int) -> None:
+        """Keep the blocks, which have this size together, in memory from now on."""
+        if self._may_hold and not self._held and nbytes <= _HELD_SHARE * self.executor.memory:
+            names = [self.name_of(number) for number in range(self.n_blocks)]
+            self._sources, self._held = self.executor.map(_loaded, names, self._sources), True
 
     @property
     def n_blocks(self) -> int:
@@ -128,15 +103,15 @@ class RowBlocks:
         """How often the data have been read: the number of blocks read, divided by the number of blocks."""
         return self._count[0] / self.n_blocks
 
-    def with_transform(self, change: Change, of_rows: Array | None = None) -> Self:
+    def with_transform(self, change: Function, of_rows: Array | None = None) -> Self:
         """The same blocks, with a function applied to each whenever it is loaded.
 
         `of_rows` has a line per row of the matrix; those of the block are then the second argument of the function.
         """
         made = copy.copy(self)
-        made._changes = [change] * self.n_blocks
+        made._changes = [(change,)] * self.n_blocks
         if of_rows is not None:
-            made._changes = [partial(_change_rows, change, own) for own in self.split(of_rows)]
+            made._changes = [(change, own) for own in self.split(of_rows)]
         made.__dict__.pop("summary", None)
         return made
 
@@ -162,8 +137,7 @@ class RowBlocks:
     def _tasks(
         self, function: Function, arguments: Sequence[Sequence[Any]], which: Sequence[int] | None
     ) -> list[Sequence[Any]]:
-        if not self._held and self._fits(self.shape[0] * self.shape[1] * self.dtype.itemsize):
-            self._hold()
+        self._hold_if_they_fit(self.shape[0] * self.shape[1] * self.dtype.itemsize)
         numbers = list(range(self.n_blocks) if which is None else which)
         self._count[0] += len(numbers)
         names = [self.name_of(number) for number in numbers]
@@ -185,8 +159,8 @@ class RowBlocks:
     def summary(self) -> Summary:
         """Summary of all blocks, from one pass; blocks that fit into memory then stay there."""
         summary: Summary = self.map_reduce(summarised, Summary.plus, self.bounds[:-1].tolist())
-        if not (summary.fault or self._held) and self._fits(summary.nbytes):
-            self._hold()
+        if not summary.fault:
+            self._hold_if_they_fit(summary.nbytes)
         return summary
 
     def check_finite(self) -> None:
@@ -260,30 +234,26 @@ def summarised(block: Matrix, first_row: int) -> Summary:
 
 
 class BlockTask:
-    """How to load one block: the part of a Dask graph that computes it and its key, or both pickled."""
+    """How to load one block: the part of a Dask graph that computes it and its key, pickled if it is sent to workers.
 
-    def __init__(self, content: tuple[Mapping[Any, Any], Any] | bytes) -> None:
-        self._content = content
+    It is unpickled only when the block is loaded, so that errors name the block.
+    """
 
-    @classmethod
-    def of(cls, blocks: Sequence[Any], executor: BlockExecutor) -> list[BlockTask]:
-        """The tasks that each of Dask's delayed blocks needs; those that all blocks need are computed here, once."""
-        from dask.optimization import cull
+    def __init__(self, graph: Mapping[Any, Any], key: Any, name: str, is_remote: bool) -> None:
+        self._content: Any = graph, key
+        if is_remote:
+            from distributed.protocol.pickle import dumps
 
-        whole: dict[Any, Any] = {}
-        for block in blocks:
-            whole.update(block.__dask_graph__())
-        parts = [cull(whole, [block.key]) for block in blocks]
-        if len(parts) > 1:
-            everywhere = set.intersection(*(set(graph) for graph, _ in parts))
-            taken = [
-                {key for task in set(needs) - everywhere for key in needs[task]} & everywhere for _, needs in parts
-            ]
-            whole |= _values(whole, sorted(set.intersection(*taken), key=str), executor, len(blocks))
-        return [cls((cull(whole, [block.key])[0], block.key)) for block in blocks]
+            try:
+                self._content = dumps(self._content)
+            except Exception as problem:  # any object in the graph may refuse in its own way
+                raise BlockError(
+                    f"{name} cannot be sent to a worker ({' '.join(str(problem).split())}): make it from data and "
+                    "functions that can be pickled, e.g. from files"
+                ) from None
 
     def load(self) -> Any:
-        """The block; a task is unpickled only now, so that errors of unpickling name the block."""
+        """The block."""
         from dask.local import get_sync
 
         if isinstance(self._content, bytes):
@@ -292,47 +262,52 @@ class BlockTask:
             return get_sync(*loads(self._content))
         return get_sync(*self._content)
 
-    def pickled(self, name: str) -> BlockTask:
-        """The task as bytes."""
-        from distributed.protocol.pickle import dumps
 
-        try:
-            return BlockTask(dumps(self._content))
-        except Exception as problem:  # any object in the graph may refuse in its own way
-            raise BlockError(
-                f"{name} cannot be sent to a worker ({' '.join(str(problem).split())}): make it from data and "
-                "functions that can be pickled, e.g. from files"
-            ) from None
-
-
-def _values(graph: Mapping[Any, Any], keys: list[Any], executor: BlockExecutor, n_blocks: int) -> dict[Any, Any]:
-    """The results of tasks that every block needs, as parts of a graph; an error if they are too large to be sent."""
+def block_tasks(blocks: Sequence[Any], names: Sequence[str], executor: BlockExecutor) -> list[BlockTask]:
+    """The tasks that each of Dask's delayed blocks needs; what all blocks need is computed here, once."""
     from dask._task_spec import DataNode
+    from dask.optimization import cull
     from dask.sizeof import sizeof
 
-    given = {key: graph[key].value for key in keys if isinstance(graph[key], DataNode)}
-    made = [key for key in keys if key not in given]
-    values = given | dict(zip(made, executor.compute(graph, made), strict=True))
-    for value in values.values() if executor.is_remote else ():
-        if sizeof(value) * n_blocks > _CARRIED_BYTES:
-            raise ValueError(
-                f"every block of X needs a whole {type(value).__name__} of {sizeof(value) / 1e6:,.0f} MB, which would "
-                "be sent with each: read blocks from a file, e.g. by netbic.io.open_expression or X.to_zarr(path)"
-            )
-    return {key: DataNode(key, value) for key, value in values.items()}
+    whole: dict[Any, Any] = {}
+    for block in blocks:
+        whole.update(block.__dask_graph__())
+    parts = [cull(whole, [block.key]) for block in blocks]
+    if len(parts) > 1:
+        everywhere = set.intersection(*(set(graph) for graph, _ in parts))
+        taken = [{key for task in set(needs) - everywhere for key in needs[task]} & everywhere for _, needs in parts]
+        keys = sorted(set.intersection(*taken), key=str)
+        values = {key: whole[key].value for key in keys if isinstance(whole[key], DataNode)}
+        computed = [key for key in keys if key not in values]
+        values |= dict(zip(computed, executor.compute(whole, computed), strict=True))
+        for key, value in values.items():
+            if executor.is_remote and sizeof(value) * len(blocks) > _CARRIED_BYTES:
+                raise ValueError(
+                    f"every block of X needs a whole {type(value).__name__} of {sizeof(value) / 1e6:,.0f} MB, which "
+                    "would be sent with each: read blocks from a file, e.g. by netbic.io.open_expression or "
+                    "X.to_zarr(path)"
+                )
+            whole[key] = DataNode(key, value)
+    named = zip(blocks, names, strict=True)
+    return [BlockTask(cull(whole, [block.key])[0], block.key, name, executor.is_remote) for block, name in named]
 
 
 def _applied(
-    name: str, source: Any, expected: tuple[int, int, DTypeLike], function: Function, change: Change | None, *own: Any
+    name: str, source: Any, expected: tuple[int, int, DTypeLike], function: Function, change: Sequence[Any], *own: Any
 ) -> Any:
-    """Load a block and apply a function to it."""
+    """Load a block, as a NumPy array or CSR matrix of the expected shape and precision, and apply a function to it."""
     with named(name), np.errstate(over="ignore", invalid="ignore"):  # results are checked for such entries
-        block = as_matrix(source.load() if isinstance(source, BlockTask) else source, *expected)
-        return function(block if change is None else change(block), *own)
-
-
-def _change_rows(change: Change, of_rows: Array, block: Matrix) -> Matrix:
-    return change(block, of_rows)
+        block = source.load() if isinstance(source, BlockTask) else source
+        *shape, dtype = expected
+        if block.shape != tuple(shape):
+            raise ValueError(f"it has shape {block.shape}, but the Dask array says {tuple(shape)}")
+        if masked := n_masked(block):
+            raise ValueError(f"it is a masked array, and {masked:,} entries of it are missing: fill or drop them first")
+        block = checked(block, "it")
+        block = sp.csr_array(block, dtype=dtype) if is_sparse(block) else aligned(np.asarray(block, dtype=dtype))
+        if change:
+            block = change[0](block, *change[1:])
+        return function(block, *own)
 
 
 def _loaded(name: str, task: BlockTask) -> Any:
@@ -348,16 +323,6 @@ def named(block: str) -> Iterator[None]:
     except Exception as problem:
         what = " ".join(str(problem).split()) or "no details"
         raise BlockError(f"{block}: {type(problem).__name__}: {what}") from None
-
-
-def as_matrix(block: Matrix, height: int, width: int, dtype: DTypeLike) -> Matrix:
-    """A block as a NumPy array or CSR matrix of this precision, after checks of its shape and entries."""
-    if block.shape != (height, width):
-        raise ValueError(f"it has shape {block.shape}, but the Dask array says {(height, width)}")
-    if masked := n_masked(block):
-        raise ValueError(f"it is a masked array, and {masked:,} entries of it are missing: fill or drop them first")
-    block = checked(block, "it")
-    return sp.csr_array(block, dtype=dtype) if is_sparse(block) else aligned(np.asarray(block, dtype=dtype))
 
 
 def _of_whole_rows(X: DaskArray) -> DaskArray:
@@ -387,9 +352,7 @@ def _of_whole_rows(X: DaskArray) -> DaskArray:
     return X.rechunk({1: -1})
 
 
-# ----------------------------------------------------------------------------------------------------------------
-# Statistics of columns and rows, and a digest, from one pass
-# ----------------------------------------------------------------------------------------------------------------
+# --- Statistics of columns and rows, and a digest, from one pass ---
 
 
 @dataclass(frozen=True)
@@ -464,9 +427,7 @@ def _digest(block: Matrix, first_row: int) -> int:
     return total % (1 << _DIGEST_BITS)
 
 
-# ----------------------------------------------------------------------------------------------------------------
-# Functions that treat every row alike, for matrices in memory and Dask arrays
-# ----------------------------------------------------------------------------------------------------------------
+# --- Functions that treat every row alike, for matrices in memory and Dask arrays ---
 
 
 def select_columns(X: Matrix, kept: Indices | Bools) -> Matrix:
@@ -519,9 +480,14 @@ def compute_rows(X: Matrix, function: Function, *arguments: Any) -> Array:
     return made
 
 
-def released(X: Matrix | RowBlocks) -> AbstractContextManager[None]:
+@contextmanager
+def released(X: Matrix | RowBlocks) -> Iterator[None]:
     """A context at the end of which the blocks of X are released, if it has any."""
-    return X.released() if isinstance(X, RowBlocks) else nullcontext()
+    try:
+        yield
+    finally:
+        if isinstance(X, RowBlocks):
+            X._sources = []
 
 
 def passes(X: Matrix | RowBlocks) -> float | None:

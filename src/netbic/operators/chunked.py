@@ -30,12 +30,7 @@ Correction = tuple[Floats, Floats, DTypeLike]  # factors and right of Y = X diag
 
 
 class ChunkedOperator(DataOperator):
-    """Blocks of rows as an operator. Products do not depend, to the last bit, on those computed before.
-
-    Parameters
-    ----------
-    blocks : RowBlocks
-    """
+    """Blocks of rows as an operator. Products do not depend, to the last bit, on those computed before."""
 
     can_be_cut = True
     prefetches = True
@@ -54,17 +49,15 @@ class ChunkedOperator(DataOperator):
         """The same blocks with another cache."""
         return ChunkedOperator(self.blocks)
 
-    # ------------------------------------------------------------------------------------------------------------
-    # Products
-    # ------------------------------------------------------------------------------------------------------------
-
     def matvec(self, support: Indices, values: Floats) -> Floats:
         """X v: from packed columns if the support is small, otherwise in one pass."""
         values = np.ascontiguousarray(values, dtype=self.dtype)
         if not is_few(support.size, self.shape[1]):
             return self.blocks.map_concatenate(times, scatter(support, values, self.shape[1]))
         if not self._packs(support.size, self.shape[1]):
-            return self.blocks.map_concatenate(times_columns, (support, values))
+            return self.blocks.map_concatenate(
+                lambda block, at, own: times(columns_of(block, at), own), support, values
+            )
         self.prefetch(support)
         weights = self._for_all((_positions(support, self._columns), values))
         parts = self._executor.map(times_packed, self._column_packs, weights)
@@ -80,7 +73,7 @@ class ChunkedOperator(DataOperator):
             return
         own, every = self._split_rows(self._lines_to_pack(rows, "rows")), range(self.blocks.n_blocks)
         self._column_packs, self._row_packs = [], {}  # their memory is free before others are packed
-        packs = self.blocks.map(both_of, self._for_all(columns), own)
+        packs = self.blocks.map(lambda block, at, own: (columns_of(block, at), block[own]), self._for_all(columns), own)
         self._columns, self._column_packs = columns, self._executor.map(getitem, packs, [0 for _ in every])
         of_rows = self._executor.map(getitem, packs, [1 for _ in every])
         self._row_packs = {b: (own[b], of_rows[b]) for b in every if own[b].size}
@@ -120,8 +113,8 @@ class ChunkedOperator(DataOperator):
         if not active:
             return np.zeros(self.shape[1])
         if not self._packs(support.size, self.shape[0]):
-            product = times_rows if is_few(support.size, self.shape[0]) else times_left
-            return np.asarray(self.blocks.map_reduce(product, add, rows, weights, which=active))
+            few = [is_few(support.size, self.shape[0])] * len(active)
+            return np.asarray(self.blocks.map_reduce(times_left, add, rows, weights, few, which=active))
         known = self._row_packs
         if sum(packed.size for packed, _ in known.values()) * self._line_bytes(self.shape[0]) > self._limit:
             known = {b: pack for b, pack in known.items() if b in set(active)}
@@ -155,13 +148,25 @@ class ChunkedOperator(DataOperator):
 
     def left_products(self, vectors: Floats) -> Floats:
         """X'u for the columns u of an array, in one pass; one row per vector."""
-        return np.asarray(self.blocks.map_reduce(left_products_of, add, self.blocks.split(vectors)))
+
+        def products(block: Matrix, own: Floats) -> Floats:
+            return as_operator(block, low_memory=True).left_products(aligned(own))
+
+        return np.asarray(self.blocks.map_reduce(products, add, self.blocks.split(vectors)))
 
     def normal(self, vectors: Floats, correct: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
         """X'w and w, for w = correct(X v), in one pass."""
+
+        def product(block: Matrix, v: Array, offsets: Floats) -> tuple[Floats, Floats]:
+            w = times(block, v) - offsets
+            return np.asarray(block.T @ w.astype(block.dtype), dtype=np.float64), w
+
+        def add_and_append(one: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+            return one[0] + other[0], np.concatenate([one[1], other[1]])
+
         v = self._for_all(vectors.astype(self.dtype, copy=False))
         offsets = -correct(np.zeros((self.shape[0], *vectors.shape[1:])))
-        products, images = self.blocks.map_reduce(normal_product, add_and_append, v, self.blocks.split(offsets))
+        products, images = self.blocks.map_reduce(product, add_and_append, v, self.blocks.split(offsets))
         return products, images
 
     def submatrix(self, rows: Indices, columns: Indices) -> Array:
@@ -194,10 +199,6 @@ class ChunkedOperator(DataOperator):
         """A value that every block needs; it is sent once."""
         return [self._executor.broadcast(value)] * self.blocks.n_blocks
 
-    # ------------------------------------------------------------------------------------------------------------
-    # Summaries
-    # ------------------------------------------------------------------------------------------------------------
-
     def row_sums(self) -> Floats:
         """Sum of each row."""
         return self.blocks.summary.row_sums
@@ -211,28 +212,21 @@ class ChunkedOperator(DataOperator):
         if not row_offsets.any():
             summary = self.blocks.summary
             return summary.squares + self.shape[0] * (summary.means - column_offsets) ** 2
+
+        def squares(block: Matrix, of_rows: Floats, of_columns: Floats) -> Floats:
+            return as_operator(block, low_memory=True).column_squares(of_rows, of_columns)
+
         offsets = self.blocks.split(row_offsets), self._for_all(column_offsets)
-        return np.asarray(self.blocks.map_reduce(squares_of, add, *offsets))
+        return np.asarray(self.blocks.map_reduce(squares, add, *offsets))
 
     def gram(self, on_rows: bool, factors: Floats, left: Floats, right: Floats, dtype: DTypeLike) -> Array:
         """Y Y' or Y'Y for Y = X diag(factors) - left right'.
 
         Y'Y takes one pass. Y Y' needs every pair of rows: (g + 1) / 2 passes for g groups of blocks, and one more.
         """
-        if not on_rows and self.blocks.is_sparse:  # blocks compute only sparse products
-            parts = self.blocks.split(left), [dtype] * self.blocks.n_blocks
-            raw, images = self.blocks.map_reduce(raw_gram, add_both, *parts)
-            gram = raw.astype(np.float64)
-            if (factors != 1).any():
-                gram *= factors
-                gram *= factors[:, None]
-            if right.size:  # F X'X F - (F X'L) R' - R (F X'L)' + R (L'L) R'
-                crossing = (factors[:, None] * images) @ right.T
-                gram += right @ (left.T @ left) @ right.T - crossing - crossing.T
-            return np.asfortranarray(gram, dtype=dtype)
-        lefts, correction = self.blocks.split(left), self._for_all((factors, right, dtype))
         if not on_rows:
-            return np.asfortranarray(self.blocks.map_reduce(gram_of, add, lefts, correction))
+            return self._column_gram(factors, left, right, dtype)
+        lefts, correction = self.blocks.split(left), self._for_all((factors, right, dtype))
         bounds, total = self.blocks.bounds, np.zeros((self.shape[0],) * 2, dtype=dtype, order="F")
         count, largest = self.blocks.n_blocks, int(np.diff(bounds).max()) * self._line_bytes(self.shape[0])
         size = max(1, min(-(-count // _GROUPS), int(self._limit // max(largest, 1))))  # as memory allows
@@ -247,16 +241,45 @@ class ChunkedOperator(DataOperator):
             total[rows, bounds[group[0]] :] = np.hstack(self._executor.gather(pieces))
         return total
 
+    def _column_gram(self, factors: Floats, left: Floats, right: Floats, dtype: DTypeLike) -> Array:
+        """Y'Y; sparse blocks are never made dense."""
+
+        def gram_of(block: Matrix, left: Floats, shared: Correction) -> Array:
+            factors, right, dtype = shared
+            return as_operator(block, low_memory=True).gram(False, factors, left, right, dtype)
+
+        def raw_gram(block: Matrix, left: Floats) -> tuple[Array, Floats]:
+            return to_dense(block.T @ block).astype(dtype, copy=False), np.asarray(block.T @ left)
+
+        def add_both(one: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+            return one[0] + other[0], one[1] + other[1]
+
+        lefts = self.blocks.split(left)
+        if not self.blocks.is_sparse:
+            shared = self._for_all((factors, right, dtype))
+            return np.asfortranarray(self.blocks.map_reduce(gram_of, add, lefts, shared))
+        raw, images = self.blocks.map_reduce(raw_gram, add_both, lefts)
+        gram = raw.astype(np.float64)
+        if (factors != 1).any():
+            gram *= factors
+            gram *= factors[:, None]
+        if right.size:  # F X'X F - (F X'L) R' - R (F X'L)' + R (L'L) R'
+            crossing = (factors[:, None] * images) @ right.T
+            gram += right @ (left.T @ left) @ right.T - crossing - crossing.T
+        return np.asfortranarray(gram, dtype=dtype)
+
     def reduce_rows(self, reduction: RowReduction) -> Any:
         """The result of a reduction over all rows."""
+
+        def reduced(block: Matrix, shared: RowReduction, left: Floats, first: int) -> Any:
+            return shared._replace(left=left).over(block, first)
+
         shared = self._for_all(reduction._replace(left=reduction.left[:0]))
         lefts, firsts = self.blocks.split(reduction.left), self.blocks.bounds[:-1].tolist()
         return self.blocks.map_reduce(reduced, reduction.combine, shared, lefts, firsts)
 
 
-# ----------------------------------------------------------------------------------------------------------------
-# Functions of one block, or of lines packed from it
-# ----------------------------------------------------------------------------------------------------------------
+# --- Functions of one block, or of lines packed from it ---
 
 
 def is_few(count: int, among: int) -> bool:
@@ -274,37 +297,17 @@ def times(block: Matrix, v: Array) -> Floats:
     return np.asarray(block @ aligned(v), dtype=np.float64)
 
 
-def times_columns(block: Matrix, columns_and_values: tuple[Indices, Array]) -> Floats:
-    """X v, for a v with these values in these few columns."""
-    columns, values = columns_and_values
-    return times(columns_of(block, columns), values)
-
-
-def times_rows(block: Matrix, rows: Indices, values: Array) -> Floats:
-    """X'u, for a u with these values in these few rows."""
-    return times_left_packed(block[rows], None, values)
-
-
-def times_left(block: Matrix, rows: Indices, values: Array) -> Floats:
-    """X'u, for a u with these values in these rows."""
+def times_left(block: Matrix, rows: Indices, values: Array, few: bool) -> Floats:
+    """X'u, for a u with these values in these rows, which are gathered if they are few."""
+    if few:
+        return times_left_packed(block[rows], None, values)
     u = aligned(values) if rows.size == block.shape[0] else scatter(rows, values, block.shape[0])
     return np.asarray(block.T @ u, dtype=np.float64)
-
-
-def normal_product(block: Matrix, v: Array, offsets: Floats) -> tuple[Floats, Floats]:
-    """X'w and w, for w = Xv - offsets."""
-    w = times(block, v) - offsets
-    return np.asarray(block.T @ w.astype(block.dtype), dtype=np.float64), w
 
 
 def columns_of(block: Matrix, columns: Indices) -> Matrix:
     """Some columns, contiguous in memory."""
     return block[:, columns] if is_sparse(block) else np.asfortranarray(block[:, columns])
-
-
-def both_of(block: Matrix, columns: Indices, rows: Indices) -> tuple[Matrix, Matrix]:
-    """Some columns, and some rows, contiguous in memory."""
-    return columns_of(block, columns), block[rows]
 
 
 def times_packed(columns: Matrix, positions_and_values: tuple[Indices | None, Array]) -> Floats:
@@ -316,22 +319,6 @@ def times_packed(columns: Matrix, positions_and_values: tuple[Indices | None, Ar
 def times_left_packed(rows: Matrix, positions: Indices | None, values: Array) -> Floats:
     """X'u, from the packed rows at these positions."""
     return np.asarray((aligned(rows) if positions is None else rows[positions]).T @ aligned(values), dtype=np.float64)
-
-
-def left_products_of(block: Matrix, vectors: Floats) -> Floats:
-    """X'u for the columns u of an array."""
-    return as_operator(block, low_memory=True).left_products(aligned(vectors))
-
-
-def squares_of(block: Matrix, row_offsets: Floats, column_offsets: Floats) -> Floats:
-    """Sums of squares of the columns after subtracting both offsets."""
-    return np.asarray(as_operator(block, low_memory=True).column_squares(row_offsets, column_offsets))
-
-
-def gram_of(block: Matrix, left: Floats, correction: Correction) -> Array:
-    """Y'Y for Y = X diag(factors) - left right'."""
-    factors, right, dtype = correction
-    return np.asarray(as_operator(block, low_memory=True).gram(False, factors, left, right, dtype))
 
 
 def corrected_rows(block: Matrix, left: Floats, correction: Correction) -> tuple[Matrix, Floats]:
@@ -358,29 +345,9 @@ def crossed(block: Matrix, left: Floats, correction: Correction, other: tuple[Ma
     return np.asarray(product + l_theirs @ (right.T @ right) @ l_mine.T)
 
 
-def raw_gram(block: Matrix, left: Floats, dtype: DTypeLike) -> tuple[Array, Floats]:
-    """X'X and X' left."""
-    return to_dense(block.T @ block).astype(dtype, copy=False), np.asarray(block.T @ left)
-
-
-def reduced(block: Matrix, reduction: RowReduction, left: Floats, first: int) -> Any:
-    """The result of a reduction over the rows of a block."""
-    return reduction._replace(left=left).over(block, first)
-
-
 def part_of(block: Matrix, rows: Indices, columns: Indices) -> Array:
     """Some rows and columns as a dense array."""
     return to_dense(block[rows][:, columns])
-
-
-def add_both(one: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-    """The sums of both arrays."""
-    return one[0] + other[0], one[1] + other[1]
-
-
-def add_and_append(one: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-    """The sum of the arrays over columns, and the concatenated arrays over rows."""
-    return one[0] + other[0], np.concatenate([one[1], other[1]])
 
 
 @as_operator.register

@@ -29,20 +29,10 @@ Result = TypeVar("Result")
 
 
 class Corrected:
-    """The operator X S^-1 - 1 c' - L R'.
+    """The operator X S^-1 - 1 c' - L R' for data X: S^-1 has the `column_factors` and c is `column_offsets`.
 
-    Parameters
-    ----------
-    base : DataOperator
-        The data X.
-    squared_norm : float
-        Squared Frobenius norm of the corrected matrix; `minus` keeps it up to date.
-    column_factors : array of shape (p,), optional
-        The diagonal of S^-1.
-    column_offsets : array of shape (p,), optional
-        The c to subtract from every row, after the factors.
-    left, right : arrays of shape (n, r) and (p, r), optional
-        The low-rank correction L R'.
+    L and R are `left` and `right`, of shape (n, r) and (p, r). `squared_norm` is that of the corrected matrix; `minus`
+    keeps it up to date.
     """
 
     imputes: bool = False  # whether `with_prediction` fills missing entries
@@ -50,16 +40,16 @@ class Corrected:
 
     def __init__(
         self,
-        base: DataOperator,
+        data: DataOperator,
         squared_norm: float,
         column_factors: Floats | None = None,
         column_offsets: Floats | None = None,
         left: Floats | None = None,
         right: Floats | None = None,
     ) -> None:
-        self.shape = base.shape
+        self.shape = data.shape
         self.squared_norm = max(squared_norm, 0.0)
-        self._base = base
+        self.data = data
         self._factors, self._offsets = column_factors, column_offsets
         # Kept as (r, n) and (r, p): a product then runs along memory.
         self._left = np.empty((0, self.shape[0])) if left is None else np.ascontiguousarray(left.T)
@@ -76,38 +66,21 @@ class Corrected:
         """Number of entries that contribute to the squared norm."""
         return self.shape[0] * self.shape[1]
 
-    def on(self, base: DataOperator) -> Self:
+    def on(self, data: DataOperator) -> Self:
         """The same corrections on another copy of the data."""
         made = copy.copy(self)
-        made._base = base
+        made.data = data
         return made
 
     def for_one_start(self) -> Self:
         """The same operator with a cache for one sequence of slowly changing supports, used by one thread only."""
-        return self.on(self._base.for_one_start())
-
-    def reset_cache(self) -> None:
-        """Make the products that follow independent, to the last bit, of those computed before."""
-        self._base.reset_cache()
-
-    @property
-    def prefetches(self) -> bool:
-        """Whether `prefetch` makes the products that follow faster."""
-        return self._base.prefetches
-
-    def prefetch(self, columns: Indices, rows: Indices | None = None) -> None:
-        """Prepare for products with vectors that are zero outside these columns or, on the left, these rows."""
-        self._base.prefetch(columns, rows)
-
-    def prefetch_hint(self, axis: str, scores: Floats) -> None:
-        """Receive scores of all "rows" or "columns": those with large absolute scores are likely to be read next."""
-        self._base.prefetch_hint(axis, scores)
+        return self.on(self.data.for_one_start())
 
     def matvec(self, support: Indices, values: Floats) -> Floats:
         """Product with a supported vector on the right."""
         scaled = values if self._factors is None else values * self._factors[support]
-        product = self._less_on_rows(self._base.matvec(support, scaled), support, values)
-        self._base.prefetch_hint("rows", product)
+        product = self._less_on_rows(self.data.matvec(support, scaled), support, values)
+        self.data.prefetch_hint("rows", product)
         return product
 
     def _less_on_rows(self, product: Floats, support: Indices, values: Floats) -> Floats:
@@ -122,8 +95,8 @@ class Corrected:
 
     def rmatvec(self, support: Indices, values: Floats) -> Floats:
         """Product with a supported vector on the left."""
-        product = self._less_on_columns(self._base.rmatvec(support, values), support, values)
-        self._base.prefetch_hint("columns", product)
+        product = self._less_on_columns(self.data.rmatvec(support, values), support, values)
+        self.data.prefetch_hint("columns", product)
         return product
 
     def _less_on_columns(self, product: Floats, support: Indices, values: Floats) -> Floats:
@@ -148,7 +121,7 @@ class Corrected:
                 self._less_on_rows(image, every_column, vector)
             return images
 
-        products, images = self._base.normal(scaled, correct)
+        products, images = self.data.normal(scaled, correct)
         for product, image in zip(np.atleast_2d(products.T), np.atleast_2d(images.T), strict=True):
             self._less_on_columns(product, every_row, image)
         return products, images
@@ -156,14 +129,14 @@ class Corrected:
     def products(self, vectors: Sequence[tuple[Indices, Floats]]) -> Floats:
         """Products with several supported vectors on the right, one row per vector."""
         scaled = [(at, values if self._factors is None else values * self._factors[at]) for at, values in vectors]
-        products = self._base.products(scaled)
+        products = self.data.products(scaled)
         for product, vector in zip(products, vectors, strict=True):
             self._less_on_rows(product, *vector)
         return products
 
     def left_products(self, vectors: Floats) -> Floats:
         """Products with dense vectors on the left, the columns of an array; one row per vector."""
-        products, every_row = self._base.left_products(vectors), np.arange(self.shape[0])
+        products, every_row = self.data.left_products(vectors), np.arange(self.shape[0])
         for product, vector in zip(products, vectors.T, strict=True):
             self._less_on_columns(product, every_row, vector)
         return products
@@ -177,7 +150,7 @@ class Corrected:
         """Some (increasing) columns of X, a row each, with the factors and layers that correct products with them."""
         every_row = np.arange(self.shape[0])
         factors = None if self._factors is None else self._factors[columns]
-        lines = np.ascontiguousarray(self._base.submatrix(every_row, columns).T)
+        lines = np.ascontiguousarray(self.data.submatrix(every_row, columns).T)
         return lines, factors, *self._layers_among(every_row, columns)
 
     def part(self, rows: Indices, columns: Indices) -> Operator:
@@ -186,7 +159,7 @@ class Corrected:
 
     def _block(self, rows: Indices, columns: Indices) -> tuple[Array, Floats, Floats]:
         """Some rows and columns of X S^-1, and of the layers that are subtracted from it."""
-        block = self._base.submatrix(rows, columns)
+        block = self.data.submatrix(rows, columns)
         if self._factors is not None:
             block = block * self._factors[columns].astype(block.dtype)
         return block, *self._layers_among(rows, columns)
@@ -194,9 +167,8 @@ class Corrected:
     def _layers_among(self, rows: Indices, columns: Indices) -> tuple[Floats, Floats]:
         """Some rows and columns of all layers, a row per layer."""
         left, right = self._dense_layers()
-        left = np.vstack([left[:, rows], self._sparse_left.among(rows)])
-        right = np.vstack([right[:, columns], self._sparse_right.among(columns)])
-        return left, right
+        sparse = self._sparse_left.among(rows), self._sparse_right.among(columns)
+        return np.vstack([left[:, rows], sparse[0]]), np.vstack([right[:, columns], sparse[1]])
 
     def entries_read(self, n_rows: int, n_columns: int) -> int:
         """The number of entries that two products read, with vectors that have so many non-zeros."""
@@ -206,27 +178,32 @@ class Corrected:
         """The number of entries that are read to make a `part` of this size, and of those that it holds."""
         return min(self.shape[0] * n_columns, self.shape[1] * n_rows), n_rows * n_columns
 
-    @property
-    def can_be_cut(self) -> bool:
-        """Whether `part` reads no more of X than the rows or columns that it needs."""
-        return self._base.can_be_cut
-
     def squared_lengths(self) -> tuple[Floats, Floats]:
         """Sums of squares of the rows and of the columns."""
-        return self._reduce_rows(_square_sums, _joined)
+
+        def square_sums(rows: Floats, first: int) -> tuple[Floats, Floats]:
+            return np.einsum("ij,ij->i", rows, rows), np.einsum("ij,ij->j", rows, rows)
+
+        def joined(one: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+            return np.concatenate([one[0], other[0]]), one[1] + other[1]
+
+        return self._reduce_rows(square_sums, joined)
 
     def largest_entry(self) -> tuple[int, int]:
         """Row and column of the largest entry; the first one in case of ties."""
-        _, row, column = self._reduce_rows(_largest, _first_largest)
+
+        def largest(rows: Floats, first: int) -> tuple[float, int, int]:
+            row, column = np.unravel_index(int(rows.argmax()), rows.shape)
+            return float(rows[row, column]), first + int(row), int(column)
+
+        _, row, column = self._reduce_rows(largest, lambda one, other: other if other[0] > one[0] else one)
         return row, column
 
     def _reduce_rows(
         self, function: Callable[[Floats, int], Result], combine: Callable[[Result, Result], Result]
     ) -> Result:
-        left, right = self._dense_layers()
-        left = np.vstack([left, self._sparse_left.among(np.arange(self.shape[0]))])
-        right = np.vstack([right, self._sparse_right.among(np.arange(self.shape[1]))])
-        result: Result = self._base.reduce_rows(RowReduction(function, combine, self._factors, left.T, right.T))
+        left, right = self._layers_among(*(np.arange(size) for size in self.shape))
+        result: Result = self.data.reduce_rows(RowReduction(function, combine, self._factors, left.T, right.T))
         return result
 
     def with_prediction(self, left: Floats, right: Floats) -> Self:
@@ -253,12 +230,12 @@ class Corrected:
         """`factor`^2 times XX' (`on_rows`) or X'X before deflation; upper triangle, Fortran order."""
         column_factors = np.full(self.shape[1], factor) if self._factors is None else factor * self._factors
         left, right = self._dense_layers()
-        return self._base.gram(on_rows, column_factors, left.T, factor * right.T, dtype)
+        return self.data.gram(on_rows, column_factors, left.T, factor * right.T, dtype)
 
     def parts(self) -> tuple[DataOperator, Floats | None, Floats, Floats]:
         """X, the diagonal of S^-1, and L and R of X S^-1 - L R' before deflation (the offsets are a column of R)."""
         left, right = self._dense_layers()
-        return self._base, self._factors, left.T, right.T
+        return self.data, self._factors, left.T, right.T
 
     def _dense_layers(self) -> tuple[Floats, Floats]:
         """Both factors of 1 c' + L R', a row per layer."""
@@ -314,7 +291,7 @@ class SparseLayers:
     @cached_property
     def _transpose(self) -> sp.csc_array:
         """The layers in columns."""
-        return sp.csc_array((self.values, self.indices, self.bounds), shape=(self.size, self.count))
+        return self._matrix.T
 
     def inner(self, support: Indices, values: Floats) -> Floats:
         """Inner product of every layer with a supported vector."""
@@ -323,23 +300,6 @@ class SparseLayers:
     def sum(self, weights: Floats) -> Floats:
         """Weighted sum of the layers."""
         return np.asarray(self._transpose @ weights)
-
-
-def _square_sums(rows: Floats, first: int) -> tuple[Floats, Floats]:
-    return np.einsum("ij,ij->i", rows, rows), np.einsum("ij,ij->j", rows, rows)
-
-
-def _joined(one: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-    return np.concatenate([one[0], other[0]]), one[1] + other[1]
-
-
-def _largest(rows: Floats, first: int) -> tuple[float, int, int]:
-    row, column = np.unravel_index(int(rows.argmax()), rows.shape)
-    return float(rows[row, column]), first + int(row), int(column)
-
-
-def _first_largest(one: tuple[float, int, int], other: tuple[float, int, int]) -> tuple[float, int, int]:
-    return other if other[0] > one[0] else one
 
 
 class SmallOperator:
@@ -373,9 +333,7 @@ class SmallOperator:
         return product - self._right @ (layers @ values)
 
 
-# ----------------------------------------------------------------------------------------------------------------
-# Centring, scaling and covariates
-# ----------------------------------------------------------------------------------------------------------------
+# --- Centring, scaling and covariates ---
 
 
 @dataclass(frozen=True)
@@ -389,16 +347,6 @@ class Scaler:
     If there are covariates, their `effects`, of shape (c, p), are subtracted before row means are computed: the rows of
     the `design`, of shape (n, c), times the effects. The columns of the design of the training data have mean zero and
     are linearly independent, and the effects are those of least squares.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from netbic.operators import as_operator
-    >>> X = np.array([[1.0, 4.0], [3.0, 8.0]])
-    >>> scaler = Scaler.learn(as_operator(X), center="columns", scale=True)
-    >>> scaler.apply(X)
-    array([[-1., -1.],
-           [ 1.,  1.]])
     """
 
     offsets: Floats
@@ -543,12 +491,6 @@ def winsorised(X: Array, furthest: float = 3.0) -> Array:
 
     The robust standard deviation is the scaled median absolute deviation. Columns in which more than half of the
     entries are equal are not changed, nor are missing entries.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> winsorised(np.array([[0.0], [1.0], [2.0], [3.0], [100.0]])).ravel().round(2)
-    array([0.  , 1.  , 2.  , 3.  , 6.45])
     """
     median = np.nanmedian if np.isnan(X).any() else np.median
     centres = median(X, axis=0)

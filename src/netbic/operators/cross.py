@@ -15,18 +15,10 @@ from netbic.operators.corrected import Corrected
 
 @dataclass(frozen=True, eq=False)
 class Whitening:
-    """A symmetric map W = U diag(g) U' of the samples: W X is X with (nearly) uncorrelated columns.
+    """A symmetric map W = U diag(g) U' of the samples: W X is X with (nearly) uncorrelated columns."""
 
-    Attributes
-    ----------
-    vectors : array of shape (n, r)
-        U, the left singular vectors of X.
-    gains : array of shape (r,)
-        g, by which the singular values are multiplied.
-    """
-
-    vectors: Floats
-    gains: Floats
+    vectors: Floats  # U, the left singular vectors of X
+    gains: Floats  # g, by which the singular values are multiplied
 
     def __call__(self, rows: Floats) -> Floats:
         """W times a vector, or the columns of an array."""
@@ -35,25 +27,11 @@ class Whitening:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """One of two tables: P W X for a centred and scaled X, a whitening W, and a projection P = I - T T' of its rows.
+    """One of two tables: P W X for a centred and scaled X, a whitening W, and a projection P = I - T T' of its rows."""
 
-    Attributes
-    ----------
-    operator : Corrected
-        X.
-    whitening : Whitening, optional
-        None: W is the identity.
-    removed : array of shape (k, n)
-        T', orthonormal directions of the samples that are projected out.
-    """
-
-    operator: Corrected
-    whitening: Whitening | None = None
-    removed: Floats = None  # type: ignore[assignment]  # set below: no directions
-
-    def __post_init__(self) -> None:
-        if self.removed is None:
-            object.__setattr__(self, "removed", np.empty((0, self.operator.shape[0])))
+    operator: Corrected  # X
+    whitening: Whitening | None = None  # None: W is the identity
+    removed: Floats | None = None  # T', orthonormal directions of the samples that are projected out, in rows
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -82,7 +60,7 @@ class Table:
 
     def without(self, direction: Floats) -> Self:
         """The table after the projection on the complement of a unit vector, orthogonal to those removed before."""
-        return replace(self, removed=np.vstack([self.removed, direction]))
+        return replace(self, removed=np.vstack([direction] if self.removed is None else [self.removed, direction]))
 
     def gram(self, dtype: type = np.float64) -> Floats:
         """The matrix PWXX'WP of inner products of the samples, in this precision."""
@@ -103,16 +81,11 @@ class Table:
         return rows if self.whitening is None else self.whitening(rows)
 
     def _projected(self, rows: Floats) -> Floats:
-        return rows - self.removed.T @ (self.removed @ rows) if len(self.removed) else rows
+        return rows if self.removed is None else rows - self.removed.T @ (self.removed @ rows)
 
 
 class CrossOperator(DataOperator):
-    """The matrix X'Y for two tables of the same samples, by products with both: rows are features of X, columns of Y.
-
-    Parameters
-    ----------
-    x, y : Table
-    """
+    """The matrix X'Y for two tables of the same samples, by products with both."""
 
     can_be_cut = True
 
@@ -152,14 +125,7 @@ class CrossOperator(DataOperator):
 
 
 class Cross(Corrected):
-    """The cross-product of two tables by products with both, minus low-rank corrections.
-
-    Parameters
-    ----------
-    x, y : Table
-    squared_norm : float
-        The squared Frobenius norm of X'Y.
-    """
+    """The cross-product X'Y of two tables by products with both, minus low-rank corrections."""
 
     def __init__(self, x: Table, y: Table, squared_norm: float) -> None:
         super().__init__(CrossOperator(x, y), squared_norm)

@@ -132,9 +132,14 @@ class DenseOperator(DataOperator):
         (syrk,) = get_blas_funcs(("syrk",), (total,))
         plain = bool((factors == 1).all())
         if plain and lines.dtype == dtype and lines.flags.c_contiguous:
-            raw = syrk(1.0, lines.T, trans=1)
+            raw: Array = syrk(1.0, lines.T, trans=1)
             if np.sum(inner**2) * np.sum(outer**2) <= _SMALL_CORRECTION * np.trace(raw):
-                return _minus_offsets(raw, inner, outer, (lines @ outer.astype(dtype)).T)
+                (syr2,) = get_blas_funcs(("syr2",), (raw,))
+                squares = outer.T @ outer
+                for k, image in enumerate((lines @ outer.astype(dtype)).T):
+                    other = (image - 0.5 * (squares[k] @ inner.T)).astype(raw.dtype)
+                    raw = syr2(-1.0, other, inner[:, k].astype(raw.dtype), a=raw, overwrite_a=True)
+                return raw
         centred = inner.shape[1] == 1 and bool((inner == 1).all())  # the usual correction, without a product
         for part in _blocks(lines.T):
             block = lines[:, part]
@@ -232,16 +237,6 @@ class PackedLines:
             return
         for slot, line in zip(vacated.tolist(), new.tolist(), strict=True):  # without a temporary copy of long lines
             self._packed[slot] = self.lines[line]
-
-
-def _minus_offsets(gram: Array, inner: Floats, outer: Floats, images: Array) -> Array:
-    """The upper triangle of a Gram matrix after subtracting `inner outer'`; `images` are products with `outer`."""
-    (syr2,) = get_blas_funcs(("syr2",), (gram,))
-    squares = outer.T @ outer
-    for k, image in enumerate(images):
-        other = image - 0.5 * (squares[k] @ inner.T)
-        gram = syr2(-1.0, other.astype(gram.dtype), inner[:, k].astype(gram.dtype), a=gram, overwrite_a=True)
-    return gram
 
 
 def _combine(lines: Array, across: Array, support: Indices, values: Floats) -> Floats:

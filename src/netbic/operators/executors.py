@@ -1,8 +1,9 @@
 """Executors: threads of this process, or the workers of a Dask cluster.
 
-Both run a function on every block of a matrix (the results stay on the workers), combine the results of all blocks, and
-collect results here. Both use the same tree reduction, in the order of the blocks, so that results do not depend on the
-executor, to the last bit.
+Both run a function on every block of a matrix, combine the results of all blocks, and collect results here. Results are
+handles: values, or futures of values in the memory of a worker. Handles may be arguments of other functions. Both
+executors use the same tree reduction, in the order of the blocks, so that results do not depend on the executor, to the
+last bit.
 """
 
 from __future__ import annotations
@@ -11,14 +12,13 @@ import copy
 import logging
 import time
 import uuid
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import cached_property, reduce
 from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from joblib import cpu_count
 
@@ -44,60 +44,25 @@ class ClusterError(RuntimeError):
     """A Dask cluster cannot be used, or is no longer available."""
 
 
-class BlockExecutor(ABC):
-    """Runs functions on the blocks of a matrix.
-
-    Results are handles: values, or futures of values in the memory of a worker. Handles may be arguments of other
-    functions. Losing a worker loses no result: it is computed again.
-    """
-
-    is_remote: ClassVar[bool]  # whether functions and arguments are sent to other processes
-
-    @abstractmethod
-    def broadcast(self, value: Any) -> Handle:
-        """A handle of a value that many tasks need; it is sent once."""
-
-    @abstractmethod
-    def map(self, function: Function, *arguments: Sequence[Any]) -> list[Handle]:
-        """Handles of `function` of the first arguments, of the second arguments, and so on."""
-
-    @abstractmethod
-    def map_reduce(self, function: Function, combine: Combine, *arguments: Sequence[Any]) -> Any:
-        """The values of `map`, combined in order by a tree reduction."""
-
-    @abstractmethod
-    def gather(self, handles: Sequence[Handle]) -> list[Any]:
-        """The values of handles."""
-
-    @abstractmethod
-    def compute(self, graph: Mapping[Any, Any], keys: list[Any]) -> list[Any]:
-        """The results of some tasks of a Dask graph."""
-
-    @property
-    @abstractmethod
-    def memory(self) -> float:
-        """Bytes that all workers may use together."""
-
-
-class ThreadExecutor(BlockExecutor):
+class ThreadExecutor:
     """Threads of this process, one per core. A handle is the value itself."""
 
-    is_remote = False
+    is_remote = False  # whether functions and arguments are sent to other processes
 
     @cached_property
     def _pool(self) -> ThreadPoolExecutor:
         return ThreadPoolExecutor(int(cpu_count()), thread_name_prefix="netbic")
 
-    def broadcast(self, value: Any) -> Any:
-        """The value."""
+    def broadcast(self, value: Any) -> Handle:
+        """A handle of a value that many tasks need; it is sent once."""
         return value
 
-    def map(self, function: Function, *arguments: Sequence[Any]) -> list[Any]:
-        """Results, in order."""
+    def map(self, function: Function, *arguments: Sequence[Any]) -> list[Handle]:
+        """Handles of `function` of the first arguments, of the second arguments, and so on."""
         return list(self._results(function, arguments))
 
     def map_reduce(self, function: Function, combine: Combine, *arguments: Sequence[Any]) -> Any:
-        """Results, combined in order while others are computed."""
+        """The values of `map`, combined in order by a tree reduction while others are computed."""
         return tree_reduce(self._results(function, arguments), combine)
 
     def _results(self, function: Function, arguments: Sequence[Sequence[Any]]) -> Iterator[Any]:
@@ -112,8 +77,8 @@ class ThreadExecutor(BlockExecutor):
             for task in started:
                 task.cancel()
 
-    def gather(self, handles: Sequence[Any]) -> list[Any]:
-        """The values themselves."""
+    def gather(self, handles: Sequence[Handle]) -> list[Any]:
+        """The values of handles."""
         return list(handles)
 
     def compute(self, graph: Mapping[Any, Any], keys: list[Any]) -> list[Any]:
@@ -124,14 +89,14 @@ class ThreadExecutor(BlockExecutor):
 
     @cached_property
     def memory(self) -> float:
-        """Memory that was free when this was first read."""
+        """Bytes of memory that were free when this was first read."""
         return free_memory()
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_pool"}
 
 
-class ClusterExecutor(BlockExecutor):
+class ClusterExecutor:
     """The workers of a Dask cluster. A handle is a future.
 
     Everything that is sent is part of a task, which the scheduler can repeat: a worker that dies loses no data.
@@ -145,11 +110,19 @@ class ClusterExecutor(BlockExecutor):
                 "the current Dask client is asynchronous: give a synchronous one, Client(asynchronous=False)"
             )
         self._client = client
-        with self._explained_errors():
-            _check_versions(client)
+        for name in _COMPARED:
+            with self._explained_errors():
+                here, elsewhere = version(name), client.run(version, name, on_error="return")
+            for worker, there in elsewhere.items():
+                missing = isinstance(there, PackageNotFoundError)
+                if missing or (isinstance(there, str) and there != here):  # other exceptions: the worker is dying
+                    found = "does not have it" if missing else f"has {there}"
+                    raise ClusterError(
+                        f"{name} is {here} here but worker {worker} {found}: use the same environment on all workers"
+                    )
 
     def broadcast(self, value: Any) -> Handle:
-        """A future of the value."""
+        """A handle of a value that many tasks need; it is sent once."""
         return self.map(identity, [value])[0]
 
     def map(self, function: Function, *arguments: Sequence[Any], priority: int = 0) -> list[Handle]:
@@ -175,13 +148,11 @@ class ClusterExecutor(BlockExecutor):
     def gather(self, handles: Sequence[Handle]) -> list[Any]:
         """Wait for futures while watching the cluster, and collect their values."""
         try:
-            self._wait(handles)
-            return list(self._client.gather(handles))
-        except Exception as problem:
-            # The client keeps the exception of a failed task, and its traceback would keep all our local variables.
-            raise self._explain(problem.with_traceback(None), of_task=True) from None
-        except BaseException:
-            self._client.cancel(handles)  # interrupted: nobody needs these results any more
+            with self._explained_errors(of_task=True):
+                self._wait(handles)
+                return list(self._client.gather(handles))
+        except (KeyboardInterrupt, SystemExit):
+            self._client.cancel(handles)  # nobody needs these results any more
             raise
 
     def _wait(self, handles: Sequence[Handle]) -> None:
@@ -214,15 +185,16 @@ class ClusterExecutor(BlockExecutor):
         return str(scheduler.address) if scheduler is not None else "(closed)"
 
     @contextmanager
-    def _explained_errors(self) -> Iterator[None]:
-        """Errors say what happened to the cluster; those that are not the cluster's are copied."""
+    def _explained_errors(self, of_task: bool = False) -> Iterator[None]:
+        """Errors say what happened to the cluster; an OSError `of_task` is one of reading a block."""
         try:
             yield
         except Exception as problem:
-            raise self._explain(problem) from None
+            # The client keeps the exception of a failed task, and its traceback would keep all our local variables.
+            raise self._explain(problem.with_traceback(None), of_task) from None
 
-    def _explain(self, problem: Exception, of_task: bool = False) -> Exception:
-        """The error to raise instead; an OSError `of_task` is one of reading a block, others are of communication."""
+    def _explain(self, problem: Exception, of_task: bool) -> Exception:
+        """The error to raise instead: a copy, unless the problem is one of the cluster."""
         from distributed.comm.core import CommClosedError
         from distributed.scheduler import KilledWorker
 
@@ -247,10 +219,8 @@ class ClusterExecutor(BlockExecutor):
 
     def compute(self, graph: Mapping[Any, Any], keys: list[Any]) -> list[Any]:
         """The results of some tasks of a Dask graph."""
-        try:
+        with self._explained_errors(of_task=True):
             return list(self._client.get(graph, keys)) if keys else []
-        except Exception as problem:
-            raise self._explain(problem.with_traceback(None), of_task=True) from None
 
     @property
     def n_threads(self) -> int:
@@ -274,18 +244,10 @@ class ClusterExecutor(BlockExecutor):
         return float(limited + sum(each for each in free.values() if isinstance(each, float)))
 
 
-def free_memory() -> float:
-    """Bytes of memory that are available on this machine; 4 GB if that is unknown."""
-    try:
-        import psutil  # comes with distributed
-    except ImportError:
-        with suppress(OSError), open("/proc/meminfo", encoding="ascii") as lines:
-            return next((1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")), 4e9)
-        return 4e9
-    return float(psutil.virtual_memory().available)
+BlockExecutor = ThreadExecutor | ClusterExecutor
 
 
-def current_executor() -> ThreadExecutor | ClusterExecutor:
+def current_executor() -> BlockExecutor:
     """The cluster of the current Dask client, if there is one; otherwise, and within tasks of a worker, threads."""
     try:
         from distributed import get_client, get_worker
@@ -299,22 +261,15 @@ def current_executor() -> ThreadExecutor | ClusterExecutor:
     return ThreadExecutor()
 
 
-def version_here(name: str) -> str:
-    """The installed version of a package."""
-    return version(name)
-
-
-def _check_versions(client: Any) -> None:
-    """Raise unless the workers have the packages they need, in the versions used here."""
-    for name in _COMPARED:
-        here = version_here(name)
-        for worker, there in client.run(version, name, on_error="return").items():
-            missing = isinstance(there, PackageNotFoundError)
-            if missing or (isinstance(there, str) and there != here):  # other exceptions: the worker is dying
-                found = "does not have it" if missing else f"has {there}"
-                raise ClusterError(
-                    f"{name} is {here} here but worker {worker} {found}: use the same environment on all workers"
-                )
+def free_memory() -> float:
+    """Bytes of memory that are available on this machine; 4 GB if that is unknown."""
+    try:
+        import psutil  # comes with distributed
+    except ImportError:
+        with suppress(OSError), open("/proc/meminfo", encoding="ascii") as lines:
+            return next((1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")), 4e9)
+        return 4e9
+    return float(psutil.virtual_memory().available)
 
 
 def identity(value: Any) -> Any:

@@ -59,17 +59,10 @@ def _regress(X: Array, design: Floats) -> tuple[Floats, Floats]:
 
 
 class Masked(Corrected):
-    """A centred and scaled matrix with missing entries.
+    """A centred and scaled matrix, in which missing entries are NaN; the array is modified.
 
-    Parameters
-    ----------
-    scaled : array of shape (n, p)
-        Centred and scaled data in which missing entries are NaN; it is modified.
-    impute : bool
-        False: missing entries have the mean of the observed ones. True: they have the values that the modules predict
-        (`with_prediction`).
-    low_memory : bool
-        As for `DenseOperator`.
+    With `impute`, missing entries have the values that the modules predict (`with_prediction`), otherwise the mean of
+    the observed ones.
     """
 
     tracks_gram = False
@@ -116,7 +109,7 @@ class Masked(Corrected):
         self, function: Callable[[Floats, int], Result], combine: Callable[[Result, Result], Result]
     ) -> Result:
         def filled(rows: Floats, first: int) -> Result:
-            return function(rows + self._missing.of_rows(first, first + len(rows)), first)
+            return function(rows + self._missing.among(slice(first, first + len(rows))), first)
 
         return super()._reduce_rows(filled, combine)
 
@@ -162,11 +155,11 @@ class MissingEntries:
         """Zeros in the given entries (sorted by rows)."""
         numbered = sp.csr_array((np.arange(rows.size, dtype=np.float64), (rows, columns)), shape=shape)
         turned = numbered.tocsc()
-        return cls(numbered, turned, turned.data.astype(np.intp)).with_values(np.zeros(rows.size))
+        return cls(numbered, turned, turned.data.astype(np.intp)).plus(-numbered.data)
 
-    def with_values(self, values: Floats) -> MissingEntries:
-        """The same pattern with these values, by rows."""
-        rows, columns = self._by_row, self._by_column
+    def plus(self, values: Floats) -> MissingEntries:
+        """The same pattern with these numbers, by rows, added to the values."""
+        rows, columns, values = self._by_row, self._by_column, self._by_row.data + values
         by_row = sp.csr_array((values, rows.indices, rows.indptr), shape=rows.shape)
         by_column = sp.csc_array((values[self._order], columns.indices, columns.indptr), shape=rows.shape)
         return MissingEntries(by_row, by_column, self._order)
@@ -175,17 +168,10 @@ class MissingEntries:
         """The missing entries of `left right'`."""
         return np.asarray(left[self._rows] * right[self._by_row.indices])
 
-    def of_rows(self, first: int, last: int) -> Floats:
-        """Some rows, as a dense array."""
-        return np.asarray(self._by_row[first:last].toarray())
-
-    def among(self, rows: Indices, columns: Indices) -> Floats:
-        """Some rows and columns, as a dense array."""
-        return np.asarray(self._by_row[rows][:, columns].toarray())
-
-    def plus(self, values: Floats) -> MissingEntries:
-        """Add to the values."""
-        return self.with_values(self._by_row.data + values)
+    def among(self, rows: Indices | slice, columns: Indices | None = None) -> Floats:
+        """Some rows and columns (None: all), as a dense array."""
+        part = self._by_row[rows]
+        return np.asarray((part if columns is None else part[:, columns]).toarray())
 
     def matvec(self, support: Indices, values: Floats) -> Floats:
         """Product with a supported vector on the right."""

@@ -11,7 +11,6 @@ whose terms decrease geometrically and have |T_k(x)| <= 1, so that the number of
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from math import ceil, log, sqrt
 from operator import add
 from typing import Any
@@ -32,20 +31,8 @@ _BLOCK_ROWS = 32  # rows smoothed at a time: they stay in the cache from one ter
 class Smoother:
     """The matrix S = (1 - a) (I - aM)^-1, which is symmetric and has eigenvalues between 0 and 1.
 
-    Parameters
-    ----------
-    matrix : sparse array of shape (p, p)
-        M: symmetric, with eigenvalues between -1 and 1, such as the graph term "normalized".
-    weight : float
-        a, at least 0 and below 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import scipy.sparse as sp
-    >>> pair = sp.csr_array(np.array([[0.0, 1.0], [1.0, 0.0]]))
-    >>> Smoother(pair, 0.5).rows(np.array([[3.0, 0.0]])).round(6)
-    array([[2., 1.]])
+    M is symmetric, with eigenvalues between -1 and 1, such as the graph term "normalized"; the weight a is at least 0
+    and below 1.
     """
 
     def __init__(self, matrix: sp.csr_array, weight: float) -> None:
@@ -68,40 +55,34 @@ class Smoother:
 
 
 def smoothed_rows(matrix: sp.csr_array, X: Array, weights: Sequence[float]) -> list[Array]:
-    """(1 - a) X (I - aM)^-1 for several weights a, in the time that the largest one takes; in the precision of X."""
+    """(1 - a) X (I - aM)^-1 for several weights a, in the time that the largest one takes; in the precision of X.
+
+    The series share the polynomials T_k(M) X'.
+    """
+    terms = []  # for each weight: the first coefficient, the ratio r of the series, and the number of further terms
+    for weight in weights:
+        root = sqrt(1 - weight * weight)
+        ratio = weight / (1 + root)
+        remainder = _ROUNDING * float(np.finfo(X.dtype).eps) * (1 - ratio)
+        terms.append(((1 - weight) / root, ratio, ceil(log(remainder) / log(ratio)) if weight else 0))
+    longest = max(length for _, _, length in terms)
     matrix, made = matrix.astype(X.dtype), [np.empty_like(X, order="C") for _ in weights]
     for start in range(0, len(X), _BLOCK_ROWS):
         part = slice(start, start + _BLOCK_ROWS)
-        for smooth, total in zip(made, _series(matrix, np.ascontiguousarray(X[part].T), weights), strict=True):
+        earlier = latest = np.ascontiguousarray(X[part].T)
+        totals = [scale * latest for scale, _, _ in terms]
+        for power in range(1, longest + 1):
+            product = matrix @ latest
+            if power > 1:
+                product *= 2
+                product -= earlier
+            earlier, latest = latest, product
+            for total, (scale, ratio, length) in zip(totals, terms, strict=True):
+                if power <= length:
+                    total += 2 * scale * ratio**power * latest
+        for smooth, total in zip(made, totals, strict=True):
             smooth[part] = total.T
     return made
-
-
-def _series(matrix: sp.csr_array, X: Array, weights: Sequence[float]) -> list[Array]:
-    """(1 - a) (I - aM)^-1 X for several weights a: they share the polynomials T_k(M) X."""
-    scales, ratios, lengths = zip(*(_terms(weight, X.dtype) for weight in weights), strict=True)
-    totals = [scale * X for scale in scales]
-    earlier, latest = X, X
-    for power in range(1, max(lengths) + 1):
-        product = matrix @ latest
-        if power > 1:
-            product *= 2
-            product -= earlier
-        earlier, latest = latest, product
-        for total, scale, ratio, length in zip(totals, scales, ratios, lengths, strict=True):
-            if power <= length:
-                total += 2 * scale * ratio**power * latest
-    return totals
-
-
-def _terms(weight: float, dtype: DTypeLike) -> tuple[float, float, int]:
-    """The first coefficient, the ratio r of the series, and the number of further terms."""
-    if not weight:
-        return 1.0, 0.0, 0
-    root = sqrt(1 - weight * weight)
-    ratio = weight / (1 + root)
-    remainder = _ROUNDING * float(np.finfo(dtype).eps) * (1 - ratio)
-    return (1 - weight) / root, ratio, ceil(log(remainder) / log(ratio))
 
 
 def smoothed(operator: Corrected, smoother: Smoother, low_memory: bool = False) -> Corrected:
@@ -116,7 +97,8 @@ def smoothed(operator: Corrected, smoother: Smoother, low_memory: bool = False) 
     base, factors, left, right = operator.parts()
     implicit = SmoothedOperator(base, factors, smoother)
     right = smoother.columns(right)
-    squared_norm = implicit.reduce_rows(RowReduction(_squared_norm, add, None, left, right))
+    squares = RowReduction(lambda rows, first: float(np.einsum("ij,ij->", rows, rows)), add, None, left, right)
+    squared_norm = implicit.reduce_rows(squares)
     return Corrected(implicit, squared_norm, left=left, right=right)
 
 
@@ -130,21 +112,8 @@ def scaled_rows(operator: Corrected) -> Array | None:
     return scaled
 
 
-def _squared_norm(rows: Floats, first: int) -> float:
-    return float(np.einsum("ij,ij->", rows, rows))
-
-
 class SmoothedOperator(DataOperator):
-    """X F S for a matrix X of any kind, F diagonal: vectors are smoothed before or after the product with X.
-
-    Parameters
-    ----------
-    base : DataOperator
-        X.
-    factors : array of shape (p,), optional
-        The diagonal of F.
-    smoother : Smoother
-    """
+    """X F S for a matrix X of any kind, F diagonal: vectors are smoothed before or after the product with X."""
 
     def __init__(self, base: DataOperator, factors: Floats | None, smoother: Smoother) -> None:
         super().__init__(base.shape, base.dtype)
@@ -187,9 +156,13 @@ class SmoothedOperator(DataOperator):
     def reduce_rows(self, reduction: RowReduction) -> Any:
         """The result of a reduction over all rows of X F S diag(g) - L R' = (X F - L R0') S diag(g)."""
         g = np.ones(self.shape[1]) if reduction.factors is None else reduction.factors
-        function = partial(_of_smoothed, reduction.function, self._smoother, g)
-        right = self._smoother.undo_columns(reduction.right / g[:, None])
-        return self._base.reduce_rows(RowReduction(function, reduction.combine, self._factors, reduction.left, right))
+        smoother, function = self._smoother, reduction.function
+
+        def of_smoothed(rows: Floats, first: int) -> Any:
+            return function(smoother.rows(rows) * g, first)
+
+        right = smoother.undo_columns(reduction.right / g[:, None])
+        return self._base.reduce_rows(reduction._replace(function=of_smoothed, factors=self._factors, right=right))
 
     def gram(self, on_rows: bool, factors: Floats, left: Floats, right: Floats, dtype: DTypeLike) -> Array:
         """Y Y' or Y'Y for Y = X F S diag(factors) - left right'."""
@@ -207,7 +180,3 @@ class SmoothedOperator(DataOperator):
             products = self._base.products([(self._every, row * self._factors) for row in rows])
             total[part] = products - (rows @ inner) @ left.T
         return np.asfortranarray(total, dtype=dtype)
-
-
-def _of_smoothed(function: Callable[..., Any], smoother: Smoother, factors: Floats, rows: Floats, first: int) -> Any:
-    return function(smoother.rows(rows) * factors, first)

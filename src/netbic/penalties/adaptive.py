@@ -150,9 +150,7 @@ class AdaptiveSupport(DataDriven):
             )
 
 
-# ----------------------------------------------------------------------------------------------------------------
-# The mixture of members and others
-# ----------------------------------------------------------------------------------------------------------------
+# --- The mixture of members and others ---
 
 _SPLITS = (0.15, 0.5, 0.75)  # shares of members at the start
 _SMALL_SPLITS = (0.005, 0.03, 0.15, 0.5)  # of many scores
@@ -357,9 +355,7 @@ def _expit(x: Floats) -> tuple[Floats, Floats]:
     return np.where(x >= 0, 1.0, decay) / (1 + decay), softplus
 
 
-# ----------------------------------------------------------------------------------------------------------------
-# Members of an axis whose scores are centred
-# ----------------------------------------------------------------------------------------------------------------
+# --- Members of an axis whose scores are centred ---
 
 _PARAMETERS = 4  # of the mixture with others at zero: m, g, t and pi
 
@@ -388,9 +384,7 @@ def located_choice(scores: Floats) -> Choice | None:
     return Choice(posterior, 0.0, noise, free_locations=True)
 
 
-# ----------------------------------------------------------------------------------------------------------------
-# Members without a gap
-# ----------------------------------------------------------------------------------------------------------------
+# --- Members without a gap ---
 
 _Density = Callable[[Scores, float, float], Floats]
 

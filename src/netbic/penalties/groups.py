@@ -209,54 +209,45 @@ class Groups(Mapping[Label, Members]):
 
         Members are matched by name if the data have names of the same kind; otherwise integers are positions.
         """
-        if names is not None and self.is_numbered == np.issubdtype(np.asarray(names).dtype, np.integer):
-            members, n_missing, n_members = self._by_name(np.asarray(names), axis, table)
-        elif self.is_numbered:
-            own = (np.array(each, dtype=np.intp) for each in self._members.values())
-            members, n_missing, n_members = [np.sort(each) for each in own], 0, 0
-        else:
+        wanted = list(dict.fromkeys(member for own in self._members.values() for member in own))
+        position: dict[Label, Any] = dict(zip(wanted, wanted, strict=True))
+        mine, missing = ", ".join(map(str, wanted[:3])), set[Label]()
+        by_name = names is not None and self.is_numbered == np.issubdtype(np.asarray(names).dtype, np.integer)
+        if by_name:
+            index = pd.Index(np.asarray(names))
+            if not index.is_unique:
+                again = index[index.duplicated()][0]
+                raise ValueError(f"the {axis} name {again!r} of {table} occurs twice: groups need unique names")
+            position = dict(zip(wanted, index.get_indexer(pd.Index(wanted)).tolist(), strict=True))
+            missing = {member for member in wanted if position[member] < 0}
+            if len(missing) == len(wanted):
+                raise ValueError(
+                    f"no member of the {axis} groups is a {axis} of {table}: the groups have {mine}, ...; {table} has "
+                    f"{', '.join(map(str, index[:3]))}, ... (use the same kind of names on both sides; transpose "
+                    f"{table} if these are samples)"
+                )
+        elif not self.is_numbered:
             raise ValueError(
-                f"the groups of {axis}s are given by name ({self._examples()}, ...) but the {axis}s of {table} have no "
+                f"the groups of {axis}s are given by name ({mine}, ...) but the {axis}s of {table} have no "
                 f"such names: give {table} as a DataFrame, or groups of positions"
             )
-        kept = {own.tobytes(): place for place, own in reversed(list(enumerate(members))) if own.size}
-        places, n_groups, n_empty = sorted(kept.values()), len(self), sum(not own.size for own in members)
-        n_same, of_groups = n_groups - n_empty - len(places), f"of {n_groups:,} groups have"
+        found = {
+            name: np.array(sorted(position[member] for member in own if member not in missing), dtype=np.intp)
+            for name, own in self._members.items()
+        }
+        first = {own.tobytes(): name for name, own in reversed(found.items()) if own.size}  # of equal groups
+        kept = {name: own for name, own in found.items() if first.get(own.tobytes()) == name}
+        n_groups, n_empty = len(self), sum(not own.size for own in found.values())
+        n_same, of_groups = n_groups - n_empty - len(kept), f"of {n_groups:,} groups have"
         notes = {
-            f"{n_missing:,} of {n_members:,} members are not {axis}s of {table}": n_missing,
+            f"{len(missing):,} of {len(wanted):,} members are not {axis}s of {table}": len(missing),
             f"{n_empty:,} {of_groups} no {axis} of {table}": n_empty,
             f"{n_same:,} {of_groups} the same {axis}s as an earlier one": n_same,
         }
         if any(notes.values()):
             said = "; ".join(note for note, number in notes.items() if number)
             warnings.warn(f"{axis} groups: {said}: left out", stacklevel=7)
-        elif self.is_numbered and n_members == 0:
-            return self
-        labels = list(self._members)
-        return Groups({labels[place]: members[place] for place in places})
-
-    def _by_name(self, names: Array, axis: str, table: str) -> tuple[list[Indices], int, int]:
-        """Positions of the members of each group, how many different members are not found, and how many there are."""
-        index = pd.Index(names)
-        if not index.is_unique:
-            again = index[index.duplicated()][0]
-            raise ValueError(f"the {axis} name {again!r} of {table} occurs twice: groups need unique names")
-        wanted = pd.Index(list(dict.fromkeys(member for own in self._members.values() for member in own)))
-        found = dict(zip(wanted.tolist(), index.get_indexer(wanted).tolist(), strict=True))
-        n_missing = sum(position < 0 for position in found.values())
-        if n_missing == len(found):
-            theirs = ", ".join(map(str, names[:3]))
-            raise ValueError(
-                f"no member of the {axis} groups is a {axis} of {table}: the groups have {self._examples()}, ...; "
-                f"{table} has {theirs}, ... (use the same kind of names on both sides; transpose {table} if these are "
-                "samples)"
-            )
-        positions = (sorted(found[member] for member in own) for own in self._members.values())
-        return [np.array([p for p in own if p >= 0], dtype=np.intp) for own in positions], n_missing, len(found)
-
-    def _examples(self) -> str:
-        first = dict.fromkeys(member for own in list(self._members.values())[:3] for member in own)
-        return ", ".join(map(str, list(first)[:3]))
+        return Groups(kept) if by_name or any(notes.values()) else self
 
     def among(self, kept: Indices, size: int) -> Groups:
         """Groups of positions among some entries of the axis only; those without any are left out."""

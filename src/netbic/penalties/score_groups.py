@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from scipy import special
@@ -85,7 +85,7 @@ class ScoreGroups:
     @property
     def directions(self) -> Indices:
         """-1, 0 or 1 for each group: below the bulk, the bulk itself, above it."""
-        return np.zeros(1, dtype=np.intp) if self.is_gradient else _directions(self.sizes)
+        return _directions(self.sizes)
 
 
 def score_groups(scores: Floats) -> ScoreGroups:
@@ -156,9 +156,8 @@ def _sizes(boundaries: Floats, scores: Floats) -> Indices:
 
 
 def _directions(sizes: Indices) -> Indices:
-    """-1, 0 or 1 for each group: below the bulk, the bulk itself, above it."""
     largest = int(np.argmax(sizes))
-    if sizes[largest] >= BULK * np.sort(sizes)[-2]:
+    if sizes.size == 1 or sizes[largest] >= BULK * np.sort(sizes)[-2]:
         return np.sign(np.arange(sizes.size) - largest)
     return np.array([-1, 1]) if sizes.size == 2 else np.array([-1, 0, 1])
 
@@ -171,9 +170,7 @@ def _one_group(scores: Floats, gain: float, margin: float) -> ScoreGroups:
     return ScoreGroups(labels, np.array([mean]), sizes, np.empty(0), probabilities, gain, margin)
 
 
-# ----------------------------------------------------------------------------------------------------------------
-# Mixtures with free locations
-# ----------------------------------------------------------------------------------------------------------------
+# --- Mixtures with free locations ---
 
 # Shares of the sorted scores at which the groups of a start are split.
 _SPLITS = {
@@ -185,6 +182,8 @@ _CONTINUED = 2  # starts that are continued
 _LARGEST_RATIO = 9.0  # of a group's variance to the pooled one: a group must not fit a few equal scores, or all of them
 _SMALLEST_VARIANCE = 1e-4  # pooled, relative to that of all scores
 _GRID = 101  # points between two locations at which the density is compared
+
+_Parameters = tuple[Floats, Floats, Floats]  # weights, means and variances of several mixtures, a row each
 
 
 @dataclass(frozen=True)
@@ -255,14 +254,6 @@ class LocationMixture:
         return float(max(ratios))
 
 
-class _Parameters(NamedTuple):
-    """Parameters of one mixture (a number per group), or of several (a row each)."""
-
-    weights: Floats
-    means: Floats
-    variances: Floats
-
-
 def fit_location_mixture(scores: Floats, n_groups: int, *, equal_variances: bool) -> LocationMixture:
     """Fit two or three normal distributions with free locations; the best of several local maxima.
 
@@ -275,13 +266,13 @@ def fit_location_mixture(scores: Floats, n_groups: int, *, equal_variances: bool
         cuts = np.minimum(np.maximum.accumulate(cuts + np.arange(cuts.size)), ordered.size - 1)
         starts.append([float(part.mean()) if part.size else float(ordered[-1]) for part in np.split(ordered, cuts)])
     shape, variance = (len(starts), n_groups), float(scores.var()) / n_groups**2
-    start = _Parameters(np.full(shape, 1 / n_groups), np.array(starts), np.full(shape, variance))
-    found, likelihoods = _expectation_maximisation(scores, start, _FIRST_ROUNDS, equal_variances)
+    found: _Parameters = np.full(shape, 1 / n_groups), np.array(starts), np.full(shape, variance)
+    found, likelihoods = _expectation_maximisation(scores, found, _FIRST_ROUNDS, equal_variances)
     best = np.argsort(-likelihoods, kind="stable")[:_CONTINUED]
-    continued = _Parameters(*(part[best] for part in found))
-    found, likelihoods = _expectation_maximisation(scores, continued, _ROUNDS, equal_variances)
+    weights, means, variances = (part[best] for part in found)
+    found, likelihoods = _expectation_maximisation(scores, (weights, means, variances), _ROUNDS, equal_variances)
     chosen = int(np.argmax(likelihoods))
-    order = np.argsort(found.means[chosen], kind="stable")
+    order = np.argsort(found[1][chosen], kind="stable")
     n_parameters = 2 * n_groups if equal_variances else 3 * n_groups - 1
     weights, means, variances = (part[chosen][order] for part in found)
     return LocationMixture(weights, means, variances, float(likelihoods[chosen]), n_parameters)
@@ -292,7 +283,7 @@ def _expectation_maximisation(
 ) -> tuple[_Parameters, Floats]:
     """Iterate all starts together until none of their log-likelihoods increases any more."""
     smallest = _SMALLEST_VARIANCE * float(scores.var())
-    before = np.full(len(found.means), -np.inf)
+    before = np.full(len(found[1]), -np.inf)
     for _ in range(rounds):
         logs = _log_densities(scores, *found)
         largest = logs.max(axis=1)
@@ -310,7 +301,7 @@ def _expectation_maximisation(
         # Bounds keep a group from collapsing to a point.
         pooled = np.maximum((weights * variances).sum(axis=1, keepdims=True), smallest)
         bounds = (pooled, pooled) if equal_variances else (pooled / _LARGEST_RATIO, pooled * _LARGEST_RATIO)
-        found = _Parameters(weights, means, np.clip(variances, *bounds))
+        found = weights, means, np.clip(variances, *bounds)
     else:
         return current, likelihoods
     return found, likelihoods
@@ -322,9 +313,7 @@ def _log_densities(scores: Floats, weights: Floats, means: Floats, variances: Fl
     return np.asarray(constants[:, :, None] - (scores - means[:, :, None]) ** 2 / (2 * variances[:, :, None]))
 
 
-# ----------------------------------------------------------------------------------------------------------------
-# One group that need not be normal
-# ----------------------------------------------------------------------------------------------------------------
+# --- One group that need not be normal ---
 
 _ITERATIONS, _TOLERANCE = 100, 1e-7  # relative decrease of the loss at which to stop
 _LARGEST = 30.0  # argument of sinh, whose square must not overflow
@@ -404,9 +393,7 @@ def _largest_likelihood(loss: Loss, starts: Iterable[tuple[float, ...]], bounds:
     return -min(float(result.fun) for result in found)
 
 
-# ----------------------------------------------------------------------------------------------------------------
-# Tied scores
-# ----------------------------------------------------------------------------------------------------------------
+# --- Tied scores ---
 
 WIDTHS: Final = (0.02, 0.6)  # smallest and largest distance by which tied scores are moved, in standard deviations
 _BY_CHANCE = 3.0  # typical distances between scores by which the next one of a decreasing density may be away

@@ -109,7 +109,13 @@ class L1Ball(_OfScoresAlone):
         gaps = (values[0] - values) / values[0]
         tied = order[gaps == 0]
         if tied.size >= self.bound**2:
-            return self._split_tie(tied)
+            # Every unit vector on equal scores with L1 norm `bound` is a maximiser; the lowest indices are used.
+            count = int(np.ceil(self.bound**2 - 1e-12))
+            values = np.full(count, self.bound / count)
+            if count > 1:
+                values -= np.sqrt(max(1 - self.bound**2 / count, 0.0)) / np.sqrt(count * (count - 1))
+                values[0] = self.bound - values[1:].sum()
+            return _positive_part(np.sort(tied)[:count], values)
         # The smallest number of entries for which a threshold at the next value gives an L1 norm of at least the bound
         next_gap, counts = np.append(gaps[1:], 1.0), np.arange(1, gaps.size + 1)
         shrunk = counts * next_gap - np.cumsum(gaps)
@@ -121,15 +127,6 @@ class L1Ball(_OfScoresAlone):
         # (s1 - k delta)^2 = bound^2 (s2 - 2 delta s1 + k delta^2) solved for delta, with s1 and s2 about the mean
         rise = self.bound * np.sqrt(spread @ spread / (count * (count - self.bound**2)))
         return _positive_part(order[:count], spread + rise)
-
-    def _split_tie(self, tied: Indices) -> Kept:
-        """For equal scores every unit vector with L1 norm `bound` is a maximiser; use the lowest indices."""
-        count = int(np.ceil(self.bound**2 - 1e-12))
-        values = np.full(count, self.bound / count)
-        if count > 1:
-            values -= np.sqrt(max(1 - self.bound**2 / count, 0.0)) / np.sqrt(count * (count - 1))
-            values[0] = self.bound - values[1:].sum()
-        return _positive_part(np.sort(tied)[:count], values)
 
     def check(self, size: int, axis: str, table: str = "X") -> None:
         """The bound must lie between 1 and the square root of the size of the axis."""

@@ -41,7 +41,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy import special
 
-from netbic.arrays import Bools, Floats, Indices
+from netbic.arrays import Bools, Floats, Indices, scatter
 from netbic.graph_terms import GraphTerm
 from netbic.operators.base import Operator
 from netbic.penalties import Choice, Penalty, expected_noise_norm
@@ -67,18 +67,8 @@ def rounds(
 ) -> Iterator[State]:
     """Alternate half steps without end (or until a vector is empty), rows first: Algorithms 1 and 2, lines 2-16.
 
-    Each half step uses the previous vector of its axis as a whole (Jacobi iteration).
-
-    Parameters
-    ----------
-    operator : Operator
-        The matrix X.
-    rows, columns : Side
-    u, v : Vector
-        The start.
-    solver : {"aisp", "monotone", "auto"}
-    feasible : bool
-        Whether the start satisfies the penalties, so that F must not decrease in the first round either.
+    Each half step uses the previous vector of its axis as a whole (Jacobi iteration). From a `feasible` start (u, v),
+    which satisfies the penalties, F does not decrease in the first round either.
     """
     u, v = rows.smooth(u), columns.smooth(v)
     while True:
@@ -304,9 +294,7 @@ class Vector:
 
     def full(self) -> Floats:
         """All entries, including zeros."""
-        entries = np.zeros(self.size)
-        entries[self.support] = self.values
-        return entries
+        return scatter(self.support, self.values, self.size)
 
     def with_smoothed(self, smoothed: Floats | None) -> Vector:
         """The same vector with another product Mw."""
@@ -348,9 +336,7 @@ class State:
         return self.u.is_empty or self.v.is_empty
 
 
-# ----------------------------------------------------------------------------------------------------------------
-# Penalties that choose their size
-# ----------------------------------------------------------------------------------------------------------------
+# --- Penalties that choose their size ---
 
 
 def adaptive_step(side: Side, z: Floats, old: Vector, other: Vector) -> Vector:

@@ -53,18 +53,9 @@ class Pair:
 class PairSearch:
     """Iterate over pairs until the cross-product is exhausted; `ended` is then the reason why the search has ended.
 
-    Parameters
-    ----------
-    x, y : Table
-    x_axis, y_axis : Axis
-        Penalties and graph terms of the features of X and of Y.
-    settings : Settings
-        Options of the iteration; its `deflation` is not used.
-    deflation : {"canonical", "regression", "hotelling"}
-    noise : float
-        The norm of the cross-product that rounding errors alone can reach.
-    starts : array of shape (k, q), optional
-        Vectors of the features of Y from which each pair starts, instead of leading singular vectors.
+    Each axis has the penalty and the graph term of the features of a table. The `deflation` of the settings is not
+    used. Rounding errors alone can reach the norm `noise` of the cross-product. `starts`, of shape (k, q), are vectors
+    of the features of Y from which each pair starts, instead of leading singular vectors.
     """
 
     def __init__(
@@ -182,8 +173,8 @@ class OfSamples:
 
     def remove(self, x_direction: Floats, y_direction: Floats) -> None:
         """Project unit vectors of the samples out of X and out of Y."""
-        self._starts.remove_from_x(x_direction)
-        self._starts.remove_from_y(y_direction)
+        self._starts.remove(x_direction, from_x=True)
+        self._starts.remove(y_direction, from_x=False)
         self.x, self.y = self.x.without(x_direction), self.y.without(y_direction)
         self.operator = self.operator.of(self.x, self.y, self._starts.squared_norm)
 
@@ -236,7 +227,7 @@ class PairStarts:
     @property
     def squared_norm(self) -> float:
         """The squared Frobenius norm of the current matrix."""
-        return max(self._inside.trace, 0.0)
+        return max(float(np.trace(self._inside.entries, dtype=np.float64)), 0.0)
 
     def leading(self, cross: Cross) -> Direction | None:
         """The leading direction on the axis with fewer features; None if the matrix is zero."""
@@ -255,19 +246,15 @@ class PairStarts:
         length = float(np.linalg.norm(direction))
         return Direction(direction / length, on_rows, float(np.sqrt(square))) if length else None
 
-    def remove_from_x(self, t: Floats) -> None:
-        """Update for X -> X - tt'X, with a unit vector t of the samples."""
-        t = t.astype(self._root.dtype)
+    def remove(self, direction: Floats, from_x: bool) -> None:
+        """Update for X -> X - tt'X (`from_x`) or Y -> Y - tt'Y, with a unit vector t of the samples."""
+        t = direction.astype(self._root.dtype)
         image = self._gram.product(t)
         self._change(self._root.T @ t, self._root.T @ image, float(t @ image))
-        self._gram.subtract(t, image - 0.5 * float(t @ image) * t)
-
-    def remove_from_y(self, s: Floats) -> None:
-        """Update for Y -> Y - ss'Y, with a unit vector s of the samples."""
-        s = s.astype(self._root.dtype)
-        image = self._gram.product(s)
-        self._change(self._root.T @ s, self._root.T @ image, float(s @ image))
-        self._root = self._root - np.outer(s, s @ self._root)
+        if from_x:
+            self._gram.subtract(t, image - 0.5 * float(t @ image) * t)
+        else:
+            self._root = self._root - np.outer(t, t @ self._root)
 
     def remove_pair(self, d: float, x_scores: Floats, y_scores: Floats) -> None:
         """Update for C -> C - duv', given Xu and Yv."""
@@ -285,18 +272,13 @@ class _Symmetric:
     """A symmetric matrix that is changed in place; of its entries, BLAS uses the upper triangle."""
 
     def __init__(self, entries: Array) -> None:
-        self._entries = np.asfortranarray(entries)
-        self._symv, self._syr2 = get_blas_funcs(("symv", "syr2"), (self._entries,))
-
-    @property
-    def trace(self) -> float:
-        """The sum of the diagonal entries."""
-        return float(np.trace(self._entries, dtype=np.float64))
+        self.entries = np.asfortranarray(entries)
+        self._symv, self._syr2 = get_blas_funcs(("symv", "syr2"), (self.entries,))
 
     def product(self, vector: Array) -> Array:
         """The product with a vector."""
-        return np.asarray(self._symv(1.0, self._entries, vector))
+        return np.asarray(self._symv(1.0, self.entries, vector))
 
     def subtract(self, a: Array, w: Array) -> None:
         """Subtract wa' + aw'."""
-        self._entries = self._syr2(-1.0, w, a, a=self._entries, overwrite_a=True)
+        self.entries = self._syr2(-1.0, w, a, a=self.entries, overwrite_a=True)

@@ -50,7 +50,7 @@ _MARGIN = 0.99  # factor of sigma beyond what is needed, so that few reductions 
 _STEP = 0.7  # factor of sigma if a leading entry has too bad a rank by the data alone
 _WORST = 3  # rank that a leading entry may have by the data alone, in units of the number of leading entries
 _ROUNDING = 1 + 1e-9
-_ROUGH = 1e-3  # tolerance for the vectors without the graph; the error of d is about its square
+ROUGH: Final = 1e-3  # tolerance for the vectors without the graph; the error of d is about its square
 
 
 @dataclass(frozen=True)
@@ -159,13 +159,6 @@ class ModuleProblem:
             replace(side, penalty=side.penalty.for_matrix(norm, size)) for side in (self.rows, self.columns)
         )
         return replace(self, operator=operator, rows=rows, columns=columns)
-
-
-def before_graph(settings: Settings, rows: Side, columns: Side) -> Settings:
-    """The settings of the solve without the graph: it need not converge fully if one with the graph follows."""
-    if not (rows.share or columns.share) or rows.penalty.chooses_size or columns.penalty.chooses_size:
-        return settings
-    return replace(settings, tol=max(settings.tol, _ROUGH), rough=True)
 
 
 def solve_with_graph(problem: ModuleProblem, plain: Solution) -> tuple[ModuleProblem, Solution]:

@@ -14,7 +14,7 @@ from netbic.graph_terms import GraphTerm
 from netbic.operators.corrected import Corrected
 from netbic.penalties import DIAGNOSTICS, Dense, Penalty
 from netbic.solver.half_step import Side, Vector
-from netbic.solver.problem import ModuleProblem, before_graph, share_by_data, solve_with_graph, worst_rank
+from netbic.solver.problem import ROUGH, ModuleProblem, share_by_data, solve_with_graph, worst_rank
 from netbic.solver.sizes import scores_of_all_rows, solve_sizes, with_all_rows, with_groups
 from netbic.solver.solve import MAX_CHOOSING_ROUNDS, Deflation, Outcome, Settings, Solution
 from netbic.solver.starts import Direction, Starts, image
@@ -76,19 +76,12 @@ class Axis:
 class Module:
     """A pair (u, v) with d = u'Xv, how its iteration ended, and the part of the graph in it.
 
-    Attributes
-    ----------
-    graph_share : float
-        Share of the graph in the scores of the kept entries (the larger one of both axes).
-    graph_weight : float
-        sigma lambda_max(M) / d (the larger one of both axes): from 1 on the graph alone can carry a set of entries.
-    worst_rank : int
-        The worst rank, by abs(X'u) alone, of the 20 columns with the largest entries in v; without a graph 20, or the
-        number of columns of a smaller module.
-    by_data_alone : float
-        Share of the columns that are among as many columns with the largest abs(X'u).
-    regressed_out : tuple of int
-        Earlier modules whose scores were regressed out of X before this one was found (`deflation="on_repeat"`).
+    `graph_share` is the share of the graph in the scores of the kept entries, and `graph_weight` is sigma lambda_max(M)
+    / d: from 1 on the graph alone can carry a set of entries; both are the larger ones of both axes. `worst_rank` is
+    the worst rank, by abs(X'u) alone, of the 20 columns with the largest entries in v (without a graph 20, or the
+    number of columns of a smaller module), `by_data_alone` the share of the columns that are among as many columns with
+    the largest abs(X'u). The scores of the modules `regressed_out`, by their positions, were regressed out of X before
+    this one was found (`deflation="on_repeat"`).
     """
 
     u: Vector
@@ -132,18 +125,18 @@ class ModuleSearch:
         self._known, self._rows, self._columns, self._settings, self._noise = known, rows, columns, settings, noise
         own = operator.for_one_start()
         if known:
-            own.prefetch(np.unique(np.concatenate([module.v.support for module in known])))
+            own.data.prefetch(np.unique(np.concatenate([module.v.support for module in known])))
         starts = starts or Starts(operator, exact=settings.solver == "aisp")
         chooses = rows.penalty.chooses_size or columns.penalty.chooses_size
         self._left = Residual(own, starts, noise, with_squares=chooses)
 
     def __iter__(self) -> Iterator[Module]:
         for number in range(MAX_MODULES):
-            module = self._replayed(number) if number < len(self._known) else self._new(number)
+            module = self._replay(self._known[number]) if number < len(self._known) else self._new(number)
             if module is None:
                 return
             yield module
-            self._left.operator.reset_cache()
+            self._left.operator.data.reset_cache()
             filled = residual = self._left.operator
             if residual.imputes:  # missing entries hold the prediction of the module
                 left = scores_of_all_rows(residual, module.v) if module.free_locations else module.d * module.u.full()
@@ -153,9 +146,8 @@ class ModuleSearch:
                 self._left.deflate(left, right, module.v if hotelling else None)
         self.ended = f"no more than {MAX_MODULES:,} are searched for"
 
-    def _replayed(self, number: int) -> Module | None:
+    def _replay(self, module: Module) -> Module | None:
         """A known module, after the same steps as when it was found."""
-        module = self._known[number]
         for repeated in (*module.regressed_out, None):
             if self._leading() is None:
                 return None
@@ -191,7 +183,7 @@ class ModuleSearch:
         """The best module of the residual; None, with the reason in `ended`, if there is none."""
         squares = self._left.squares()
         residual = self._left.operator
-        residual.reset_cache()
+        residual.data.reset_cache()
         axes = self._rows, self._columns
         problem, fixed = problems_of(residual, axes, leading.value, squares, self._settings)
         groups = None
@@ -221,7 +213,11 @@ def problems_of(
     def made(axes: Sequence[Axis]) -> ModuleProblem:
         norm, size = operator.squared_norm, operator.n_entries
         rows, columns = (axis.side(leading_value, norm, size, own) for axis, own in zip(axes, squares, strict=True))
-        return ModuleProblem(operator, rows, columns, before_graph(settings, rows, columns))
+        own = settings
+        if (rows.share or columns.share) and not (rows.penalty.chooses_size or columns.penalty.chooses_size):
+            # A solve with the graph follows: the one without it need not converge fully.
+            own = replace(settings, tol=max(settings.tol, ROUGH), rough=True)
+        return ModuleProblem(operator, rows, columns, own)
 
     return made(axes), made([replace(axis, penalty=axis.penalty.when_unreliable() or axis.penalty) for axis in axes])
 
@@ -289,9 +285,7 @@ def deflation_terms(operator: Corrected, module: Module, how: Deflation) -> Iter
         yield left - d * u.full(), v.full()
 
 
-# ----------------------------------------------------------------------------------------------------------------
-# X without the modules found so far
-# ----------------------------------------------------------------------------------------------------------------
+# --- X without the modules found so far ---
 
 
 class Residual:
@@ -317,7 +311,7 @@ class Residual:
         leading = self._starts.leading(self.operator) if is_left else None
         if leading is None or leading.value <= self._noise:
             return None
-        self.operator.reset_cache()
+        self.operator.data.reset_cache()
         return leading
 
     def squares(self) -> Squares:
@@ -344,7 +338,7 @@ class Residual:
 
     def scores(self, v: Vector) -> Floats:
         """The product of X (not of the residual) with a vector."""
-        self.operator.reset_cache()
+        self.operator.data.reset_cache()
         product = self.operator.matvec(v.support, v.values)
         self._image = v, product
         subtracted = np.zeros(self.operator.shape[0])
@@ -366,7 +360,7 @@ class Residual:
         """Keep only what the scores of an earlier module do not explain."""
         self._regressed.add(module)
         scores = scores / np.linalg.norm(scores)
-        self.operator.reset_cache()
+        self.operator.data.reset_cache()
         self.deflate(scores, image(self.operator.rmatvec, scores))
 
 
@@ -384,9 +378,7 @@ def correlations(one: Floats, others: Floats) -> Floats:
     return found
 
 
-# ----------------------------------------------------------------------------------------------------------------
-# Warnings
-# ----------------------------------------------------------------------------------------------------------------
+# --- Warnings ---
 
 _ENDS: Final[dict[Outcome, str]] = {
     "cycle": "ran into a cycle",

@@ -179,9 +179,7 @@ def module_strength(operator: Corrected, state: State) -> float:
     return strength_of(state.d, _noise(operator, state), *zip(operator.shape, kept, strict=True))
 
 
-# ----------------------------------------------------------------------------------------------------------------
-# Fallbacks
-# ----------------------------------------------------------------------------------------------------------------
+# --- Fallbacks ---
 
 
 def solve_sizes(
@@ -242,9 +240,7 @@ def _column_scores(problem: ModuleProblem, state: State) -> Floats:
     return problem.operator.rmatvec(state.u.support, state.u.values)
 
 
-# ----------------------------------------------------------------------------------------------------------------
-# Groups of rows
-# ----------------------------------------------------------------------------------------------------------------
+# --- Groups of rows ---
 
 
 def with_all_rows(problem: ModuleProblem) -> ModuleProblem:

@@ -63,12 +63,7 @@ class Direction(NamedTuple):
 class Starts:
     """Leading singular directions of a matrix that is deflated by one module after another.
 
-    Parameters
-    ----------
-    operator : Corrected
-        The matrix before the first deflation.
-    exact : bool
-        Solve to machine precision, as for the paper's start; otherwise only small matrices.
+    They are `exact` to machine precision for the paper's start, and for small matrices.
     """
 
     def __init__(self, operator: Corrected, exact: bool) -> None:
@@ -93,11 +88,11 @@ class Starts:
         self._floor = 10 * float(np.finfo(dtype).eps) * size * self._scale**2
         width = min(_BLOCK, short) if in_passes else 1
         first = np.random.default_rng(0).standard_normal((width, n if self._on_rows else p)).astype(dtype)
-        self._keeps_images = in_passes and operator.prefetches
+        self._keeps_images = in_passes and operator.data.prefetches
         sizes = _PASS_SUBSPACE if in_passes else _GRAM_SUBSPACE
         self._subspace = Subspace(first, *sizes, image_size=n if self._keeps_images else 0)
         # Products with single-precision data are not more accurate than the data; a Gram matrix is.
-        self._finest = 1e-13 if has_gram else max(1e-13, operator.parts()[0].epsilon)
+        self._finest = 1e-13 if has_gram else max(1e-13, operator.data.epsilon)
 
     def copy(self) -> Self:
         """A copy for another search, which modifies it."""
@@ -288,9 +283,9 @@ def sparse_start(operator: Corrected, rows: Side, columns: Side, direction: Dire
         return None
     if direction.image is not None:
         # One pass reads the columns of v, the rows that u is likely to have, and the next best of both.
-        operator.prefetch_hint("columns", direction.vector)
-        operator.prefetch_hint("rows", direction.image)
-        operator.prefetch(one.support, step_without_graph(second, direction.image).support)
+        operator.data.prefetch_hint("columns", direction.vector)
+        operator.data.prefetch_hint("rows", direction.image)
+        operator.data.prefetch(one.support, step_without_graph(second, direction.image).support)
     others = product(one.support, one.values)
     two = step_without_graph(second, others)
     if two.is_empty:

@@ -51,7 +51,7 @@ class WorkingSets:
 
         `unchanged` is the number of rounds that have left both supports the same.
         """
-        if state.row_scores is None or state.column_scores is None or not operator.can_be_cut:
+        if state.row_scores is None or state.column_scores is None or not operator.data.can_be_cut:
             return None
         kept = state.u.support.size, state.v.support.size
         read = operator.entries_read(*kept)
