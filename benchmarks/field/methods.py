@@ -89,3 +89,21 @@ def correlation_clusters(X, k, seed=0):
     for j, own in enumerate(members):
         weights[own, j] = np.linalg.svd(Y[:, own] / np.maximum(Y[:, own].std(axis=0), 1e-9), full_matrices=False)[2][0]
     return Found(weights, members)
+
+
+def netbic(X, k, seed=0):
+    from netbic import SparseGraphSVD
+
+    model = SparseGraphSVD(k, random_state=seed).fit(X)
+    factors = 1.0 if model.scaler_.factors is None else model.scaler_.factors
+    return Found((model.components_ * factors).T, model.columns_)
+
+
+METHODS = {
+    "PCA": pca,
+    "varimax": varimax,
+    "ICA": ica,
+    "NMF": nmf,
+    "correlation": correlation_clusters,
+    "netbic": netbic,
+}
