@@ -21,7 +21,6 @@ the search only the largest weights of a module count; the final vector has all 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import Final, NamedTuple
@@ -31,20 +30,19 @@ from scipy.linalg import eigh, qr
 
 from netbic.arrays import Floats
 from netbic.operators.corrected import Corrected
-from netbic.penalties import L0, Penalty
-from netbic.solver.half_step import Side, State, Vector, half_step, step_without_graph
-from netbic.solver.problem import _REDUCTIONS, _reduced
+from netbic.penalties import L0, Dense
+from netbic.solver.half_step import Side, State, Vector, half_step, scored, step_without_graph
+from netbic.solver.problem import REDUCTIONS, reduced_weight
 from netbic.solver.search import Axis, Module, described
 from netbic.solver.solve import Outcome, Settings, Solution
 
 POWER: Final = 0.75  # a
 SURPLUS: Final = 1.5  # rank of the subspace per module
-N_STARTS: Final = 3
-_RESIZED = range(2, 17, 2)  # rounds in which sizes are set anew
+_SETTLING = 16  # rounds before starts are compared; sizes are set anew in every second one
 _FIRST_SHARE, _FEWEST = 0.01, 5  # features of a module before that, and by which starts are compared
 _OVERSAMPLING = 10
 _PASSES = 6  # over X for the subspace, if the Gram matrix is too large
-_GRAM_SIZE = 24  # the Gram matrix costs less if the short side is at most this many times the rank
+_GRAM_SIZE, _SMALL = 24, 64  # the Gram matrix is used if the short side is at most so many times the rank, or small
 
 
 class Subspace(NamedTuple):
@@ -60,7 +58,7 @@ def leading_subspace(operator: Corrected, rank: int, noise: float = 0.0) -> Subs
     n, p = operator.shape
     short, block = min(n, p), min(rank + _OVERSAMPLING, n, p)
     factor = 1 / np.sqrt(operator.squared_norm) if operator.squared_norm_is_safe else 1.0
-    if operator.tracks_gram and short <= max(_GRAM_SIZE * block, 64):
+    if operator.tracks_gram and short <= max(_GRAM_SIZE * block, _SMALL):
         gram = operator.gram(n <= p, factor, np.float64)
         squares, vectors = eigh(gram, lower=False, subset_by_index=[short - min(rank, short), short - 1])
         values, vectors = np.sqrt(np.maximum(squares[::-1], 0.0)) / factor, vectors[:, ::-1]
@@ -84,7 +82,7 @@ def leading_subspace(operator: Corrected, rank: int, noise: float = 0.0) -> Subs
 
 @dataclass(frozen=True)
 class JointState:
-    """The coordinates r_j of the scores, the vectors v_j, the products z_j (in rows) they were found with, and F."""
+    """The coordinates r_j of the scores (r, K), the vectors v_j, the products z_j they were found with, and F."""
 
     rotation: Floats
     vectors: list[Vector]
@@ -92,45 +90,62 @@ class JointState:
     objective: float = -np.inf
 
 
-def joint_round(loadings: Floats, sides: list[Side], state: JointState, settings: Settings, feasible: bool) -> JointState:
-    """Update all vectors v_j, then all scores; `loadings` has a row per direction of the subspace."""
-    products = state.rotation.T @ loadings
-    vectors = [
-        half_step(side, z, old, old, settings.solver, feasible)
-        for side, z, old in zip(sides, products, state.vectors, strict=True)
-    ]
-    images = np.column_stack([loadings[:, v.support] @ v.values for v in vectors])
-    left, values, right = np.linalg.svd(images, full_matrices=False)
-    objective = float(values.sum()) + sum(side.gain(v) for side, v in zip(sides, vectors, strict=True))
-    return JointState(left @ right, vectors, products, objective)
+@dataclass(frozen=True)
+class JointProblem:
+    """The search for K modules in a subspace: its loadings, a row per direction, and a side per module."""
 
+    loadings: Floats
+    sides: list[Side]
+    settings: Settings
 
-def start_at(loadings: Floats, sides: list[Side], rotation: Floats) -> JointState:
-    """The vectors v_j for given scores, without the graph."""
-    products = rotation.T @ loadings
-    vectors = [step_without_graph(side, z) for side, z in zip(sides, products, strict=True)]
-    return JointState(rotation, vectors, products)
+    def at(self, rotation: Floats) -> JointState:
+        """The vectors v_j for given scores, without the graph."""
+        products = rotation.T @ self.loadings
+        vectors = [step_without_graph(side, z) for side, z in zip(self.sides, products, strict=True)]
+        return JointState(rotation, vectors, products)
 
+    def round(self, state: JointState, *, feasible: bool) -> JointState:
+        """Update all vectors, then all scores. From a `feasible` state F does not decrease."""
+        products = state.rotation.T @ self.loadings
+        vectors = [
+            half_step(side, z, old, old, self.settings.solver, feasible)
+            for side, z, old in zip(self.sides, products, state.vectors, strict=True)
+        ]
+        images = np.column_stack([self.loadings[:, v.support] @ v.values for v in vectors])
+        left, values, right = np.linalg.svd(images, full_matrices=False)
+        gains = sum(side.gain(v) for side, v in zip(self.sides, vectors, strict=True))
+        return JointState(left @ right, vectors, products, float(values.sum()) + gains)
 
-def converge(
-    loadings: Floats, sides: list[Side], state: JointState, settings: Settings, feasible: bool
-) -> tuple[JointState, Outcome, list[float]]:
-    """Rounds until F changes by at most `tol` (relative) and no support changes."""
-    objectives: list[float] = []
-    for _ in range(settings.max_iter):
-        new = joint_round(loadings, sides, state, settings, feasible)
-        objectives.append(new.objective)
-        same = all(v.has_support_of(old) for v, old in zip(new.vectors, state.vectors, strict=True))
-        settled = abs(new.objective - state.objective) <= settings.tol * abs(new.objective)
-        state, feasible = new, True
-        if same and settled:
-            return state, "converged", objectives
-    return state, "max_iter", objectives
+    def converge(self, state: JointState) -> tuple[JointState, Outcome, list[float]]:
+        """Rounds from a feasible state until F changes by at most `tol` (relative) and no support changes."""
+        objectives: list[float] = []
+        for _ in range(self.settings.max_iter):
+            new = self.round(state, feasible=True)
+            objectives.append(new.objective)
+            same = all(v.has_support_of(old) for v, old in zip(new.vectors, state.vectors, strict=True))
+            settled = abs(new.objective - state.objective) <= self.settings.tol * abs(new.objective)
+            state = new
+            if same and settled:
+                return state, "converged", objectives
+        return state, "max_iter", objectives
 
+    def settle(self, state: JointState, asked: Side) -> tuple[JointProblem, JointState]:
+        """The first rounds, in which sizes that come from the data are set anew."""
+        problem = self
+        for number in range(_SETTLING):
+            if asked.penalty.sizes_from_data and number % 2 == 0 and state.objective > -np.inf:
+                problem = problem.resized(state, asked, core=True)
+            state = problem.round(state, feasible=False)
+        return problem, state
 
-def with_penalty(sides: list[Side], penalties: list[Penalty]) -> list[Side]:
-    """The same sides with other penalties."""
-    return [replace(side, penalty=penalty) for side, penalty in zip(sides, penalties, strict=True)]
+    def resized(self, state: JointState, asked: Side, *, core: bool = False) -> JointProblem:
+        """The problem with the sizes that the scores of the current state suggest."""
+        products = state.rotation.T @ self.loadings
+        sides = []
+        for side, z, v in zip(self.sides, products, state.vectors, strict=True):
+            magnitudes = np.maximum(side.magnitudes(scored(side, z, side.smooth(v))), 0.0)
+            sides.append(replace(side, penalty=asked.penalty.fixed_for(magnitudes, core=core)))
+        return replace(self, sides=sides)
 
 
 def joint_modules(
@@ -140,111 +155,92 @@ def joint_modules(
     space = leading_subspace(operator, ceil(SURPLUS * n_modules), noise)
     rank = min(n_modules, space.values.size)
     if not rank:
-        return [], "X is zero up to rounding errors"
+        return [], "nothing but rounding error is left of X"
     # The leading singular value is that of X, so that penalties and weights of the graph keep their scale.
     loadings = space.right * (space.values[:, None] ** POWER * space.values[0] ** (1 - POWER))
-    side = columns.side(float(space.values[0]), operator.squared_norm, operator.n_entries)
-    sides, state, outcome, objectives = _best_start(loadings, [side] * rank, settings)
-    if side.share:
-        sides, state, outcome, further = _with_graph(loadings, sides, state, outcome, settings)
-        objectives = [*objectives, *further]
-    kept = [j for j, v in enumerate(state.vectors) if v.support.size]
-    images = operator.products([(state.vectors[j].support, state.vectors[j].values) for j in kept])
+    asked = columns.side(float(space.values[0]), operator.squared_norm, operator.n_entries)
+    problem, state = _best_start(loadings, asked, rank, settings)
+    state, outcome, objectives = problem.converge(state)
+    if asked.penalty.sizes_from_data:
+        problem = problem.resized(state, asked)
+        state = problem.at(state.rotation)
+    if asked.share:
+        problem, state, outcome, further = _with_graph(problem, state, asked)
+        objectives += further
+    kept = [(side, v, z) for side, v, z in zip(problem.sides, state.vectors, state.products, strict=True) if v.support.size]
+    images = operator.products([(v.support, v.values) for _, v, _ in kept])
     modules = [
-        _module(side, state.vectors[j], state.products[j], image, outcome, np.array(objectives))
-        for side, j, image in zip((sides[j] for j in kept), kept, images, strict=True)
+        _module(*found, image, outcome, np.array(objectives)) for found, image in zip(kept, images, strict=True)
     ]
-    ended = f"X has only {rank} directions beyond rounding errors" if rank < n_modules else ""
+    ended = "X has no further direction" if len(kept) == rank < n_modules else ""
     if len(kept) < rank:
-        ended = "no feature has a large enough weight in the others: use a weaker penalty"
+        ended = "no entry is large enough for the penalty in the other directions"
     return sorted(modules, key=lambda module: -module.d), ended
 
 
-def _best_start(
-    loadings: Floats, sides: list[Side], settings: Settings
-) -> tuple[list[Side], JointState, Outcome, list[float]]:
-    """The solution, without the graph, of the best start.
+def _best_start(loadings: Floats, asked: Side, n_modules: int, settings: Settings) -> tuple[JointProblem, JointState]:
+    """The best of several starts after the first rounds, which do not use the graph.
 
-    The first start has the principal directions as scores, the second those of features that are large and as
-    different as possible (a QR decomposition with pivoting), further ones are random. They are compared by the sum of
-    squares of the norms of the largest z_j, as many for each module: F itself depends on sizes.
+    The scores of the first start are principal directions, those of the second one features that are large and as
+    different as possible (QR decomposition with pivoting); further ones are random. Starts are compared by F or, if
+    sizes come from the data, by the sum of squares of the largest z_j, equally many for each module.
     """
     rank, p = loadings.shape
-    n_modules = len(sides)
     size = min(max(int(_FIRST_SHARE * p), _FEWEST), p)
-    plain = [replace(side, term=None, sigma=0.0) for side in sides]
+    plain = replace(asked, sigma=0.0, share=0.0)
+    first = replace(plain, penalty=L0(size, nonnegative=asked.penalty.nonnegative))
+    sides = [first if asked.penalty.sizes_from_data else plain] * n_modules
 
-    def start(number: int) -> Floats:
+    def rotation(number: int) -> Floats:
         if number == 0:
             return np.eye(rank, n_modules)
         if number == 1:
             return np.asarray(qr(loadings, mode="economic", pivoting=True)[0][:, :n_modules])
         drawn = np.random.default_rng([settings.seed, number]).standard_normal((rank, n_modules))
-        return np.linalg.qr(drawn)[0]
+        return np.asarray(np.linalg.qr(drawn)[0])
 
-    best, most = None, -np.inf
+    found = []
     for number in range(max(settings.n_init, 1)):
-        found = _from_start(loadings, plain, start(number), size, settings)
-        largest = np.partition(np.square(found[1].products), p - size, axis=1)[:, p - size :]
-        if best is None or largest.sum() > most:
-            best, most = found, float(largest.sum())
-    assert best is not None
-    penalised, state, outcome, objectives = best
-    return [replace(side, penalty=own.penalty) for side, own in zip(sides, penalised, strict=True)], state, outcome, objectives
-
-
-def _from_start(
-    loadings: Floats, sides: list[Side], rotation: Floats, size: int, settings: Settings
-) -> tuple[list[Side], JointState, Outcome, list[float]]:
-    asked = sides[0].penalty
-    if not asked.sizes_from_data:
-        return sides, *converge(loadings, sides, start_at(loadings, sides, rotation), settings, feasible=True)
-    first = L0(size, nonnegative=asked.nonnegative)
-    fixed = with_penalty(sides, [first] * len(sides))
-    state = start_at(loadings, fixed, rotation)
-    for number in range(_RESIZED.stop):
-        if number in _RESIZED:
-            magnitudes = [_magnitudes(asked, z) for z in state.rotation.T @ loadings]
-            fixed = with_penalty(sides, [asked.fixed_for(own, core=True) for own in magnitudes])
-        state = joint_round(loadings, fixed, state, settings, feasible=False)
-    state, outcome, objectives = converge(loadings, fixed, state, settings, feasible=True)
-    products = state.rotation.T @ loadings
-    fixed = with_penalty(sides, [asked.fixed_for(_magnitudes(asked, z)) for z in products])
-    return fixed, replace(start_at(loadings, fixed, state.rotation), objective=state.objective), outcome, objectives
-
-
-def _magnitudes(penalty: Penalty, z: Floats) -> Floats:
-    return np.maximum(z, 0.0) if penalty.nonnegative else np.abs(z)
+        problem = JointProblem(loadings, sides, settings)
+        problem, state = problem.settle(problem.at(rotation(number)), plain)
+        squares = np.partition(np.square(state.products), p - size, axis=1)[:, p - size :]
+        value = float(squares.sum()) if asked.penalty.sizes_from_data else state.objective
+        found.append((value, problem, state))
+    _, problem, state = max(found, key=lambda one: one[0])
+    return problem, state
 
 
 def _with_graph(
-    loadings: Floats, sides: list[Side], plain: JointState, outcome: Outcome, settings: Settings
-) -> tuple[list[Side], JointState, Outcome, list[float]]:
-    """Continue with the graph, with weights in units of each module's strength, reduced where the graph leads."""
+    problem: JointProblem, plain: JointState, asked: Side
+) -> tuple[JointProblem, JointState, Outcome, list[float]]:
+    """Continue with the graph, whose weight is in units of each module's strength, and reduced where the graph leads."""
     weighted = []
-    for side, v, z in zip(sides, plain.vectors, plain.products, strict=True):
+    for side, v, z in zip(problem.sides, plain.vectors, plain.products, strict=True):
         strength = float(z[v.support] @ v.values)
-        sigma = side.share * strength / side.term.scale if side.term is not None else 0.0
-        weighted.append(replace(side.trusting(v), sigma=sigma))
-    state, objectives = plain, list[float]()
-    for _ in range(_REDUCTIONS):
-        smooth = [replace(side, term=side.term).smooth(replace(v, smoothed=None)) for side, v in zip(weighted, state.vectors, strict=True)]
-        begin = replace(state, vectors=smooth, objective=-np.inf)
-        state, outcome, objectives = converge(loadings, weighted, begin, settings, feasible=True)
+        scale = 1.0 if asked.term is None else asked.term.scale
+        weighted.append(replace(side.trusting(v), share=asked.share, sigma=asked.share * strength / scale))
+    found, state = replace(problem, sides=weighted), plain
+    for _ in range(REDUCTIONS):
+        vectors = [side.smooth(replace(v, smoothed=None)) for side, v in zip(found.sides, state.vectors, strict=True)]
+        state = replace(state, vectors=vectors, objective=-np.inf)
+        if asked.penalty.sizes_from_data:
+            for _ in range(_SETTLING // 2):
+                found = found.resized(state, asked)
+                state = found.round(state, feasible=False)
+        state, outcome, objectives = found.converge(state)
         reduced = [
-            _reduced(side, v, float(z[v.support] @ v.values), z)
-            for side, v, z in zip(weighted, state.vectors, state.products, strict=True)
+            reduced_weight(side, v, float(z[v.support] @ v.values), z)
+            for side, v, z in zip(found.sides, state.vectors, state.products, strict=True)
         ]
-        if all(new is old for new, old in zip(reduced, weighted, strict=True)):
-            return weighted, state, outcome, objectives
-        weighted = reduced
-    return sides, plain, outcome, []
+        if all(new is old for new, old in zip(reduced, found.sides, strict=True)):
+            return found, state, outcome, objectives
+        found = replace(found, sides=reduced)
+    return problem, plain, "converged", []
 
 
 def _module(side: Side, v: Vector, z: Floats, image: Floats, outcome: Outcome, objectives: Floats) -> Module:
-    """The module of a vector v, with scores Xv = `image`."""
-    d = float(z[v.support] @ v.values)
-    found = described(Solution(State(v, v, d, 0.0, None, z), outcome, objectives), side, side)
-    strength = float(np.linalg.norm(image))
-    u = Vector.of(image) if found.v.values[0] == v.values[0] else Vector.of(-image)
-    return replace(found, u=u, d=strength)
+    """The module of a vector v with scores Xv = `image`; d = |Xv|."""
+    strength = float(z[v.support] @ v.values)
+    row = Vector.of(image)
+    found = described(Solution(State(row, v, strength, 0.0, None, z), outcome, objectives), Side(Dense()), side)
+    return replace(found, d=float(np.linalg.norm(image)))

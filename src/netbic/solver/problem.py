@@ -45,7 +45,7 @@ LEADING: Final = 20  # number of largest entries of a vector that are examined
 
 _START_ROUNDS = 10  # of a module with a given size, from which penalties choose sizes
 _IMPUTATION_ROUNDS = 10  # in units of max_iter, while missing entries are imputed
-_REDUCTIONS = 20  # of sigma at most; then the module without the graph is kept
+REDUCTIONS: Final = 20  # of sigma at most; then the module without the graph is kept
 _MARGIN = 0.99  # factor of sigma beyond what is needed, so that few reductions are enough
 _STEP = 0.7  # factor of sigma if a leading entry has too bad a rank by the data alone
 _WORST = 3  # rank that a leading entry may have by the data alone, in units of the number of leading entries
@@ -174,12 +174,12 @@ def solve_with_graph(problem: ModuleProblem, plain: Solution) -> tuple[ModulePro
     rows, columns = weighted_side(problem.rows, plain.state.u), weighted_side(problem.columns, plain.state.v)
     weighted = replace(problem, rows=rows, columns=columns)
     solution = weighted.resume(plain.state)
-    for _ in range(_REDUCTIONS):
+    for _ in range(REDUCTIONS):
         state = solution.state
         if state.is_empty:
             break
-        rows = _reduced(weighted.rows, state.u, state.d, state.row_scores)
-        columns = _reduced(weighted.columns, state.v, state.d, state.column_scores)
+        rows = reduced_weight(weighted.rows, state.u, state.d, state.row_scores)
+        columns = reduced_weight(weighted.columns, state.v, state.d, state.column_scores)
         if rows is weighted.rows and columns is weighted.columns:
             return weighted, solution
         weighted = replace(problem, rows=rows, columns=columns)
@@ -187,7 +187,7 @@ def solve_with_graph(problem: ModuleProblem, plain: Solution) -> tuple[ModulePro
     return problem, problem.resume(plain.state)
 
 
-def _reduced(side: Side, vector: Vector, d: float, scores: Floats | None) -> Side:
+def reduced_weight(side: Side, vector: Vector, d: float, scores: Floats | None) -> Side:
     """The side with a smaller sigma if the graph amplifies, or may amplify, scores too much."""
     if not (side.share and side.amplification):
         return side

@@ -1,0 +1,159 @@
+"""All modules together: F never decreases, both steps are exact maximisers, and planted modules are found."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from netbic import L0, L1, Graph
+from netbic.operators.base import as_operator
+from netbic.operators.corrected import Corrected
+from netbic.penalties import BeyondBulk, Dense, L1Ball
+from netbic.solver import joint
+from netbic.solver.half_step import Side
+from netbic.solver.joint import JointProblem, joint_modules, leading_subspace
+from netbic.solver.search import Axis
+from netbic.solver.solve import Settings
+
+
+def matrix(X):
+    return Corrected(as_operator(X), float(np.sum(np.square(X.toarray() if sp.issparse(X) else X, dtype=float))))
+
+
+def planted(seed=0, n=80, p=400, sizes=(40, 20, 10), strength=2.0):
+    rng = np.random.default_rng(seed)
+    members = np.zeros((len(sizes), p), bool)
+    for own, part in zip(members, np.split(rng.permutation(p), np.cumsum(sizes)), strict=False):
+        own[part] = True
+    X = rng.standard_normal((n, len(sizes))) @ (strength * members) + rng.standard_normal((n, p))
+    return X - X.mean(axis=0), members
+
+
+def random_graph(p, rng):
+    edges = rng.random((p, p)) < 0.1
+    return Graph(np.triu(edges, 1) + np.triu(edges, 1).T)
+
+
+def check_monotone(seed):
+    rng = np.random.default_rng(seed)
+    rank, p, n_modules = rng.integers(3, 8), rng.integers(12, 40), rng.integers(1, 4)
+    loadings = rng.standard_normal((rank, p)) * rng.exponential(1, (rank, 1))
+    penalty = [L0(3), L1(0.3), L1Ball(2.0), Dense(), L0(4, nonnegative=True)][seed % 5]
+    term = None
+    if rng.random() < 0.7:
+        name = ["modularity", "normalized", "adjacency", "laplacian"][rng.integers(4)]
+        term = random_graph(p, rng).term(name)
+    side = Side(penalty, term, float(rng.exponential(1)) if term else 0.0, signed=bool(rng.random() < 0.3))
+    problem = JointProblem(loadings, [side] * n_modules, Settings())
+    state = problem.at(np.linalg.qr(rng.standard_normal((rank, n_modules)))[0])
+    vectors = [side.smooth(v) for v in state.vectors]
+    if not all(v.support.size for v in vectors):
+        return
+    gains = sum(side.gain(v) for v in vectors)
+    last = sum(float(z[v.support] @ v.values) for z, v in zip(state.products, vectors, strict=True)) + gains
+    state = joint.replace(state, vectors=vectors)
+    for _ in range(30):
+        state = problem.round(state, feasible=True)
+        assert np.isfinite(state.objective)
+        assert state.objective >= last - 1e-12 * abs(last)
+        last = state.objective
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_f_never_decreases(seed):
+    check_monotone(seed)
+
+
+@pytest.mark.nightly
+def test_f_never_decreases_in_many_problems():
+    for seed in range(2000):
+        check_monotone(seed)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_both_steps_are_exact_maximisers(seed):
+    rng = np.random.default_rng(seed)
+    loadings, k = rng.standard_normal((4, 8)), 3
+    problem = JointProblem(loadings, [Side(L0(k))] * 2, Settings(tol=1e-14, max_iter=5000))
+    state, outcome, _ = problem.converge(problem.at(np.eye(4, 2)))
+    assert outcome == "converged"
+    products = state.rotation.T @ loadings
+    for z, v in zip(products, state.vectors, strict=True):
+        best = max(np.linalg.norm(z[list(chosen)]) for chosen in combinations(range(8), k))
+        np.testing.assert_allclose(z[v.support] @ v.values, best, rtol=1e-6)
+    images = np.column_stack([loadings[:, v.support] @ v.values for v in state.vectors])
+    reached = np.trace(state.rotation.T @ images)
+    np.testing.assert_allclose(state.rotation.T @ state.rotation, np.eye(2), atol=1e-12)
+    for _ in range(200):
+        other = np.linalg.qr(rng.standard_normal((4, 2)))[0]
+        assert np.trace(other.T @ images) <= reached + 1e-12
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_one_module_reaches_the_best_of_all_supports(seed):
+    """With one module F is the largest singular value of W restricted to k features."""
+    rng = np.random.default_rng(seed)
+    X, k = rng.standard_normal((6, 8)), 3
+    found, _ = joint_modules(matrix(X), Axis(L0(k)), Settings(n_init=30), 1)
+    space = leading_subspace(matrix(X), 2)
+    W = space.right * (space.values[:, None] ** joint.POWER * space.values[0] ** (1 - joint.POWER))
+    best = max(np.linalg.norm(W[:, list(chosen)], 2) for chosen in combinations(range(8), k))
+    assert found[0].objectives[-1] <= best * (1 + 1e-9)
+    np.testing.assert_allclose(found[0].objectives[-1], best, rtol=1e-5)
+
+
+def test_planted_modules_are_found_with_their_sizes():
+    X, members = planted()
+    modules, ended = joint_modules(matrix(X), Axis(BeyondBulk()), Settings(n_init=3), 3)
+    assert ended == ""
+    for own in members:
+        best = max(np.sum(own & (m.v.full() != 0)) / np.sum(own | (m.v.full() != 0)) for m in modules)
+        assert best > 0.9
+    for module in modules:
+        image = X @ module.v.full()
+        np.testing.assert_allclose(module.d, np.linalg.norm(image))
+        np.testing.assert_allclose(module.u.full(), image / module.d, atol=1e-12)
+    assert [m.d for m in modules] == sorted((m.d for m in modules), reverse=True)
+
+
+def test_order_scale_and_signs_of_the_data_do_not_matter():
+    X, _ = planted(1)
+    rng = np.random.default_rng(0)
+    rows, columns, signs = rng.permutation(80), rng.permutation(400), rng.choice([-1.0, 1.0], 400)
+    one, _ = joint_modules(matrix(X), Axis(BeyondBulk()), Settings(n_init=2), 3)
+    two, _ = joint_modules(matrix(8 * X[rows][:, columns] * signs), Axis(BeyondBulk()), Settings(n_init=2), 3)
+    for a, b in zip(one, two, strict=True):
+        np.testing.assert_allclose(b.d, 8 * a.d, rtol=1e-5)
+        moved = a.v.full()[columns] * signs
+        assert np.array_equal(moved != 0, b.v.full() != 0)
+        assert abs(moved @ b.v.full()) > 1 - 1e-6
+
+
+@pytest.mark.parametrize("kind", ["dense", "single", "sparse", "long", "passes"])
+def test_the_subspace_is_that_of_the_leading_singular_vectors(kind, monkeypatch):
+    X, _ = planted(2)
+    given = {"single": X.astype(np.float32), "sparse": sp.csr_array(X), "long": np.ascontiguousarray(X.T)}.get(kind, X)
+    if kind == "passes":
+        monkeypatch.setattr(joint, "_GRAM_SIZE", 0)
+        monkeypatch.setattr(joint, "_SMALL", 0)
+    space = leading_subspace(matrix(given), 3)
+    U, d, Vt = np.linalg.svd(X.T if kind == "long" else X, full_matrices=False)
+    accuracy = 1e-3 if kind == "passes" else 1e-5
+    np.testing.assert_allclose(space.values, d[:3], rtol=accuracy)
+    assert np.linalg.norm(space.right @ Vt[:3].T, 2) > 1 - accuracy
+    np.testing.assert_allclose(np.abs(np.sum(space.left * U[:, :3], axis=0)), 1.0, atol=accuracy)
+
+
+def test_fewer_directions_than_modules():
+    X = np.outer(np.arange(6.0) - 2.5, np.arange(5.0) + 1)
+    modules, ended = joint_modules(matrix(X), Axis(L0(2)), Settings(), 3)
+    assert len(modules) == 1
+    assert ended == "X has no further direction"
+    assert joint_modules(matrix(np.zeros((4, 3))), Axis(L0(2)), Settings(), 3) == (
+        [],
+        "nothing but rounding error is left of X",
+    )
+    modules, ended = joint_modules(matrix(X), Axis(L1(1e9)), Settings(), 1)
+    assert not modules
+    assert "large enough for the penalty" in ended
