@@ -28,7 +28,8 @@ from netbic.estimators import SparseGraphSVD, fitted_model, heaviest, is_model, 
 from netbic.files import FolderInUse
 from netbic.graph import match
 from netbic.selection import SampleGroups
-from netbic.storage import load_modules, read_results_table, sides_of, summary_table
+from netbic.storage.models import load_modules
+from netbic.storage.tables import read_results_table, sides_of, summary_table
 
 __all__ = ["Results", "write_cytoscape", "write_gmt", "write_lists", "write_membership", "write_workbook"]
 

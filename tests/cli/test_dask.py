@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import netbic
-from netbic.storage import Run
+from netbic.storage.runs import Run
 from support.commands import run
 
 SIZES = ("--modules", "3", "--genes", "60", "--samples", "40")
@@ -109,7 +109,7 @@ def test_an_interrupted_fit_is_resumed_on_another_cluster(files, address, tmp_pa
 
 
 def test_unsupported_options_with_dask_are_one_line_errors(files, tmp_path, monkeypatch):
-    monkeypatch.setattr("netbic.cli.cluster._SECONDS", 1)
+    monkeypatch.setattr("netbic.cli.command._SECONDS", 1)
     for more, code, message in (
         (("--dask", "tcp://127.0.0.1:9"), 1, "--dask tcp://127.0.0.1:9: no Dask scheduler answered within 1 seconds"),
         (("--dask", "foo://a:1"), 2, "--dask foo://a:1: unknown address scheme 'foo'"),
@@ -126,7 +126,7 @@ def test_unsupported_options_with_dask_are_one_line_errors(files, tmp_path, monk
 
 @pytest.mark.nightly
 def test_workers_that_fail_while_they_start(files, tmp_path, monkeypatch):
-    monkeypatch.setattr("netbic.cli.cluster._IGNORE_CTRL_C", "import os; os._exit(3)")
+    monkeypatch.setattr("netbic.cli.command._IGNORE_CTRL_C", "import os; os._exit(3)")
     done = fit(files, tmp_path / "out", "--dask", "local", "--jobs", 2)
     assert done.exit_code == 1
     message = "Error: --dask local: the 2 Dask workers could not be started (Nanny failed to start), probably because"

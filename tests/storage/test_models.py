@@ -236,7 +236,7 @@ CHANGES = {
     "an unknown class": ("model.json", lambda header: header | {"class": "object"}, r"not know \(object\): upgrade"),
     "another format": ("model.json", lambda header: header | {"format": 99}, "in format 99; .*upgrade netbic"),
     "settings as a list": ("model.json", lambda header: header | {"settings": []}, "is not a model"),
-    "no files": ("model.json", lambda header: header | {"files": {}}, "does not list the files"),
+    "no files": ("model.json", lambda header: header | {"files": {}}, "cannot be a model"),
     "another digest": ("model.json", listed(**{"arrays.npz": 7}), "not what was written"),
     "a file elsewhere": ("model.json", listed(**{"../../etc/passwd": "0" * 32}), "which no model has"),
     "a device": ("model.json", listed(**{"/dev/zero": "0" * 32}), "which no model has"),
@@ -271,13 +271,6 @@ def test_a_damaged_model_is_not_loaded(saved, tmp_path):
         if content is not None:
             (folder / name).write_bytes(content)
         with pytest.raises(InputError, match=message):
-            netbic.load(folder)
-    for kind in ("pipe", "device", "folder"):  # none of them is read, which might never end
-        folder = shutil.copytree(saved, tmp_path / kind)
-        (folder / "arrays.npz").unlink()
-        make = {"pipe": os.mkfifo, "device": lambda path: path.symlink_to("/dev/zero"), "folder": os.mkdir}
-        make[kind](folder / "arrays.npz")
-        with pytest.raises(InputError, match=r"regular file|cannot be read"):
             netbic.load(folder)
     with pytest.raises(InputError, match="does not exist: give the output folder"):
         netbic.load(tmp_path / "nowhere")

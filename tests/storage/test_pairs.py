@@ -7,7 +7,8 @@ from sklearn.model_selection import GridSearchCV
 
 import netbic
 from netbic import InputError, SparseGraphCCA, SparseGraphPLS
-from netbic.storage import load_modules, pair_scores_table, pairs_table, weights_table
+from netbic.storage import load_modules
+from netbic.storage.tables import pair_scores_table, pairs_table, weights_table
 from support.model_files import rewritten
 
 N, P, Q = 50, 30, 20

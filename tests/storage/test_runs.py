@@ -12,7 +12,7 @@ import pytest
 import netbic
 from netbic import InputError
 from netbic.files import locked
-from netbic.storage import CheckpointMismatch, Pieces, Run, Task, read_task
+from netbic.storage.runs import CheckpointMismatch, Pieces, Run, Task, read_task
 from support.commands import run
 from support.output_folders import contents
 

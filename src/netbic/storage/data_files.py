@@ -20,8 +20,8 @@ def write_network(graph: Graph, path: Path | str, *, force: bool = False, inputs
     """Write a graph with the names of its nodes to an .npz file.
 
     The file is a sparse matrix as `scipy.sparse.save_npz` writes it, with one more array, `names`; the weights of edges
-    that inhibit are negative. It can be read by
-    `netbic.io.read_network`, by ``netbic fit --graph`` and, without the names, by `scipy.sparse.load_npz`.
+    that inhibit are negative. `netbic.io.read_network`, ``netbic fit --graph`` and, without the names,
+    `scipy.sparse.load_npz` read it.
 
     Parameters
     ----------
@@ -44,8 +44,7 @@ def write_network(graph: Graph, path: Path | str, *, force: bool = False, inputs
     >>> bool((again.names == study.network.names).all()), again.n_edges == study.network.n_edges
     (True, True)
     """
-    path = Path(path)
-    weights = graph.weights
+    path, weights = Path(path), graph.weights
     arrays = {"format": np.array(b"csr"), "shape": np.array(weights.shape), "_is_array": np.array(True)}
     arrays |= {part: getattr(weights, part) for part in ("data", "indices", "indptr")}
     if graph.names is not None:  # as text or integers, which need no pickle
@@ -74,22 +73,25 @@ def write_cohort(study: Cohort, folder: Path | str) -> None:
     up, "A-" where it is down), and an age and a batch that mean nothing. simulation.json lists the files. An earlier
     simulation is replaced; if there are files of these names that netbic did not write, an error is raised.
     """
-    folder = Path(folder)
-    record = "simulation.json"
+    folder, record = Path(folder), "simulation.json"
     files.check_writable(folder, [*files.RECORDS[record], record])
     folder.mkdir(parents=True, exist_ok=True)
     table = study.expression.T.rename_axis("gene").to_csv(sep="\t", float_format="%.5g")
     genes = np.asarray(study.expression.columns)
     tails, heads, _ = study.network.edges()
     lines = "".join(f"{genes[a]}\tbinds\t{genes[b]}\n" for a, b in zip(tails, heads, strict=True))
-    with files.locked(folder), files.scratch_folder(folder) as staged:
-        files.write_atomic(staged / "expression.tsv.gz", gzip.compress(table.encode(), mtime=0))
-        files.write_atomic(staged / "network.sif", lines.encode())
-        files.write_table(staged / "truth.tsv", _truth(study))
-        files.write_table(staged / "labels.tsv", _labels(study))
-        samples, n_genes = study.expression.shape
-        content = {"samples": samples, "genes": n_genes, "modules": len(study.genes)}
-        files.commit_files(staged, folder, record, content)
+    planted = []
+    for axis, masks, names in (("gene", study.genes, genes), ("sample", study.samples, study.expression.index)):
+        for module, mask in enumerate(masks):
+            weights = study.weights[module, mask] if axis == "gene" else np.ones(int(mask.sum()))
+            planted.append(pd.DataFrame({"module": module + 1, "axis": axis, "name": names[mask], "weight": weights}))
+    truth = pd.concat(planted).sort_values(["module", "axis"], kind="stable", ignore_index=True)
+    parts = {"expression.tsv.gz": gzip.compress(table.encode(), mtime=0), "network.sif": lines.encode()}
+    parts["truth.tsv"] = files.table_bytes(folder / "truth.tsv", truth)
+    parts["labels.tsv"] = files.table_bytes(folder / "labels.tsv", _labels(study))
+    samples, n_genes = study.expression.shape
+    content = {"samples": samples, "genes": n_genes, "modules": len(study.genes)}
+    files.write_files(folder, parts, record, content)
 
 
 def _labels(study: Cohort) -> pd.DataFrame:
@@ -103,15 +105,3 @@ def _labels(study: Cohort) -> pd.DataFrame:
     generator = np.random.default_rng(len(values))
     age, batch = generator.normal(60, 10, len(values)).round().astype(int), generator.choice(["b1", "b2"], len(values))
     return pd.DataFrame({"sample": study.expression.index, "subtype": subtype, "age": age, "batch": batch})
-
-
-def _truth(study: Cohort) -> pd.DataFrame:
-    parts = []
-    for axis, masks, names in (
-        ("gene", study.genes, study.expression.columns),
-        ("sample", study.samples, study.expression.index),
-    ):
-        for module, mask in enumerate(masks):
-            weights = study.weights[module, mask] if axis == "gene" else np.ones(int(mask.sum()))
-            parts.append(pd.DataFrame({"module": module + 1, "axis": axis, "name": names[mask], "weight": weights}))
-    return pd.concat(parts).sort_values(["module", "axis"], kind="stable", ignore_index=True)
