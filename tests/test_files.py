@@ -29,7 +29,6 @@ def test_the_temporary_file_of_a_killed_write_is_replaced_and_links_are_not_foll
 def test_a_write_error_names_the_file_and_what_to_do(tmp_path):
     with pytest.raises(WriteError, match=r"table.tsv cannot be written \(.*\): check the folder and its permissions"):
         write_atomic(tmp_path / "nowhere" / "table.tsv", b"x")
-    write_atomic(tmp_path / ("\N{CJK UNIFIED IDEOGRAPH-57FA}" * 80 + ".tsv"), b"a name as long as names can be")
 
 
 def test_a_lock_file_is_not_truncated_and_is_removed_with_its_process(tmp_path):

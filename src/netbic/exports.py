@@ -7,7 +7,6 @@ not at all. Modules are numbered from 1.
 from __future__ import annotations
 
 import io
-import math
 import re
 import warnings
 import xml.etree.ElementTree as ElementTree
@@ -280,12 +279,11 @@ def write_workbook(source: Source, path: Path | str, *, force: bool = False) -> 
     -----
     Needs openpyxl (``pip install "netbic[excel]"``).
     """
-    openpyxl = import_optional("openpyxl", "excel", "a workbook")
+    import_optional("openpyxl", "excel", "a workbook")
     results = Results.of(source)
-    book = openpyxl.Workbook(write_only=True)
     summary = results.summary.copy()
     summary.insert(1, "name", results.names)
-    _add_sheet(book, "Summary", summary)
+    sheets = {"Summary": [summary]}
     names, scores = np.array(results.sample_names, dtype=object), results.scores()
     for at, module in enumerate(results.modules):
         if scores is not None:
@@ -294,48 +292,32 @@ def write_workbook(source: Source, path: Path | str, *, force: bool = False) -> 
             weights = results.model.left_vectors_[:, at].astype(float)
             samples = pd.DataFrame({"sample": names, "weight": weights})[weights != 0]
         samples = samples.sort_values(str(samples.columns[1]), ascending=False, kind="stable")[:_MOST_SAMPLES]
-        _add_sheet(book, f"Module {module}", results.genes(module).rename(columns={"name": "gene"}), samples)
+        sheets[f"Module {module}"] = [results.genes(module).rename(columns={"name": "gene"}), samples]
     for title, name in (("Gene sets", "gene_sets"), ("Associations", "associations")):
         if name in results.tables:
-            _add_sheet(book, title, results.tables[name])
+            sheets[title] = [results.tables[name]]
     content = io.BytesIO()
-    book.save(content)
+    with pd.ExcelWriter(content, engine="openpyxl") as book:
+        for title, tables in sheets.items():
+            _add_sheet(book, title, tables)
     return _write(results, path, content.getvalue(), force)
 
 
-def _add_sheet(book: Any, title: str, *tables: pd.DataFrame) -> None:
-    """A sheet with tables side by side, an empty column between them."""
-    from openpyxl.cell import WriteOnlyCell
-    from openpyxl.styles import Font
-    from openpyxl.utils import get_column_letter
-
-    sheet = book.create_sheet(title)
-    sheet.freeze_panes = "A2"
-
-    def cell(value: Any, font: Any = None) -> Any:
-        """A cell; text stays text, whatever it looks like."""
-        if pd.isna(value) or value == "":
-            return None
-        if isinstance(value, (bool, int, float)) and math.isfinite(value):
-            return value
-        made = WriteOnlyCell(sheet, value=_plain(value, _LONGEST_CELL))  # infinite numbers too, which no cell holds
-        made.data_type = "s"  # openpyxl takes text that starts with = for a formula, and #N/A for an error
-        made.number_format = "@"  # text that a spreadsheet program leaves alone, also when the cell is edited
-        if font is not None:
-            made.font = font
-        return made
-
-    columns: list[tuple[str, list[Any]]] = []
+def _add_sheet(book: Any, title: str, tables: list[pd.DataFrame]) -> None:
+    """A sheet with tables side by side, an empty column between them; text stays text, whatever it looks like."""
+    start = 0
     for table in tables:
-        columns += [("", [])] if columns else []
-        columns += [(_plain(name), column.tolist()) for name, column in table.items()]
-    for number, (header, values) in enumerate(columns, start=1):
-        widest = max((len(value) for value in [header, *values[:200]] if isinstance(value, str)), default=0)
-        sheet.column_dimensions[get_column_letter(number)].width = min(max(widest, 10), _WIDEST) + 2
-    bold = Font(bold=True)
-    sheet.append([cell(header, bold) for header, _ in columns])
-    for row in range(max(len(values) for _, values in columns)):
-        sheet.append([cell(values[row]) if row < len(values) else None for _, values in columns])
+        plain = table.map(lambda value: _plain(value, _LONGEST_CELL) if isinstance(value, str) else value)
+        plain.columns = [_plain(name) for name in table.columns]
+        plain.to_excel(book, sheet_name=title, index=False, startcol=start, freeze_panes=(1, 0))
+        start += len(table.columns) + 1
+    for column in book.sheets[title].columns:
+        texts = [cell for cell in column if isinstance(cell.value, str)]
+        for cell in texts:
+            cell.data_type = "s"  # openpyxl takes text that starts with = for a formula, and #N/A for an error
+            cell.number_format = "@"  # text that a spreadsheet program leaves alone, also when the cell is edited
+        widest = max((len(cell.value) for cell in texts[:200]), default=0)
+        book.sheets[title].column_dimensions[column[0].column_letter].width = min(max(widest, 10), _WIDEST) + 2
 
 
 _TOKEN = re.compile(r"[\w.:-]+", re.ASCII)  # what GraphML allows as an identifier

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import csv
 import errno
-import hashlib
 import json
 import os
 import re
@@ -104,7 +103,7 @@ def write_errors(path: Path | str, full_only: bool = False) -> Iterator[None]:
 
 def write_atomic(path: Path, content: bytes) -> None:
     """Write a temporary file beside the target, wait until it is on disk, then rename it."""
-    temporary = path.parent / f"{_UNFINISHED}{_short(path.name)}"
+    temporary = path.parent / f"{_UNFINISHED}{path.name}"
     with write_errors(path):
         handle = _open_locked(temporary, path)
         try:
@@ -117,11 +116,6 @@ def write_atomic(path: Path, content: bytes) -> None:
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
-
-
-def _short(name: str) -> str:
-    encoded = os.fsencode(name)
-    return name if len(encoded) <= 200 else hashlib.blake2b(encoded, digest_size=16).hexdigest()
 
 
 def _open_locked(path: Path, target: Path) -> int:
@@ -218,7 +212,7 @@ def read_table(path: Path | str, *, as_text: bool = False) -> pd.DataFrame:
 @contextmanager
 def locked(folder: Path, target: str = "") -> Iterator[None]:
     """Lock a folder, or one target in it, for this process, and finish or remove what a killed command left there."""
-    path, handle = folder / f"{LOCK}{target and '-'}{_short(target)}", -1
+    path, handle = folder / f"{LOCK}{target and '-'}{target}", -1
     try:
         with write_errors(path):
             handle = _open_locked(path, folder / target)
@@ -241,7 +235,7 @@ def locked(folder: Path, target: str = "") -> Iterator[None]:
 
 def scratch_path(parent: Path, target: str = "") -> Path:
     """Where the scratch folder for a target is."""
-    return parent / f"{_SCRATCH}{target and '-'}{_short(target)}"
+    return parent / f"{_SCRATCH}{target and '-'}{target}"
 
 
 @contextmanager

@@ -91,7 +91,7 @@ def graph(reference: str, out: Path, neighbours: int, absolute: bool, force: boo
     """
     from netbic.graph import coexpression
     from netbic.io.dataset import open_dataset
-    from netbic.storage.data_files import check_network_file, write_network
+    from netbic.storage.tables import check_network_file, write_network
 
     inputs = {"the reference data": reference, "the id map": reading["id_map"]}
     check_network_file(out, inputs, force=force)

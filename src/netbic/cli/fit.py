@@ -165,25 +165,22 @@ def _check(settings: dict[str, Any], has_graph: bool, studies: str | None, dask:
     from netbic.methods import METHODS
 
     smoothness, diffusion, auto, method = (settings[name] for name in ("smoothness", "diffusion", "auto", "method"))
-    for name, value in (("smoothness", smoothness), ("diffusion", diffusion)):
-        if value is not None and (value or name == "diffusion") and not has_graph:
-            raise click.UsageError(f"--{name} needs a network: use --graph")
-    if diffusion is not None and (auto or method is not None):
-        raise click.UsageError("--diffusion cannot be combined with --auto (which tries it) or --method")
-    if auto and (method is not None or smoothness is not None):
-        raise click.UsageError(
-            "--auto chooses the smoothness, for netbic's own method only: omit --smoothness and --method"
-        )
-    if auto and studies is not None:
-        raise click.UsageError("--auto cannot be combined with --studies: omit one of them")
-    if auto and dask is not None:
-        raise click.UsageError("--auto needs the matrix in memory: omit --dask, or give --genes and --samples")
-    if dask is not None and settings["missing"] != "error":
-        raise click.UsageError("--dask does not support missing entries: fill them, or omit --dask")
-    if method is not None and method not in METHODS:
-        raise click.UsageError(f"unknown --method {method}: choose one of {', '.join(METHODS)}")
-    if method is not None and METHODS[method].uses_graph and has_graph and smoothness is None:
-        raise click.UsageError(f"--method {method} needs --smoothness, the paper's sigma (0.4 in its applications)")
+    own = f"unknown --method {method}: choose one of {', '.join(METHODS)}"
+    sigma = f"--method {method} needs --smoothness, the paper's sigma (0.4 in its applications)"
+    uses_graph = method in METHODS and METHODS[method].uses_graph and has_graph
+    options.refuse(
+        ("--smoothness needs a network: use --graph", smoothness and not has_graph),
+        ("--diffusion needs a network: use --graph", diffusion is not None and not has_graph),
+        ("--diffusion cannot be combined with --auto (which tries it)", diffusion is not None and auto),
+        ("--diffusion cannot be combined with --method", diffusion is not None and method is not None),
+        ("--auto is for netbic's own method and chooses the smoothness: omit --method", auto and method is not None),
+        ("--auto chooses the smoothness: omit --smoothness", auto and smoothness is not None),
+        ("--auto cannot be combined with --studies: omit one of them", auto and studies is not None),
+        ("--auto needs the matrix in memory: omit --dask, or give --genes and --samples", auto and dask is not None),
+        ("--dask does not support missing entries: fill them, or omit --dask", dask and settings["missing"] != "error"),
+        (own, method is not None and method not in METHODS),
+        (sigma, uses_graph and smoothness is None),
+    )
 
 
 def read_data(expression: str, graph: str | None, zscore: bool, missing: str, **reading: Any) -> Dataset:
@@ -297,7 +294,7 @@ def _fit(
                 if labels is not None and model.n_components_:
                     again = f"run netbic associate {out} --sample-info {labels.origin}"
                     with _results_are_kept("the modules were not compared with the sample table", again):
-                        lines.extend(labels.write(model, staged, out, judgement.groups.table))
+                        lines.extend(labels.write(model, staged, out))
                 if model.column_graph is not None or sets is not None:
                     tested = write_enrichment(model, staged, sets, X=dataset.X, random_state=how["seed"])
                     lines.extend(f"{out}/{line}" for line in tested)

@@ -76,6 +76,13 @@ def check_size(name: str, size: int | None, available: int, data: str = "the dat
         raise click.UsageError(f"--{name} {size:,} but {data} {available:,} {noun}: choose 1 to {available:,}")
 
 
+def refuse(*problems: tuple[str, object]) -> None:
+    """Raise the first message whose condition holds."""
+    for message, applies in problems:
+        if applies:
+            raise click.UsageError(message)
+
+
 def _check_jobs(ctx: click.Context, param: click.Parameter, number: int | None) -> int | None:
     if number == 0:
         raise click.BadParameter("0 is not possible: use a number of at least 1, or -1 for all cores.")

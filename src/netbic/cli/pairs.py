@@ -104,10 +104,10 @@ def pairs(
         files |= {f"{label} ({k})": path for k, path in enumerate(reading[name], start=1)}
     check_folder(out, force=force, pairs=True, inputs=files)
     for number, graph in ((1, graph1), (2, graph2)):
-        if settings[f"smoothness{number}"] and graph is None:
-            raise click.UsageError(f"--smoothness{number} needs a network: use --graph{number}")
-    if settings["method"] == "pls" and settings["ridge"] is not None:
-        raise click.UsageError("--ridge is for --method cca: leave it out, or use --method cca")
+        without = settings[f"smoothness{number}"] and graph is None
+        options.refuse((f"--smoothness{number} needs a network: use --graph{number}", without))
+    predicts = settings["method"] == "pls" and settings["ridge"] is not None
+    options.refuse(("--ridge is for --method cca: leave it out, or use --method cca", predicts))
     given = [_of_table(reading, number, graph is not None) for number, graph in enumerate((graph1, graph2))]
     tables = open_paired_datasets(table1, table2, (graph1, graph2), (given[0], given[1]))
     echo(*tables.lines())

@@ -97,36 +97,25 @@ class SampleTable:
         numbers[alone] = numbers.max() + 1 + range(alone.sum())
         return numbers
 
-    def write(
-        self, model: SparseGraphSVD | PairModel, folder: Path, out: Path, groups: pd.DataFrame | None = None
-    ) -> Iterator[str]:
-        """Test all modules or pairs, write the tables to a folder whose files end up in `out`; yield what was found.
-
-        `groups` is the table of scores and groups of the samples, if it is not in the folder.
-        """
+    def write(self, model: SparseGraphSVD | PairModel, folder: Path, out: Path) -> Iterator[str]:
+        """Test all modules or pairs, write the tables to a folder whose files end up in `out`; yield what was found."""
         from netbic import association
 
-        found = _associate(model, folder, self.table, self.tests, groups)
+        found = _associate(model, folder, self.table, self.tests)
         association.write_associations(found, folder)
         yield from map(in_options, found.findings(association.stored_verdicts(folder)))
         yield _tests_line(found, out)
 
 
-def _associate(
-    model: SparseGraphSVD | PairModel,
-    folder: Path,
-    table: pd.DataFrame,
-    tests: dict[str, Any],
-    groups: pd.DataFrame | None = None,
-) -> Associations:
-    """Compare the modules or pairs of a model with a sample table."""
+def _associate(model: SparseGraphSVD | PairModel, folder: Path, table: Any, tests: dict[str, Any]) -> Associations:
+    """Compare the modules, with the scores in a folder, or the pairs of a model with a sample table."""
     from netbic import association
     from netbic.estimators import SparseGraphSVD
 
     if not isinstance(model, SparseGraphSVD):
         return association.associate_pairs(model, table, **tests)
-    scores = association.stored_scores(folder) if groups is None else association.wide(groups)
-    return association.associate_scores(*scores, table, **tests, removed=association.Removed.of(model))
+    scores, removed = association.stored_scores(folder), association.Removed.of(model)
+    return association.associate_scores(*scores, table, **tests, removed=removed)
 
 
 def sample_table_of(sample_info: str | None, expression: str) -> str | None:

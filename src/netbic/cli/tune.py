@@ -81,14 +81,11 @@ def tune(
 
     inputs = {"expression": expression, "graph": graph, "sample_info": sample_info} | reading
     _check_folder(out, force, inputs)
-    if sample_info is not None and not covariates:
-        raise click.UsageError("--sample-info is used for covariates only: add --covariates, or omit it")
-    if dask is not None and jobs is not None:
-        raise click.UsageError(
-            "--jobs (processes on this machine) and --dask (a cluster) cannot be combined: use one of them"
-        )
-    if smoothness and graph is None:
-        raise click.UsageError("--smoothness needs a network: use --graph")
+    options.refuse(
+        ("--sample-info is used for covariates only: add --covariates, or omit it", sample_info and not covariates),
+        ("--jobs (processes here) and --dask (a cluster) cannot be combined: use one of them", dask and jobs),
+        ("--smoothness needs a network: use --graph", smoothness and graph is None),
+    )
     dataset = read_data(expression, graph, zscore, missing, **reading)
     for name, sizes, available in zip(("samples", "genes"), (samples, genes), dataset.X.shape, strict=True):
         options.check_size(name, max(sizes or [0]), available)

@@ -1,7 +1,5 @@
 """Fitted models in folders, their tables, and output folders of commands that can be resumed."""
 
-from netbic.storage.data_files import write_cohort as write_cohort
-from netbic.storage.data_files import write_network as write_network
 from netbic.storage.models import ModelState as ModelState
 from netbic.storage.models import PairModel as PairModel
 from netbic.storage.models import fitted_pair_model as fitted_pair_model
@@ -29,3 +27,5 @@ from netbic.storage.tables import sample_names as sample_names
 from netbic.storage.tables import sides_of as sides_of
 from netbic.storage.tables import summary_table as summary_table
 from netbic.storage.tables import weights_table as weights_table
+from netbic.storage.tables import write_cohort as write_cohort
+from netbic.storage.tables import write_network as write_network
