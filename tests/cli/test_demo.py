@@ -55,6 +55,7 @@ def test_the_demo_leaves_data_results_and_a_report_behind(demo):
     assert set(netbic.io.read_table(folder / "truth.tsv")["module"]) == set(range(1, 6))
 
 
+@pytest.mark.nightly
 def test_the_command_that_it_prints_finds_the_same_modules(demo, tmp_path):
     printed, folder = demo
     command = re.search(r"These modules were found by: netbic (.*)", printed)[1]

@@ -134,10 +134,6 @@ def test_columns_that_cannot_be_used_are_named(with_labels, tmp_path):
 
 
 def test_labels_have_the_same_colour_whichever_are_drawn(with_labels, tmp_path):
-    for number, names in enumerate(("age,kind", "kind")):
-        done = run("plot", with_labels, "scores", "--out", tmp_path / f"{number}.svg", "--annotate", names)
-        assert done.exit_code == 0, done.output
-        assert b"#e69f00" in (tmp_path / f"{number}.svg").read_bytes()
     other = {"sample": [f"s{k}" for k in range(20)], "first": list("xy") * 10, "kind": ["a"] * 8 + ["b"] * 12}
     pd.DataFrame(other).to_csv(tmp_path / "other.tsv", sep="\t", index=False)
     assert run("associate", with_labels, "--sample-info", tmp_path / "other.tsv").exit_code == 0
@@ -153,13 +149,3 @@ def test_data_of_another_study_are_refused(results, tmp_path):
     out = tmp_path / "figure.png"
     line = failed(run("plot", results, "heatmap", "--out", out, "--expression", tmp_path / "other.tsv"), 1)
     assert "of the fit: give the data of the fit" in line
-
-
-def test_files_that_were_changed_are_no_traceback(with_labels, tmp_path):
-    for record in ("[]", '{"variables": 3, "survival": 3}', '{"variables": [1], "survival": [1]}'):
-        (with_labels / "associations.json").write_text(record)
-        done = run("plot", with_labels, "scores", "--annotate", "kind", "--out", tmp_path / "s.png", "--force")
-        assert done.exit_code == 0, done.output
-        assert "no times are known" in failed(run("plot", with_labels, "survival", "--out", tmp_path / "f.png"), 1)
-    (with_labels / "samples.tsv").write_text("nothing\n")
-    assert "samples.tsv" in failed(run("plot", with_labels, "scores", "--out", tmp_path / "f.png"), 1)

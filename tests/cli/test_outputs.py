@@ -8,7 +8,7 @@ import pytest
 
 import netbic
 from netbic import InputError
-from netbic.files import RUN_FILES, WriteError, read_json, recorded_files
+from netbic.files import RUN_FILES, WriteError, read_json
 from support.commands import run
 from support.output_folders import contents, fit
 
@@ -80,18 +80,6 @@ def test_a_fit_does_not_replace_a_file_it_did_not_write(cohort, tmp_path):
             assert contents(out) == {name: b"years of work", "thesis.docx": b"more years"}
 
 
-def test_force_replaces_an_earlier_fit_and_leaves_the_rest(cohort, results):
-    (results / "notes.txt").write_bytes(b"mine")
-    assert run("enrich", results, "--gene-sets", cohort / "sets.gmt").exit_code == 0
-    assert run("report", results).exit_code == 0
-    again = run("enrich", results, "--gene-sets", cohort / "sets.gmt").output
-    assert again.endswith(f"next: netbic report {results} (report.html is older than these tables)\n")
-    assert fit(cohort, results, "--force", "--no-report").exit_code == 0
-    left = contents(results)
-    assert left["notes.txt"] == b"mine"
-    assert not {"gene_sets.tsv", "report.html"} & set(left)  # of the earlier fit, which was replaced
-
-
 def test_a_file_that_came_later_is_not_replaced(cohort, results):
     (results / "report.html").write_bytes(b"my own page")
     for arguments in (["report", results], ["report", results, "--out", results / "report.html", "--force"]):
@@ -116,19 +104,6 @@ def test_links_in_place_of_folders_are_not_followed(cohort, tmp_path):
         assert done.exit_code == 2
         assert message in done.output
         assert contents(elsewhere) == {"arrays.npz": b"mine"}
-
-
-def test_a_record_cannot_claim_files_that_are_not_results(cohort, results, tmp_path):
-    victim = tmp_path / "victim.txt"
-    victim.write_bytes(b"mine")
-    (results / "notes.txt").write_bytes(b"mine")
-    content = read_json(results / "run.json")
-    content["files"] += ["../victim.txt", str(victim), "notes.txt", 7, None]
-    (results / "run.json").write_text(json.dumps(content))
-    assert recorded_files(results) <= {*RUN_FILES, "run.json"}
-    assert fit(cohort, results, "--force", "--no-report").exit_code == 0
-    assert victim.read_bytes() == b"mine"
-    assert (results / "notes.txt").read_bytes() == b"mine"
 
 
 def test_named_files_are_replaced_only_with_force(cohort, results, tmp_path):
@@ -187,18 +162,6 @@ def test_a_tuning_replaces_only_a_tuning(cohort, tmp_path):
         assert done.exit_code in (1, 2)
         assert name in done.output
         assert contents(own) == {name: b"mine\n"}
-
-
-def test_a_store_with_files_of_the_users_is_not_replaced(cohort, tmp_path):
-    arguments = ("convert", cohort / "expression.tsv", tmp_path / "out.zarr")
-    assert run(*arguments).exit_code == 0
-    assert run(*arguments).exit_code == 2
-    (tmp_path / "out.zarr" / "obs" / "notes.txt").write_bytes(b"mine")
-    done = run(*arguments, "--force")
-    assert done.exit_code == 2
-    assert "obs/notes.txt" in done.output
-    (tmp_path / "out.zarr" / "obs" / "notes.txt").unlink()
-    assert run(*arguments, "--force").exit_code == 0
 
 
 def test_a_store_inside_what_is_read_is_refused(cohort, tmp_path):
@@ -272,22 +235,3 @@ def test_a_report_of_changed_files_is_one_line(results):
         assert done.exit_code == 1
         assert "this is a bug" not in done.output
         (results / name).write_bytes(before)
-
-
-def test_a_pipe_in_a_store_is_refused(cohort, tmp_path):
-    for number, name in enumerate((".zgroup", "var/_index/0")):
-        store = tmp_path / f"{number}.zarr"
-        assert run("convert", cohort / "expression.tsv", store).exit_code == 0
-        (store / name).unlink()
-        os.mkfifo(store / name)
-        done = run("align", store, "--graph", cohort / "edges.tsv")
-        assert done.exit_code == 1
-        assert "is not a regular file" in done.output
-
-
-def test_a_file_instead_of_a_folder_is_named(cohort, tmp_path):
-    (tmp_path / "file").write_bytes(b"mine")
-    for arguments in (["simulate", tmp_path / "file"], ["simulate", tmp_path / "file" / "below"]):
-        done = run(*arguments, "--samples", 40, "--genes", 200, "--modules", 1)
-        assert done.exit_code == 2
-        assert "is a file: name a folder" in done.output

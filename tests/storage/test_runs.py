@@ -1,12 +1,5 @@
 """Output folders of fits: started, interrupted, resumed, finished, refused."""
 
-import os
-import random
-import signal
-import subprocess
-import sys
-import time
-
 import pytest
 
 import netbic
@@ -160,44 +153,6 @@ def test_other_settings_or_data_are_refused_with_what_changed(files, tmp_path):
     done = fit(files, tmp_path / "out", "--resume", "--graph", str(tmp_path / "net.sif"))
     assert done.exit_code == 2
     assert "(network differs)" in done.output
-
-
-def test_a_fit_that_cannot_write_reports_it(files, tmp_path, monkeypatch):
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr("netbic.files.write_atomic", full)
-        done = fit(files, tmp_path / "out")
-    assert done.exit_code == 1
-    assert "No space left on device" in done.output
-    assert fit(files, tmp_path / "out", "--resume").exit_code == 0
-
-
-def _modules_kept(out):
-    return len(list((out / ".netbic-fit").glob("module-*")))
-
-
-@pytest.mark.nightly
-def test_kills_at_random_moments(files, finished, tmp_path):
-    """SIGKILL at random moments of a fit; the resumed fit writes the same bytes."""
-    chance, progress = random.Random(0), 0
-    for number in range(20):
-        out, wanted = tmp_path / f"out{number}", chance.randint(0, 3)
-        fitting = [sys.executable, "-m", "netbic", *arguments(files, out)]
-        process = subprocess.Popen(fitting, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        while process.poll() is None and not (
-            (out / ".netbic-fit/task.json").exists() and _modules_kept(out) >= wanted
-        ):
-            time.sleep(0.001)
-        time.sleep(chance.uniform(0, 0.03))
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
-        progress += _modules_kept(out) > 0
-        done = fit(files, out, "--resume")
-        assert done.exit_code == 0, done.output
-        assert contents(out) == contents(finished), number
-    assert progress >= 3  # otherwise the kills came too early or too late
 
 
 # Pieces of any task: kept one by one, read again, refused for another task
