@@ -67,12 +67,6 @@ def test_a_resumed_fit_writes_the_same_bytes(files, finished, tmp_path):
         assert done.exit_code == 0
         assert f"continuing after {after} module{'s' * (after > 1)}\n" in done.output
         assert contents(out) == contents(finished)
-    for name in ("whole", "resumed"):
-        if name == "resumed":
-            interrupted(files, tmp_path / name, 2, verdict="--verdict")
-        assert fit(files, tmp_path / name, "--resume", verdict="--verdict").exit_code == 0
-    assert contents(tmp_path / "resumed") == contents(tmp_path / "whole")
-    assert sorted(contents(tmp_path / "whole")) == sorted([*RESULTS, "verdicts.tsv"])
 
 
 def test_a_damaged_piece_does_not_change_the_result(files, finished, tmp_path):
@@ -138,10 +132,12 @@ def test_force_starts_an_interrupted_fit_again(files, finished, tmp_path):
     assert contents(tmp_path / "out") == contents(finished)
 
 
-def test_the_bytes_do_not_depend_on_the_number_of_threads(files, tmp_path):
+def test_the_bytes_do_not_depend_on_threads_or_an_interruption(files, tmp_path):
+    interrupted(files, tmp_path / "2", 2, verdict="--verdict")
     for jobs in ("1", "2"):
-        assert fit(files, tmp_path / jobs, "--jobs", jobs, verdict="--verdict").exit_code == 0
+        assert fit(files, tmp_path / jobs, "--resume", "--jobs", jobs, verdict="--verdict").exit_code == 0
     assert contents(tmp_path / "1") == contents(tmp_path / "2")
+    assert sorted(contents(tmp_path / "1")) == sorted([*RESULTS, "verdicts.tsv"])
 
 
 def test_other_settings_or_data_are_refused_with_what_changed(files, tmp_path):
