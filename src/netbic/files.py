@@ -211,10 +211,15 @@ def read_table(path: Path | str, *, as_text: bool = False) -> pd.DataFrame:
 
 @contextmanager
 def locked(folder: Path, target: str = "") -> Iterator[None]:
-    """Lock a folder, or one target in it, for this process, and finish or remove what a killed command left there."""
+    """Lock a folder, or one target in it, for this process, and finish or remove what a killed command left there.
+
+    The folder is made if it does not exist.
+    """
     path, handle = folder / f"{LOCK}{target and '-'}{target}", -1
     try:
         with write_errors(path):
+            if not target:
+                folder.mkdir(parents=True, exist_ok=True)
             handle = _open_locked(path, folder / target)
         _held.add(os.path.realpath(path))
         if not target:

@@ -167,8 +167,6 @@ def folder(tmp_path):
 def test_pieces_are_read_again_without_half_written_ones(folder):
     (folder / ".netbic-unfinished-1-2").write_bytes(b"half")
     assert dict(Pieces(folder, TASK)) == {name: name.encode() for name in ("1-0", "fold 2/3", "1-1")}
-    Pieces(folder, TASK).remove()
-    assert not folder.exists()
 
 
 def test_another_task_is_refused_with_what_differs_and_nothing_changes(folder, monkeypatch):

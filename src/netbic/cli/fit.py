@@ -497,7 +497,9 @@ def _complete(
 def summary_lines(out: Path) -> Iterator[str]:
     """The modules in a folder in words: a line per module, and which sizes are defaults."""
     from netbic.enrichment import naming_sets
+    from netbic.errors import some_names
     from netbic.files import read_table
+    from netbic.penalties import DIAGNOSTICS
 
     table = read_table(out / "summary.tsv")
     names = [""] * len(table)  # of the gene sets that modules are called after, as in the report
@@ -512,7 +514,14 @@ def summary_lines(out: Path) -> Iterator[str]:
         yield f"  and {len(table) - _LISTED_MODULES} more (see {out}/summary.tsv)"
     if "sample_kind" in table and table["sample_kind"].eq("gradient").any():
         yield f"gradient: the samples form no groups; use their scores ({out}/samples.tsv)"
-    yield from _default_sizes(table)
+    known = table[table["size_diagnostic"].fillna("") != ""]
+    for reason, own in known.groupby("size_diagnostic", sort=False):  # modules that have the default size
+        text, which = DIAGNOSTICS[str(reason)].format(axis="gene"), f"module {own['module'].iloc[0]} ends"
+        if len(own) > 1:
+            which = f"modules {some_names(own['module'].tolist(), 12, quoted=False)} end"
+            text = text.replace(" it", " them")
+        default = f"so the default of {counted(int(own['n_genes'].iloc[0]), 'gene')} was used"
+        yield f"sizes: the data do not show where {which} ({text}), {default}"
 
 
 def _described(row: dict[Any, Any]) -> str:
@@ -530,18 +539,3 @@ def _described(row: dict[Any, Any]) -> str:
     is_doubtful = row.get("verdict") == "doubtful"  # where noise lives would mean nothing
     where = f", {row['studies']}" if isinstance(row.get("studies"), str) and not is_doubtful else ""
     return f"{verdict}{counted(row['n_genes'], 'gene')} ({row['top_genes']}{more}), {samples}{where}"
-
-
-def _default_sizes(table: pd.DataFrame) -> Iterator[str]:
-    """Which modules have the default size, and why; a line per reason."""
-    from netbic.errors import some_names
-    from netbic.penalties import DIAGNOSTICS
-
-    known = table[table["size_diagnostic"].fillna("") != ""]
-    for reason, own in known.groupby("size_diagnostic", sort=False):
-        text, which = DIAGNOSTICS[str(reason)].format(axis="gene"), f"module {own['module'].iloc[0]} ends"
-        if len(own) > 1:
-            which = f"modules {some_names(own['module'].tolist(), 12, quoted=False)} end"
-            text = text.replace(" it", " them")
-        default = f"so the default of {counted(int(own['n_genes'].iloc[0]), 'gene')} was used"
-        yield f"sizes: the data do not show where {which} ({text}), {default}"

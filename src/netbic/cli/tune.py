@@ -80,7 +80,15 @@ def tune(
     from netbic.storage.runs import CheckpointMismatch
 
     inputs = {"expression": expression, "graph": graph, "sample_info": sample_info} | reading
-    _check_folder(out, force, inputs)
+    pieces = out / files.TUNING_PIECES
+    files.check_writable(out, ["tuning.tsv", _RECORD], files.labelled(inputs))
+    if not force and files.read_record(out, _RECORD) is not None:
+        if any(path.name.startswith(".netbic-") for path in out.iterdir()):  # killed after its last file was written
+            with files.locked(out):
+                files.remove_folder(pieces)
+        raise click.UsageError(
+            f"{out} already contains a finished tuning: choose another folder, or use --force to replace it"
+        )
     options.refuse(
         ("--sample-info is used for covariates only: add --covariates, or omit it", sample_info and not covariates),
         ("--jobs (processes here) and --dask (a cluster) cannot be combined: use one of them", dask and jobs),
@@ -94,8 +102,6 @@ def tune(
     tried: dict[str, Any] = {"n_columns": genes, "n_rows": samples, "column_smoothness": smoothness}
     grid = default_grid(model, dataset.expression.shape)
     grid |= {name: values for name, values in tried.items() if values is not None}
-    pieces = out / files.TUNING_PIECES
-    out.mkdir(parents=True, exist_ok=True)
     with files.locked(out):
         if force:
             files.remove_folder(pieces)
@@ -147,17 +153,3 @@ def _covariates(names: list[str], path: str | None, samples: Any, types: dict[st
     removed = read_covariates(names, match.table, samples, types)
     echo(*covariate_lines(removed))
     return removed
-
-
-def _check_folder(out: Path, force: bool, inputs: dict[str, Any]) -> None:
-    """Refuse finished results, unless they are to be replaced, and files that netbic did not write."""
-    from netbic import files
-
-    files.check_writable(out, ["tuning.tsv", _RECORD], files.labelled(inputs))
-    if not force and files.read_record(out, _RECORD) is not None:
-        if any(path.name.startswith(".netbic-") for path in out.iterdir()):  # killed after its last file was written
-            with files.locked(out):
-                files.remove_folder(out / files.TUNING_PIECES)
-        raise click.UsageError(
-            f"{out} already contains a finished tuning: choose another folder, or use --force to replace it"
-        )

@@ -128,7 +128,6 @@ def save(model: object, folder: Path | str) -> None:
     parts["names.json"] = files.json_bytes(names)
     header: Record = {"format": _FORMAT, "netbic": __version__, "class": state.kind, "settings": state.settings}
     header |= {"files": {name: _digest(part) for name, part in parts.items()}, **state.further}
-    folder.mkdir(parents=True, exist_ok=True)
     files.write_files(folder, parts, _RECORD, header)
 
 

@@ -82,14 +82,6 @@ class Pieces(UserDict[str, bytes]):
     """The finished pieces of a task by their names, each in its own file; a new one is on disk as soon as it is set.
 
     The folder is created inside one that exists. If it contains pieces of another task, `CheckpointMismatch` is raised.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     Pieces(f"{folder}/squares", Task("tuning", {"seed": 0}))["3"] = b"9"
-    ...     Pieces(f"{folder}/squares", Task("tuning", {"seed": 0}))
-    {'3': b'9'}
     """
 
     def __init__(self, folder: Path | str, task: Task) -> None:
@@ -111,10 +103,6 @@ class Pieces(UserDict[str, bytes]):
     def __setitem__(self, name: str, content: bytes) -> None:
         files.write_atomic(self.folder / quote(name, safe=" "), content)
         super().__setitem__(name, content)
-
-    def remove(self) -> None:
-        """Remove the folder."""
-        files.remove_folder(self.folder)
 
 
 def read_task(folder: Path | str, kind: str) -> Record | None:
@@ -138,23 +126,6 @@ class Run:
     """The output folder of one fit; made by `Run.open`, and a context manager that keeps the folder locked.
 
     `known` are the modules that an interrupted fit found before, `chosen` the settings that it chose (`auto.json`).
-
-    Examples
-    --------
-    >>> import tempfile, netbic
-    >>> from netbic.files import scratch_folder
-    >>> from netbic.storage.runs import Run, write_results
-    >>> toy = netbic.simulate.paper(0.02, random_state=0)
-    >>> model = netbic.SparseGraphSVD(1, n_rows=50, n_columns=50)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with Run.open(folder, {"n_rows": 50}, {"X": "digest"}) as run:
-    ...         for number, module in enumerate(model.iter_fit(toy.X, run.known), len(run.known)):
-    ...             run.keep(number, module)
-    ...         with scratch_folder(run.folder) as staged:
-    ...             write_results(staged, model, {})
-    ...             run.finish(staged)
-    ...     netbic.load(folder).n_components_
-    1
     """
 
     def __init__(self, folder: Path, task: Task, inputs: Record, pieces: Pieces | None, lock: ExitStack) -> None:
@@ -171,23 +142,16 @@ class Run:
 
     @classmethod
     def open(
-        cls,
-        folder: Path | str,
-        settings: Record,
-        data: Record,
-        inputs: Record | None = None,
-        *,
-        resume: bool = False,
-        force: bool = False,
+        cls, folder: Path, settings: Record, data: Record, inputs: Record, *, resume: bool, force: bool
     ) -> Run | None:
         """Start in an empty folder, resume an interrupted fit (`resume`), or start again (`force`).
 
         None if the folder contains the finished results of the same settings and data. `inputs` are for the record.
         """
-        folder, task, inputs = Path(folder), Task("fit", settings, data), dict(inputs or {})
+        task = Task("fit", settings, data)
         check_folder(folder, resume=resume, force=force)
         with ExitStack() as lock:
-            _lock(folder, lock)
+            lock.enter_context(files.locked(folder))
             kept, finished = read_task(folder / FIT_PIECES, "fit"), files.finished_record(folder)
             if force:
                 files.remove_folder(folder / FIT_PIECES)
@@ -208,7 +172,7 @@ class Run:
     def open_pairs(cls, folder: Path, settings: Record, data: Record, inputs: Record, *, force: bool) -> Run:
         """The same for pairs of two tables, which are fitted at once: nothing is kept before all is finished."""
         with ExitStack() as lock:
-            _lock(folder, lock)
+            lock.enter_context(files.locked(folder))
             check_folder(folder, force=force, pairs=True)
             return cls(folder, Task(PAIRS, settings, data), inputs, None, lock.pop_all())
 
@@ -239,12 +203,6 @@ class Run:
             files.write_json(staged / _CHOSEN, self.chosen)
         files.commit_files(staged, self.folder, files.RUN_RECORD, self.record(warnings))
         files.remove_folder(self.folder / FIT_PIECES)
-
-
-def _lock(folder: Path, lock: ExitStack) -> None:
-    with files.write_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    lock.enter_context(files.locked(folder))
 
 
 def write_results(

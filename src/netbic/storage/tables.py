@@ -58,14 +58,7 @@ def _concatenated(parts: list[pd.DataFrame], columns: list[str]) -> pd.DataFrame
 
 
 def sides_of(weights: Array) -> Array:
-    """The side of each member: "up" if its weight is positive, "down" if it is negative, "" if it is zero.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> sides_of(np.array([0.5, -0.2, 0.0])).tolist()
-    ['up', 'down', '']
-    """
+    """The side of each member: "up" if its weight is positive, "down" if it is negative, "" if it is zero."""
     return np.where(weights > 0, "up", np.where(weights < 0, "down", "")).astype(object)
 
 
@@ -269,7 +262,6 @@ def write_cohort(study: Cohort, folder: Path | str) -> None:
     """
     folder, record = Path(folder), "simulation.json"
     files.check_writable(folder, [*files.RECORDS[record], record])
-    folder.mkdir(parents=True, exist_ok=True)
     table = study.expression.T.rename_axis("gene").to_csv(sep="\t", float_format="%.5g")
     genes = np.asarray(study.expression.columns)
     tails, heads, _ = study.network.edges()
