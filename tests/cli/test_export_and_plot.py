@@ -47,17 +47,6 @@ def test_exported_files_are_replaced_and_removed_with_the_results(results, cohor
     assert not (results / "modules.gmt").exists()
 
 
-def test_files_of_the_user_are_not_replaced(results, tmp_path):
-    (results / "modules.gmt").write_text("mine")
-    assert "did not write" in failed(run("export", results, "--format", "gmt"))
-    assert (results / "modules.gmt").read_text() == "mine"
-    own = tmp_path / "own.gmt"
-    assert run("export", results, "--format", "gmt", "--out", own).exit_code == 0
-    assert "--force to replace it" in failed(run("export", results, "--format", "gmt", "--out", own))
-    assert run("export", results, "--format", "gmt", "--out", own, "--force").exit_code == 0
-    assert "input" in failed(run("export", results, "--format", "gmt", "--out", results / "summary.tsv", "--force"))
-
-
 def test_the_membership_of_all_genes_is_exported(results, cohort, tmp_path):
     assert run("export", results, "--format", "membership").exit_code == 0
     table = pd.read_csv(results / "membership.tsv", sep="\t", index_col="gene")

@@ -73,17 +73,6 @@ def test_an_interrupted_tune_command_is_resumed(files, tmp_path, monkeypatch):
     assert (tmp_path / "cut" / "tuning.tsv").read_bytes() == (tmp_path / "whole" / "tuning.tsv").read_bytes()
 
 
-def test_finished_results_are_not_overwritten(files, tmp_path):
-    assert tune(files, tmp_path, "--quiet").output == ""
-    refused = tune(files, tmp_path)
-    assert refused.exit_code == 2
-    assert "already contains a finished tuning" in refused.output
-    before = (tmp_path / "tuning.tsv").read_bytes()
-    assert tune(files, tmp_path, "--force", "--genes", "60,9999").exit_code == 2
-    assert (tmp_path / "tuning.tsv").read_bytes() == before
-    assert tune(files, tmp_path, "--force", "--quiet").exit_code == 0
-
-
 def test_bad_input(files, tmp_path):
     for arguments, message in (
         (["--genes", "20,many"], "'20,many' is not a list of numbers"),

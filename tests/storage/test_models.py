@@ -279,13 +279,6 @@ def test_a_saved_model_replaces_only_a_saved_model(tmp_path):
             netbic.save(model, own / name)
 
 
-def test_what_belongs_to_an_earlier_model_is_removed_with_it(tmp_path, saved):
-    shutil.copytree(saved, tmp_path, dirs_exist_ok=True)
-    netbic.files.add_files(tmp_path, {"report.html": b"about the earlier model"})
-    netbic.save(SparseGraphSVD(1, n_columns=20).fit(X), tmp_path)
-    assert sorted(contents(tmp_path)) == ["arrays.npz", "model.json", "names.json"]
-
-
 def test_saving_to_a_disk_that_fills_up_leaves_the_earlier_model(tmp_path, monkeypatch):
     one, other = (SparseGraphSVD(1, n_columns=size).fit(X) for size in (20, 30))
     netbic.save(one, tmp_path)
