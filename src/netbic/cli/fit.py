@@ -51,7 +51,7 @@ _LISTED_MODULES = 10
 @options.out
 @option("--modules", default=10, type=options.COUNT, help="Number of modules.")
 @option("--genes", type=options.COUNT, show_default="chosen for each module", help="Genes per module.")
-@option("--samples", type=options.COUNT, show_default="all, in groups by their scores", help="Samples per module.")
+@option("--samples", type=options.COUNT, show_default="all, grouped by their scores", help="Samples per module.")
 @option("--smoothness", type=options.Finite(0), show_default="0.6", help="Weight of the network.")
 @option("--auto", is_flag=True, help="Choose number of modules, sizes and smoothness from the data.")
 @option("--gene-sets", type=options.File, help="GMT file with gene sets to test for enrichment.")

@@ -180,7 +180,7 @@ _MISSING = click.Choice(["error", "ignore", "impute"])
 scales_data = group(
     option("--zscore", is_flag=True, help="Scale each gene to unit standard deviation."),
     option(
-        "--missing", type=_MISSING, default="error", help="Missing entries: stop, use the observed ones, or impute."
+        "--missing", type=_MISSING, default="error", help="Missing entries: stop, use only observed ones, or impute."
     ),
 )
 seed = option("--seed", default=0, type=click.IntRange(0), help="Random seed.")
@@ -189,7 +189,10 @@ out = option("--out", required=True, type=Output, help="Folder for the results."
 report = option("--report/--no-report", default=True, help="Write DIR/report.html.")
 graph = option("--graph", type=File, help="Network: SIF, edge table, STRING, GraphML, Parquet, .npz.")
 sample_info = option(
-    "--sample-info", type=File, show_default="obs of an .h5ad file", help="Table of samples: labels, numbers, survival."
+    "--sample-info",
+    type=File,
+    show_default="obs of an .h5ad file",
+    help="Table with a row for each sample: labels, numbers, survival times.",
 )
 covariates = option("--covariates", **_NAMES, help="Columns of it to remove from the data (batch).")
 
