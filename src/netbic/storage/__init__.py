@@ -1,10 +1,5 @@
 """Fitted models in folders, their tables, and output folders of commands that can be resumed."""
 
-from netbic.files import FIT_PIECES as FIT_PIECES
-from netbic.files import TUNING_PIECES as TUNING_PIECES
-from netbic.storage.data_files import check_network_file as check_network_file
-from netbic.storage.data_files import write_cohort as write_cohort
-from netbic.storage.data_files import write_network as write_network
 from netbic.storage.models import ModelState as ModelState
 from netbic.storage.models import PairModel as PairModel
 from netbic.storage.models import fitted_pair_model as fitted_pair_model
@@ -17,27 +12,20 @@ from netbic.storage.models import module_from as module_from
 from netbic.storage.models import npz_arrays as npz_arrays
 from netbic.storage.models import npz_bytes as npz_bytes
 from netbic.storage.models import save as save
-from netbic.storage.models import settings_from as settings_from
 from netbic.storage.models import settings_of as settings_of
 from netbic.storage.models import state_of as state_of
-from netbic.storage.runs import CheckpointMismatch as CheckpointMismatch
 from netbic.storage.runs import Pieces as Pieces
-from netbic.storage.runs import Run as Run
 from netbic.storage.runs import Task as Task
-from netbic.storage.runs import check_folder as check_folder
-from netbic.storage.runs import check_pair_folder as check_pair_folder
-from netbic.storage.runs import contains_pairs as contains_pairs
 from netbic.storage.runs import read_again as read_again
 from netbic.storage.runs import read_like as read_like
 from netbic.storage.runs import read_task as read_task
-from netbic.storage.runs import write_pair_results as write_pair_results
-from netbic.storage.runs import write_results as write_results
 from netbic.storage.tables import feature_names as feature_names
 from netbic.storage.tables import modules_table as modules_table
-from netbic.storage.tables import pair_scores_table as pair_scores_table
 from netbic.storage.tables import pairs_table as pairs_table
 from netbic.storage.tables import read_results_table as read_results_table
 from netbic.storage.tables import sample_names as sample_names
 from netbic.storage.tables import sides_of as sides_of
 from netbic.storage.tables import summary_table as summary_table
 from netbic.storage.tables import weights_table as weights_table
+from netbic.storage.tables import write_cohort as write_cohort
+from netbic.storage.tables import write_network as write_network
