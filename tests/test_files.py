@@ -31,6 +31,15 @@ def test_a_write_error_names_the_file_and_what_to_do(tmp_path):
         write_atomic(tmp_path / "nowhere" / "table.tsv", b"x")
 
 
+def test_pipes_and_devices_in_place_of_files_are_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "device").symlink_to("/dev/zero")
+    for name in ("pipe", "device"):
+        for read in (files.read_json, files.read_table):
+            with pytest.raises(InputError, match=f"{name} is not a regular file"):
+                read(tmp_path / name)
+
+
 def test_a_lock_file_is_not_truncated_and_is_removed_with_its_process(tmp_path):
     with locked(tmp_path):
         assert (tmp_path / LOCK).exists()

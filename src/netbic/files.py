@@ -151,10 +151,17 @@ def write_json(path: Path, content: JsonValue) -> None:
 
 def read_bytes(path: Path) -> bytes:
     """The content of one of netbic's own files."""
+    _check_regular(path)
     try:
         return path.read_bytes()
     except OSError as problem:
         raise unusable(path, f"cannot be read ({problem.strerror})", "fit again") from None
+
+
+def _check_regular(path: Path) -> None:
+    """Refuse pipes and devices, from which nothing may ever come."""
+    if path.exists() and not path.is_file():
+        raise unusable(path, "is not a regular file", "netbic did not write it: fit again")
 
 
 def read_json(path: Path) -> Any:
@@ -198,6 +205,7 @@ def read_table(path: Path | str, *, as_text: bool = False) -> pd.DataFrame:
 
     As text, all columns are text, as they are in the file.
     """
+    _check_regular(Path(path))
     if as_text:
         return pd.DataFrame(pd.read_csv(path, sep="\t", dtype=str, keep_default_na=False))
     missing = {name: [""] for name in pd.read_csv(path, sep="\t", nrows=0).columns if name not in _NAMES}
