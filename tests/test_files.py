@@ -36,7 +36,7 @@ def test_pipes_and_devices_in_place_of_files_are_refused(tmp_path):
     (tmp_path / "device").symlink_to("/dev/zero")
     for name in ("pipe", "device"):
         for read in (files.read_json, files.read_table):
-            with pytest.raises(InputError, match=f"{name} is not a regular file"):
+            with pytest.raises(InputError, match=f"{name}: not a regular file"):
                 read(tmp_path / name)
 
 

@@ -161,7 +161,7 @@ def read_bytes(path: Path) -> bytes:
 def _check_regular(path: Path) -> None:
     """Refuse pipes and devices, from which nothing may ever come."""
     if path.exists() and not path.is_file():
-        raise unusable(path, "is not a regular file", "netbic did not write it: fit again")
+        raise unusable(path, "not a regular file", "netbic did not write it: fit again")
 
 
 def read_json(path: Path) -> Any:
