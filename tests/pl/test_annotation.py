@@ -7,10 +7,14 @@ from matplotlib.colors import to_hex, to_rgb
 
 import netbic
 from netbic import pl
-from netbic.pl.base import LABELS, annotation_table, module_colour, strips
+from netbic.pl.base import LABELS, MODULES, annotation_strips, annotation_table, variable_colours
 from netbic.report.figures import strips as report_strips
 
 MISSING = (0.88, 0.88, 0.88)
+
+
+def strips(table, colours=None):
+    return annotation_strips(table, None, table.index, colours)
 
 
 @pytest.fixture
@@ -147,7 +151,7 @@ def test_labels_have_the_colours_of_the_report():
     info = pd.DataFrame({"er": list("++--+-"), "kind": list("abcabc"), "age": np.arange(6.0)})
     variables = netbic.association.read_variables(info, types={"er": "categorical"})
     samples = np.arange(6)
-    theirs = report_strips(variables, samples, pl.variable_colours(variables))
+    theirs = report_strips(variables, samples, variable_colours(variables))
     ours = strips(info.drop(columns="age"))
     for strip, other in zip(ours, theirs, strict=False):
         assert [(level, to_hex(colour).upper()) for level, colour in strip.legend] == other["legend"]
@@ -156,8 +160,7 @@ def test_labels_have_the_colours_of_the_report():
 
 
 def test_colours_of_modules_differ_from_each_other_and_from_labels():
-    colours = [module_colour(k) for k in range(10)]
-    assert len({*colours, *LABELS}) == 10 + len(LABELS)
-    rgb = np.array([to_rgb(colour) for colour in (*colours, *LABELS)])
+    assert len({*MODULES, *LABELS}) == 10 + len(LABELS)
+    rgb = np.array([to_rgb(colour) for colour in (*MODULES, *LABELS)])
     apart = np.linalg.norm(rgb[:, None] - rgb[None], axis=2) + 9 * np.eye(len(rgb))
     assert apart[:10].min() > 0.19

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 import netbic
 from netbic import pl
-from netbic.pl.base import data_of, entries, module_colour
+from netbic.pl.base import MODULES, data_of, entries
 from netbic.pl.heatmap import module_order
 
 
@@ -94,7 +94,7 @@ def test_strips_show_all_memberships_and_so_the_overlaps(study, model):
         (np.asarray(ax.images[2].get_array()).swapaxes(0, 1), module_order(model.left_vectors_.T[chosen]).belongs),
     ):
         for lane, module in enumerate(chosen):
-            expected = np.where(belongs[lane][:, None], to_rgb(module_colour(module)), 0.95)
+            expected = np.where(belongs[lane][:, None], to_rgb(MODULES[module]), 0.95)
             np.testing.assert_allclose(strip[lane], expected)
 
 
@@ -104,7 +104,7 @@ def test_the_lane_of_a_module_that_keeps_all_samples_shows_their_weights(study):
     order = module_order(model.left_vectors_.T)
     of_genes, of_samples = (image.get_array() for image in ax.images[1:3])
     assert {tuple(colour) for colour in np.unique(of_genes.reshape(-1, 3), axis=0)} == {
-        (0.95, 0.95, 0.95), to_rgb(module_colour(0)), to_rgb(module_colour(1)),
+        (0.95, 0.95, 0.95), to_rgb(MODULES[0]), to_rgb(MODULES[1]),
     }  # fmt: skip
     for k in range(2):
         weights, lane = model.left_vectors_[order.members, k], of_samples[:, k]
@@ -127,7 +127,7 @@ def test_outlines_enclose_the_members_and_strips_lie_along_the_data(study, model
         assert box.get_xy() == (columns.bounds[k] - 0.5, rows.bounds[k] - 0.5)
         assert (box.get_width(), box.get_height()) == (np.diff(columns.bounds)[k], np.diff(rows.bounds)[k])
     assert [text.get_text() for text in ax.texts] == ["1", "2", "3"]
-    assert [text.get_color() for text in ax.texts] == [module_colour(k) for k in range(3)]
+    assert [text.get_color() for text in ax.texts] == [MODULES[k] for k in range(3)]
 
 
 def test_all_names_are_written_where_they_fit(study):

@@ -111,7 +111,7 @@ def test_loadings_of_a_small_module_and_of_unnamed_data():
     top = np.argsort(-np.abs(model.components_[0]), kind="stable")[:3]
     assert [label.get_text() for label in ax.get_yticklabels()] == [str(k) for k in top]
     assert ax.get_title(loc="left") == "Module 1: 3 genes"
-    with pytest.raises(netbic.InputError, match="unknown axis='genes': choose 'columns'"):
+    with pytest.raises(netbic.InputError, match="axis='genes' is not known: choose one of 'columns'"):
         pl.loadings(model, axis="genes")
     with pytest.raises(ValueError, match="n=0: at least 1"):
         pl.loadings(model, n=0)

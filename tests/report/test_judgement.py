@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import netbic
-from netbic.report import contents, judgement, modules, pictures
+from netbic.report import contents, modules, pictures
 from netbic.selection import SampleGroups, verdicts
 
 
@@ -147,12 +147,12 @@ def test_diagnostics_say_what_is_wrong_with_a_module():
     repeated = {"repeats": 1, "correlation": 0.83, "gene_overlap": 0.1}
     assert badges(module_page(**repeated)) == ["repeats module 1"]
     assert "0.83 with those of module 1; both contain 10%" in module_page(**repeated).details[0].text
-    verdict = judgement.Verdict("repeats 1", "Repeats module 1: same samples, further genes.", 1, 0.83, 0.1)
+    verdict = modules.Verdict("repeats 1", "Repeats module 1: same samples, further genes.", 1, 0.83, 0.1)
     assert module_page(verdict=verdict, **repeated).details == []
     (size,) = module_page(size_diagnostics={"columns": "overlapping"}).details
     assert size.badge == "size not identified"
     assert "how many genes belong to it: the scores of members and others overlap" in size.text
-    assert all(kind in judgement.EXPLANATIONS for kind in ("graph-driven", "repeats", same.kind, size.kind))
+    assert all(kind in modules.EXPLANATIONS for kind in ("graph-driven", "repeats", same.kind, size.kind))
 
 
 def test_genes_that_lead_most_modules_are_named(tmp_path):
@@ -237,14 +237,14 @@ def test_modules_that_are_not_found_again_are_warnings(gathered):
         """Two modules, the second with another verdict; the third is noise, with other diagnostics."""
         judged = [None if verdict is None else strong._replace(word=verdict) for verdict in ("strong", word)]
         pages = [replace(module, verdict=verdict) for module, verdict in zip(gathered.modules, judged, strict=False)]
-        return replace(gathered, modules=pages)
+        return contents.warnings_of(pages, {}, True)
 
-    assert shown("strong").no_warnings.startswith("No warnings: all modules converged, and all are found again")
+    assert shown("strong")["no_warnings"].startswith("No warnings: all modules converged, and all are found again")
     for word, kind in (("doubtful", "doubtful"), ("repeats 1", "repeats"), ("too few samples to tell", "not judged")):
-        assert [(kind, which) for kind, which, _ in shown(word).explanations] == [(kind, [2])]
-        assert shown(word).no_warnings == ""
-    unknown = replace(gathered, modules=[replace(module, verdict=None) for module in gathered.modules[:2]])
-    assert unknown.no_warnings == "No warnings, but the modules were not judged: they may be noise."
+        assert [(kind, which) for kind, which, _ in shown(word)["explanations"]] == [(kind, [2])]
+        assert shown(word)["no_warnings"] == ""
+    unknown = contents.warnings_of([replace(module, verdict=None) for module in gathered.modules[:2]], {}, True)
+    assert unknown["no_warnings"] == "No warnings, but the modules were not judged: they may be noise."
 
 
 def test_a_warning_about_edges_is_the_sentence_of_the_card(gathered):
@@ -252,7 +252,8 @@ def test_a_warning_about_edges_is_the_sentence_of_the_card(gathered):
     edges = {"n_edges": 20, "q_value": 0.01, "degree_q_value": 0.5, "degree_expected": 19.0}
     by_degree = replace(pages[0], network=None, edges=edges)
     matched = replace(pages[1], network=None, edges=edges | {"degree_matched_on": "degree, mean"})
-    shown = {kind: text for kind, _, text in replace(gathered, modules=[by_degree, matched]).explanations}
+    found = contents.warnings_of([by_degree, matched], {}, True)["explanations"]
+    shown = {kind: text for kind, _, text in found}
     than = "More edges than among random genes, but not more than among random genes with as many neighbours"
     assert shown["hub-driven"].startswith(f"{than}. This says nothing against the genes themselves")
     assert shown["edges as expected"].startswith(f"{than} and a similar mean. This says nothing against the genes")

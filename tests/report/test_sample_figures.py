@@ -12,9 +12,9 @@ from PIL import Image
 
 import netbic
 from netbic.association import Variable, kaplan_meier
-from netbic.pl import variable_colours
+from netbic.pl.base import variable_colours
 from netbic.report.charts import charts
-from netbic.report.contents import gather
+from netbic.report.contents import for_script, gather
 from netbic.report.figures import SampleScores, box_plot, strips, survival_plot
 from support import report_folders
 from support.commands import run_successfully
@@ -222,7 +222,7 @@ def test_without_survival_or_a_sample_table_there_are_no_such_figures(tmp_path, 
     contents = gather(copy)
     assert [(plot["variable"], plot["kind"]) for plot in contents.modules[0].plots] == [("type", "boxes")]
     plain = gather(folder_of_all_samples)
-    assert plain.for_script()["labels"] == {}
+    assert for_script(plain)["labels"] == {}
     assert plain.sample_settings == []
     assert all(not module.plots and not module.strips for module in plain.modules)
 

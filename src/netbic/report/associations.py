@@ -20,7 +20,7 @@ from netbic.association import (
     reliability,
     stored_variables,
 )
-from netbic.pl import effect_grid
+from netbic.pl.tables import effect_grid
 
 LEVELS, SURVIVAL = ("categorical", "ordered"), "survival"
 _MOST_COLUMNS, _SENTENCES = 24, 2

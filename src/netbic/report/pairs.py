@@ -22,7 +22,7 @@ from netbic.errors import InputError
 from netbic.estimators import SparseGraphCCA, smoothness_of
 from netbic.files import finished_record
 from netbic.io.dataset import SampleMatching, table_lines
-from netbic.pl import variable_colours
+from netbic.pl.base import variable_colours
 from netbic.report.contents import read_alignment, read_associations, read_known, read_record
 from netbic.report.figures import MISSING, OTHER, Figure, as_label, round_ticks
 from netbic.report.modules import Members, Row
@@ -47,7 +47,7 @@ def gather_pairs(folder: Path, model: PairModel | None = None, record: Row | Non
     """What the page shows, from the folder of pairs; `model` and `record` are given while they are being written."""
     model = fitted_pair_model(load(folder) if model is None else model)
     record = finished_record(folder) or {} if record is None else record
-    table, names = pairs_table(model), sample_names(model)
+    table, names, alignment = pairs_table(model), sample_names(model), read_record(folder / "alignment.json")
     stored = read_known(folder / "pairs.tsv", set(table.columns), "fit again")
     if stored is not None and len(stored) == len(table):
         table = table.assign(**{name: stored[name].to_numpy() for name in _TESTED if name in stored})
@@ -81,7 +81,7 @@ def gather_pairs(folder: Path, model: PairModel | None = None, record: Row | Non
         tested=tested,
         warnings=[str(text) for text in record.get("warnings", [])]
         or ([f"not converged: pair {failed}"] if failed else []),  # for models without a record of their warnings
-        alignment=_alignment_lines(read_record(folder / "alignment.json")),
+        alignment=_alignment_lines(alignment) if alignment else [],
         settings=_settings(model, record),
         inputs=input_rows(inputs, _FILES),
         whitened=isinstance(model, SparseGraphCCA) and model.covariance != "diagonal",
@@ -171,12 +171,8 @@ def _settings(model: PairModel, record: Row) -> Rows:
 
 
 def _alignment_lines(content: Row) -> list[str]:
-    if not content:
-        return []
     try:
-        lines = list(SampleMatching(**content["samples"]).lines())
-        for number in (1, 2):
-            lines += table_lines(number, read_alignment(content[f"table{number}"]))
-        return lines
+        tables = [line for k in (1, 2) for line in table_lines(k, read_alignment(content[f"table{k}"]))]
+        return [*SampleMatching(**content["samples"]).lines(), *tables]
     except (TypeError, KeyError) as problem:
         raise InputError(f"alignment.json was not written by netbic ({problem}): fit again") from None

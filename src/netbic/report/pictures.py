@@ -20,6 +20,8 @@ from netbic.files import add_files, read_bytes
 from netbic.graph import Graph
 from netbic.operators.blocks import RowBlocks
 from netbic.operators.corrected import Scaler
+from netbic.pl.base import apart
+from netbic.pl.network import layout
 from netbic.storage import npz_arrays, npz_bytes
 
 FILE = "heatmaps.npz"
@@ -54,8 +56,6 @@ class Heatmap:
 
     def row_names(self, genes: Indices, weights: Array, names: Sequence[str]) -> list[tuple[float, str]]:
         """Middles of rows, as percentages of the height, and names: of the largest weights, as many as can be read."""
-        from netbic.pl import apart
-
         known = dict(zip(genes.tolist(), zip(np.abs(weights).tolist(), names, strict=True), strict=True))
         rows = [known[int(gene)] for gene in self.genes]
         middles = 100 * (np.arange(len(rows)) + 0.5) / max(len(rows), 1)
@@ -227,13 +227,11 @@ def subnetwork(
     graph: Graph, members: NDArray[Any], weights: NDArray[Any], names: Sequence[object], seed: int = 0
 ) -> Subnetwork:
     """Lay out the genes of a module, given by decreasing weight."""
-    from netbic.pl import layout
-
     inside = graph.subgraph(members)
     neighbours = inside.degrees
     joined = np.flatnonzero(neighbours)[:_MOST_NODES]
     part = inside.subgraph(joined).weights
-    positions = layout(part, seed).positions
+    positions = layout(part, seed)
     low, reach = positions.min(axis=0, initial=np.inf), np.ptp(positions, axis=0) if len(positions) else np.ones(2)
     positions = np.where(reach > 0, (positions - low) / np.where(reach > 0, reach, 1.0), 0.5)  # a line is centred
     x, y = np.rint(positions * [WIDTH - 2 * _MARGIN, HEIGHT - 2 * _MARGIN] + _MARGIN).T

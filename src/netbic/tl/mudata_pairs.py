@@ -9,14 +9,12 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from netbic import __version__
 from netbic.arrays import Array, Matrix, check_choice, kind_of
 from netbic.errors import InputError, import_optional, shown
 from netbic.estimators import SparseGraphCCA, SparseGraphPLS
-from netbic.graph import Graph
 from netbic.io.dataset import check_keywords, fit_by_name
 from netbic.methods import usual_sizes
 from netbic.storage import PairModel, pairs_table, settings_of
@@ -38,14 +36,14 @@ _MEANT = {
 
 
 class Modality(NamedTuple):
-    """One of the two modalities."""
+    """One of the two modalities, with the parameters of the estimator about it."""
 
     name: str
     adata: AnnData
     kept: NDArray[np.intp]  # features that are used
     matrix: Matrix  # of these features in all cells of the modality
     features: Array  # their names
-    graph: Graph | None
+    settings: dict[str, Any]
 
 
 def pairs(
@@ -122,15 +120,20 @@ def pairs(
     n_components = one_of("n_components", n_components, "n_pairs", n_pairs, DEFAULT_PAIRS)
     mods = _check_modalities(mdata, mods, by_name)
     mdata = mdata.copy() if copy else mdata
-    first, second = (_modality(mdata, name, by_name) for name in mods)
-    cells = _common_cells(first, second)
-    settings = _settings(first, "x", by_name) | _settings(second, "y", by_name)
-    model = _METHODS[method](n_components, **settings, **parameters)
+    first, second = (_modality(mdata, name, side, by_name) for name, side in zip(mods, ("x", "y"), strict=True))
+    names = [each.adata.obs_names for each in (first, second)]
+    cells = names[0][names[0].isin(names[1])]
+    if len(cells) < 3:
+        some = [", ".join(map(str, own[:3])) for own in names]
+        raise InputError(
+            f"{first.name!r} and {second.name!r} have {len(cells)} cells in common ({first.name}: {some[0]}, ...; "
+            f"{second.name}: {some[1]}, ...): cells are matched by name (obs_names)"
+        )
+    model = _METHODS[method](n_components, **first.settings, **second.settings, **parameters)
     for each in (first, second):
         warn_before_fit(each.matrix, each.adata.obs_names, each.features, scaled=True, modality=each.name)
-    rows = [each.adata.obs_names.get_indexer(cells) for each in (first, second)]
+    tables = [each.matrix[own.get_indexer(cells)] for each, own in zip((first, second), names, strict=True)]
     with warnings.catch_warnings(record=True) as given:
-        tables = first.matrix[rows[0]], second.matrix[rows[1]]
         fit_by_name(model, *tables, cells, first.features, second.features, (first.name, second.name))
     for warning in given:  # again, for the caller
         warnings.warn(warning.message, warning.category, stacklevel=2)
@@ -166,7 +169,7 @@ def _check_modalities(mdata: object, mods: Sequence[str] | None, by_name: Mappin
     return mods[0], mods[1]
 
 
-def _modality(mdata: MuData, name: str, by_name: Mapping[str, Any]) -> Modality:
+def _modality(mdata: MuData, name: str, side: str, by_name: Mapping[str, Any]) -> Modality:
     adata, own = mdata.mod[name], {parameter: (given or {}).get(name) for parameter, given in by_name.items()}
     if not adata.obs_names.is_unique:
         twice = adata.obs_names[adata.obs_names.duplicated()][0]
@@ -177,33 +180,15 @@ def _modality(mdata: MuData, name: str, by_name: Mapping[str, Any]) -> Modality:
         raise InputError(f"{name!r} is not in memory, which pairs need: use mdata.mod[{name!r}].to_memory()")
     features = np.asarray(adata.var_names[kept], dtype=object)
     graph = None if own["graph"] is None else aligned_graph(adata, own["graph"], features)[0]
-    return Modality(name, adata, kept, matrix, features, graph)
-
-
-def _common_cells(first: Modality, second: Modality) -> pd.Index:
-    """The names of the cells of both modalities, in the order of the first one."""
-    names = [each.adata.obs_names for each in (first, second)]
-    both: pd.Index = names[0][names[0].isin(names[1])]
-    if len(both) < 3:
-        some = [", ".join(map(str, own[:3])) for own in names]
-        raise InputError(
-            f"{first.name!r} and {second.name!r} have {len(both)} cells in common ({first.name}: {some[0]}, ...; "
-            f"{second.name}: {some[1]}, ...): cells are matched by name (obs_names)"
-        )
-    return both
-
-
-def _settings(modality: Modality, side: str, by_name: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of the estimator about one modality."""
-    own = {name: (by_name[name] or {}).get(modality.name) for name in ("n_features", "penalty", "smoothness")}
-    size, most = own.pop("n_features"), len(modality.kept)
+    size, most = own["n_features"], len(kept)
     if size is not None and size > most:
-        what = f"n_features={{{modality.name!r}: {size}}} but {modality.name!r} has {most} features"
+        what = f"n_features={{{name!r}: {size}}} but {name!r} has {most} features"
         raise InputError(f"{what}: choose 1 to {most}")
     if size is None and own["penalty"] is None:
-        size = usual_sizes(*modality.matrix.shape)[1]
-    own["graph"] = modality.graph
-    return {f"n_{side}": size} | {f"{side}_{name}": value for name, value in own.items()}
+        size = usual_sizes(*matrix.shape)[1]
+    about = {"graph": graph, "penalty": own["penalty"], "smoothness": own["smoothness"]}
+    settings = {f"n_{side}": size} | {f"{side}_{parameter}": value for parameter, value in about.items()}
+    return Modality(name, adata, kept, matrix, features, settings)
 
 
 def _store(mdata: MuData, model: PairModel, both: tuple[Modality, Modality], key: str, n_cells: int) -> None:
@@ -215,8 +200,8 @@ def _store(mdata: MuData, model: PairModel, both: tuple[Modality, Modality], key
         adata.varm[key], adata.varm[f"{key}_members"] = weights, weights != 0
         adata.obsm[f"X_{key}"] = model.scalers_[side].project(modality.matrix, getattr(model, f"{side}_rotations_"))
         adata.varp.pop(key, None)
-        if modality.graph is not None:
-            adata.varp[key] = graph_matrix(modality.graph, modality.kept, size)
+        if (graph := modality.settings[f"{side}_graph"]) is not None:
+            adata.varp[key] = graph_matrix(graph, modality.kept, size)
     mdata.uns[key] = {
         "pairs": storable(pairs_table(model)),
         "mods": np.array([modality.name for modality in both], dtype=object),
