@@ -8,7 +8,7 @@ from matplotlib.colors import to_hex, to_rgb
 import netbic
 from netbic import pl
 from netbic.pl.base import LABELS, MODULES, annotation_strips, annotation_table, variable_colours
-from netbic.report.figures import strips as report_strips
+from netbic.report.pictures import strips as report_strips
 
 MISSING = (0.88, 0.88, 0.88)
 

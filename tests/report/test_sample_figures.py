@@ -15,7 +15,7 @@ from netbic.association import Variable, kaplan_meier
 from netbic.pl.base import variable_colours
 from netbic.report.charts import charts
 from netbic.report.contents import for_script, gather
-from netbic.report.figures import SampleScores, box_plot, strips, survival_plot
+from netbic.report.pictures import SampleScores, box_plot, strips, survival_plot
 from support import report_folders
 from support.commands import run_successfully
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
@@ -12,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from netbic.arrays import Floats
 from netbic.association import matched_scores, stored_record, stored_samples
 from netbic.enrichment import DEFAULT_LEVEL, enrichment_record, fit_used_graph, module_names
 from netbic.errors import InputError, unusable
@@ -28,9 +30,17 @@ from netbic.io.matching import Alignment
 from netbic.io.networks import NetworkSummary
 from netbic.pl.base import variable_colours
 from netbic.report.associations import SampleTable, answer_lines, association_grid, findings
-from netbic.report.figures import Figure, SampleScores, box_plot, strips, survival_plot
 from netbic.report.modules import EXPLANATIONS, Members, ModulePage, Replicated, Verdict
-from netbic.report.pictures import Heatmap, read_heatmaps, subnetwork
+from netbic.report.pictures import (
+    Figure,
+    Heatmap,
+    SampleScores,
+    box_plot,
+    read_heatmaps,
+    strips,
+    subnetwork,
+    survival_plot,
+)
 from netbic.report.settings import enrichment_rows, input_rows, sample_rows, setting_rows
 from netbic.selection import Verdicts, selected_samples
 from netbic.storage import load_modules, summary_table
@@ -151,14 +161,52 @@ def for_script(contents: SimpleNamespace) -> dict[str, Any]:
         {at: name for own in members for at, name in zip(own.positions.tolist(), own.names, strict=True)}
         for members in ([module.genes for module in modules], [module.samples for module in modules])
     )
-    known, table = contents.names["sample"], contents.sample_table
+    known, labels = contents.names["sample"], dict[str, Any]()
     if not with_samples:
         samples = {int(at): str(known[at]) for module in modules if module.heatmap for at in module.heatmap.samples}
     elif any(module.scores is not None for module in modules):
         samples = dict(enumerate(map(str, known))) | samples
-    labels = {} if table is None or not with_samples else table.for_script()
-    of_modules = [module.for_script(with_samples) for module in modules]
-    return {"genes": genes, "samples": samples, "modules": of_modules, "labels": labels}
+    if with_samples and contents.sample_table is not None:  # levels and their positions, or numbers, for tooltips
+        for variable in contents.sample_table.variables:
+            if variable.kind != "survival":
+                labels[variable.name] = {"levels": list(variable.levels), "values": _rounded(variable.values)}
+    return {
+        "genes": genes,
+        "samples": samples,
+        "modules": [_module_for_script(module, with_samples) for module in modules],
+        "labels": labels,
+    }
+
+
+def _module_for_script(module: ModulePage, with_samples: bool) -> dict[str, Any]:
+    content: dict[str, Any] = {
+        kind: [[at, float(f"{weight:.4g}")] for at, weight in zip(own.positions.tolist(), own.weights, strict=True)]
+        for kind, own in (("genes", module.genes), ("samples", module.samples))
+    }
+    if not with_samples:
+        content["samples"] = []
+    elif module.scores is not None:  # a letter per sample for its group
+        letters = "".join({"up": "u", "down": "d"}.get(group, "-") for group in module.scores.groups)
+        scores = [float(f"{score:.4g}") if np.isfinite(score) else None for score in module.scores.scores.tolist()]
+        content |= {"scores": scores, "groups": letters}
+    if module.network is not None:
+        content["edges"] = module.network.edges.ravel().tolist()
+    if (heatmap := module.heatmap) is not None:
+        levels = (heatmap.values.astype(np.int16) + 128).astype(np.uint8)
+        content["heatmap"] = {
+            "genes": heatmap.genes.tolist(),
+            "samples": heatmap.samples.tolist(),
+            "limit": float(f"{heatmap.limit:.4g}"),
+            "levels": base64.b64encode(levels.tobytes()).decode(),
+            "strips": [strip["variable"] for strip in module.strips],
+        }
+    return content
+
+
+def _rounded(values: Floats) -> list[float | int | None]:
+    """Four digits; whole numbers as such, null if missing."""
+    rounded = [float(f"{value:.4g}") for value in values.tolist()]
+    return [None if np.isnan(value) else int(value) if value.is_integer() else value for value in rounded]
 
 
 def _read(folder: Path, model: SparseGraphSVD) -> SimpleNamespace:
@@ -274,6 +322,13 @@ def _modules(model: SparseGraphSVD, found: SimpleNamespace, level: float) -> Ite
         heatmap, scores = found.heatmaps[at], found.scores[at]
         strongest = [] if known is None else known.strongest(number)
         marks = [] if heatmap is None else strips([one for one, *_ in strongest], heatmap.samples, colours)
+        plots = list[Figure | None]()  # by what is known about the samples, the strongest association first
+        for variable, q, test in [] if scores is None else strongest:
+            if variable.kind in ("categorical", "ordered"):
+                plots.append(box_plot(scores.scores, variable, q, test))
+            elif variable.kind == "survival":
+                own = (known.tests["module"] == number) & (known.tests["variable"].astype(str) == variable.name)
+                plots.append(survival_plot(scores, variable, q, test, known.tests[own]))
         groups = scores
         if scores is not None and selected[at]:  # by the signs of weights: other groups are found in noise as well
             signs = np.where(weights > 0, "up", np.where(weights < 0, "down", "")).astype(object)
@@ -298,21 +353,8 @@ def _modules(model: SparseGraphSVD, found: SimpleNamespace, level: float) -> Ite
             replication=found.replication[at],
             scores=groups,
             findings=findings(found.associations, number),
-            plots=[] if scores is None or known is None else list(_plots(scores, known, number)),
+            plots=[plot for plot in plots if plot is not None],
         )
-
-
-def _plots(scores: SampleScores, table: SampleTable, module: int) -> Iterator[Figure]:
-    """Scores and survival by what is known about the samples, the strongest association first."""
-    tests = table.tests[table.tests["module"] == module]
-    for variable, q, test in table.strongest(module):
-        made: Figure | None = None
-        if variable.kind in ("categorical", "ordered"):
-            made = box_plot(scores.scores, variable, q, test)
-        elif variable.kind == "survival":
-            made = survival_plot(scores, variable, q, test, tests[tests["variable"].astype(str) == variable.name])
-        if made is not None:
-            yield made
 
 
 def read_record(path: Path) -> dict[str, Any]:

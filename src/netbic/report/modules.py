@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -16,8 +15,7 @@ from netbic.enrichment import ONE_SIDE
 from netbic.estimators import heaviest
 from netbic.penalties import DIAGNOSTICS
 from netbic.pl.scores import groups_in_words
-from netbic.report.figures import Figure, SampleScores
-from netbic.report.pictures import Heatmap, Subnetwork
+from netbic.report.pictures import Figure, Heatmap, SampleScores, Subnetwork
 from netbic.solver import LARGE_GRAPH_SHARE, LOW_RANK
 
 Row = dict[Any, Any]  # of a table, by column
@@ -65,11 +63,6 @@ class Members(NamedTuple):
     def top(self) -> list[tuple[str, float]]:
         """Names and weights of the first few."""
         return list(zip(self.names[:_TOP_MEMBERS], self.weights[:_TOP_MEMBERS].tolist(), strict=True))
-
-    def for_script(self) -> list[list[float]]:
-        """Pairs of position and weight."""
-        pairs = zip(self.positions.tolist(), self.weights.tolist(), strict=True)
-        return [[position, float(f"{weight:.4g}")] for position, weight in pairs]
 
 
 class Verdict(NamedTuple):
@@ -243,25 +236,6 @@ class ModulePage:
             n_up = int((self.samples.weights > 0).sum())
             found += [("sample", "up", n_up), ("sample", "down", len(self.samples.positions) - n_up)]
         return [one for one in found if one[2]]
-
-    def for_script(self, with_samples: bool = True) -> dict[str, Any]:
-        """What the script of the page needs in addition to the text."""
-        content: dict[str, Any] = {"genes": self.genes.for_script(), "samples": []}
-        if with_samples:
-            content["samples"] = self.samples.for_script()
-            content |= {} if self.scores is None else self.scores.for_script()
-        if self.network is not None:
-            content["edges"] = self.network.edges.ravel().tolist()
-        if self.heatmap is not None:
-            levels = (self.heatmap.values.astype(np.int16) + 128).astype(np.uint8)
-            content["heatmap"] = {
-                "genes": self.heatmap.genes.tolist(),
-                "samples": self.heatmap.samples.tolist(),
-                "limit": float(f"{self.heatmap.limit:.4g}"),
-                "levels": base64.b64encode(levels.tobytes()).decode(),
-                "strips": [strip["variable"] for strip in self.strips],
-            }
-        return content
 
 
 def distinct_terms(terms: list[Row], most: int = 3, shared: float = 0.5) -> list[Row]:

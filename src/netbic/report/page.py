@@ -141,7 +141,7 @@ def _draw_modules(contents: Any) -> dict[str, Any]:
     from netbic.report import charts
     from netbic.report.contents import for_script
     from netbic.report.modules import MILD
-    from netbic.report.pictures import HEIGHT, WIDTH, scale_picture
+    from netbic.report.pictures import HEIGHT, LEVELS, WIDTH, coloured
     from netbic.solver import LARGE_GRAPH_SHARE
 
     drawn = []
@@ -157,7 +157,7 @@ def _draw_modules(contents: Any) -> dict[str, Any]:
         "script": _packaged("report.js"),
         "library": charts.library() if drawn else "",
         "data": text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"),
-        "scale": scale_picture(),
+        "scale": coloured(np.arange(-LEVELS, LEVELS + 1, dtype=np.int8)[None]),
         "mild": MILD,
         "width": WIDTH,
         "height": HEIGHT,

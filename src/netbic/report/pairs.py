@@ -24,8 +24,8 @@ from netbic.files import finished_record
 from netbic.io.dataset import SampleMatching, table_lines
 from netbic.pl.base import variable_colours
 from netbic.report.contents import read_alignment, read_associations, read_known, read_record
-from netbic.report.figures import MISSING, OTHER, Figure, as_label, round_ticks
 from netbic.report.modules import Members, Row
+from netbic.report.pictures import MISSING, OTHER, Figure, as_label, round_ticks
 from netbic.report.settings import Rows, input_rows, parameter_rows, sample_rows
 from netbic.storage import PairModel, feature_names, fitted_pair_model, load, pairs_table, sample_names
 

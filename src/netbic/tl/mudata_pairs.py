@@ -134,7 +134,7 @@ def pairs(
         warn_before_fit(each.matrix, each.adata.obs_names, each.features, scaled=True, modality=each.name)
     tables = [each.matrix[own.get_indexer(cells)] for each, own in zip((first, second), names, strict=True)]
     with warnings.catch_warnings(record=True) as given:
-        fit_by_name(model, *tables, cells, first.features, second.features, (first.name, second.name))
+        fit_by_name(model, tables[0], tables[1], cells, first.features, second.features, (first.name, second.name))
     for warning in given:  # again, for the caller
         warnings.warn(warning.message, warning.category, stacklevel=2)
     _store(mdata, model, (first, second), key_added, len(cells))
