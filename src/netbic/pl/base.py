@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import bisect
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from inspect import cleandoc
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from string import Template
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -54,6 +56,26 @@ _MOST_STRIPS = 12
 _MOST_LEVELS = 20  # rarer ones are "other"
 _FEW = 6  # different numbers up to which they are categories
 _MISSING, _OTHER = (0.88, 0.88, 0.88), (0.45, 0.45, 0.45)
+
+
+# Parts of the docstrings of several plots.
+_DOCUMENTED: Final = {
+    "module": "module : int\n    Its number, from 1.",
+    "axis": 'axis : {"columns", "rows"}\n    Features or samples.',
+    "colours": "colours : dict of dict, optional\n    Colours of levels, by column of the annotation and level: "
+    '`{"sex": {"f": "#E69F00", "m": "#0072B2"}}`.',
+    "names": "names : list of str, optional\n    Names of all modules for the title, e.g. of "
+    "`netbic.enrichment.module_names`. Default: those of the folder, if there is one.",
+    "key": "key : str\n    Key of the modules in an AnnData object (`key_added` of `tl.modules`).",
+    "ax": "ax : Axes, optional\n    Default: those of a new figure.\n\nReturns\n-------\nAxes",
+}
+Plot = TypeVar("Plot", bound=Callable[..., Any])
+
+
+def documented(plot: Plot) -> Plot:
+    """Insert the parts that the docstring names by `$module`, `$ax`, ..."""
+    plot.__doc__ = Template(cleandoc(plot.__doc__ or "")).substitute(_DOCUMENTED)
+    return plot
 
 
 # ---- models and data -----------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ _SHARP = 500_000  # entries up to which cells are drawn sharply; more are averag
 _SHARP_STRIP = 500  # the same for members in a strip
 
 
+@base.documented
 def heatmap(
     model: base.ModelLike,
     X: Any = None,
@@ -59,17 +60,11 @@ def heatmap(
         What is known about the samples: each column is drawn as a strip at the right, with a legend. The index contains
         the names of the samples; those without a row are missing (light grey). If `model` is an AnnData object, also
         names of columns of its obs.
-    colours : dict of dict, optional
-        Colours of levels, by column of the annotation and level: `{"sex": {"f": "#E69F00", "m": "#0072B2"}}`.
+    $colours
     names : list of str, optional
         Names of all modules, e.g. of `netbic.enrichment.module_names`: those that are drawn are listed below.
-    key : str
-        Key of the modules in an AnnData object (`key_added` of `tl.modules`).
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
+    $key
+    $ax
 
     Examples
     --------

@@ -28,6 +28,7 @@ _SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (0.8, 0.8), (-0.8, 0.8), (0.8, -0.8)
 _MAX_ITER, _TOLERANCE = 200, 1e-4  # of the layout
 
 
+@base.documented
 def network(
     model: base.ModelLike,
     module: int = 1,
@@ -50,23 +51,16 @@ def network(
     Parameters
     ----------
     model : SparseGraphSVD or AnnData
-    module : int
-        Its number, from 1.
+    $module
     graph : graph-like, optional
         Default: the graph of the fit. Matched by name if both have names.
     n_labels : int
         Maximum number of labels.
     seed : int
         Random seed of the layout.
-    names : list of str, optional
-        Names of all modules for the title, e.g. of `netbic.enrichment.module_names`.
-    key : str
-        Key of the modules in an AnnData object (`key_added` of `tl.modules`).
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
+    $names
+    $key
+    $ax
 
     Examples
     --------

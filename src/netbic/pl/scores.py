@@ -19,7 +19,7 @@ from netbic.pl import base
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from netbic.association import Result, SurvivalCurves, Variable
+    from netbic.association import Result, Variable
     from netbic.storage import PairModel
 
 _LANE = 0.07  # height of a lane, as a share of the highest bar
@@ -33,6 +33,7 @@ _ROW = 11.0  # points between the lines of numbers at risk
 _ABOVE = 34.0  # points between the axis and the first of them: tick labels and the label of the axis
 
 
+@base.documented
 def scores(
     model: base.ModelLike | pd.DataFrame | str | Path,
     X: Any = None,
@@ -57,25 +58,17 @@ def scores(
     X : array, DataFrame, sparse matrix or AnnData
         The data of the fit, or other samples with the same features; not needed if `model` is an AnnData object, a
         table or a folder.
-    module : int
-        Its number, from 1.
+    $module
     n_bins : int
         Number of bars.
     annotation : DataFrame, Series, or list of str, optional
         What is known about the samples: below the histogram, each level of a category has a lane with a line at the
         score of each of its samples; numbers have one lane, coloured by value, with a legend. The index contains the
         names of the samples. If `model` is an AnnData object, also names of columns of its obs.
-    colours : dict of dict, optional
-        Colours of levels, by column of the annotation and level: `{"sex": {"f": "#E69F00", "m": "#0072B2"}}`.
-    names : list of str, optional
-        Names of all modules for the title, e.g. of `netbic.enrichment.module_names`. Default: those of the folder.
-    key : str
-        Key of the modules in an AnnData object (`key_added` of `tl.modules`).
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
+    $colours
+    $names
+    $key
+    $ax
 
     Examples
     --------
@@ -190,6 +183,7 @@ def sample_scores(source: Any, X: Any, module: int, key: str) -> SampleScores:
     return SampleScores(samples, values, groups, module)
 
 
+@base.documented
 def survival(
     source: base.ModelLike | pd.DataFrame | str | Path,
     module: int = 1,
@@ -215,8 +209,7 @@ def survival(
     ----------
     source : folder of a fit, AnnData, SparseGraphSVD, or DataFrame
         A table is one of scores and groups, as `selection.sample_groups` returns and samples.tsv contains.
-    module : int
-        Its number, from 1.
+    $module
     X : array, DataFrame or sparse matrix, optional
         The data, if `source` is a model.
     table : DataFrame, optional
@@ -225,15 +218,9 @@ def survival(
         Columns with the time and the event (1 seen, 0 not seen). Default: those that were tested in the folder.
     until : float, optional
         The end of the time axis. Curves and tests use all times.
-    names : list of str, optional
-        Names of all modules for the title, e.g. of `netbic.enrichment.module_names`. Default: those of the folder.
-    key : str
-        Key of the modules in an AnnData object (`key_added` of `tl.modules`).
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
+    $names
+    $key
+    $ax
 
     Examples
     --------
@@ -273,7 +260,17 @@ def survival(
     cox = f"Cox model p {_p(found.cox)}, hazard ratio per sd {_ratio(found.cox)}"
     name = scores.name if names is None else names[scores.number - 1]
     base.module_title(ax, scores.number, name, f"{log_rank}\n{cox}")
-    _write_numbers(ax, found)
+    # The samples at risk, below the ticks of the time axis.
+    low, high = ax.get_xlim()
+    ticks = np.array([tick for tick in ax.get_xticks() if low <= tick <= high], dtype=float)
+    ax.set_xticks(ticks.tolist())
+    style: dict[str, Any] = {"textcoords": "offset points", "va": "top", "size": base.SMALL, "annotation_clip": False}
+    ax.annotate("at risk", (0, 0), (-6, -_ABOVE), "axes fraction", ha="right", color="0.35", **style)
+    for line, (name, counts) in enumerate(zip(found.names, found.at_risk(ticks), strict=True), start=1):
+        down = -_ABOVE - line * _ROW
+        ax.annotate(name, (0, 0), (-22, down), "axes fraction", ha="right", color=_CURVES[name], **style)
+        for tick, count in zip(ticks, counts, strict=True):
+            ax.annotate(f"{count:,}", (tick, 0), (0, down), ("data", "axes fraction"), ha="center", **style)
     base.apply_layout(ax)
     return ax
 
@@ -310,20 +307,7 @@ def _ratio(test: Result) -> str:
     return f"{test.effect:.2f}" + (f" ({test.low:.2f} to {test.high:.2f})" if np.isfinite(test.low) else "")
 
 
-def _write_numbers(ax: Axes, found: SurvivalCurves) -> None:
-    """The samples at risk, below the ticks of the time axis."""
-    low, high = ax.get_xlim()
-    ticks = np.array([tick for tick in ax.get_xticks() if low <= tick <= high], dtype=float)
-    ax.set_xticks(ticks.tolist())
-    style: dict[str, Any] = {"textcoords": "offset points", "va": "top", "size": base.SMALL, "annotation_clip": False}
-    ax.annotate("at risk", (0, 0), (-6, -_ABOVE), "axes fraction", ha="right", color="0.35", **style)
-    for line, (name, counts) in enumerate(zip(found.names, found.at_risk(ticks), strict=True), start=1):
-        down = -_ABOVE - line * _ROW
-        ax.annotate(name, (0, 0), (-22, down), "axes fraction", ha="right", color=_CURVES[name], **style)
-        for tick, count in zip(ticks, counts, strict=True):
-            ax.annotate(f"{count:,}", (tick, 0), (0, down), ("data", "axes fraction"), ha="center", **style)
-
-
+@base.documented
 def pairs(model: PairModel, pair: int = 1, *, labels: Sequence[Any] | None = None, ax: Axes | None = None) -> Axes:
     """Plot the scores of the samples in table 1 (X) and in table 2 (Y), a point per sample.
 
@@ -335,11 +319,7 @@ def pairs(model: PairModel, pair: int = 1, *, labels: Sequence[Any] | None = Non
         Its number, from 1.
     labels : sequence, optional
         A label for each sample, in the order of the fit, for the colours of the points.
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
+    $ax
 
     Examples
     --------
@@ -373,6 +353,7 @@ def pairs(model: PairModel, pair: int = 1, *, labels: Sequence[Any] | None = Non
     return ax
 
 
+@base.documented
 def loadings(
     model: base.ModelLike,
     module: int = 1,
@@ -387,19 +368,12 @@ def loadings(
     Parameters
     ----------
     model : SparseGraphSVD or AnnData
-    module : int
-        Its number, from 1.
-    axis : {"columns", "rows"}
-        Features or samples.
+    $module
+    $axis
     n : int
         Maximum number of members.
-    key : str
-        Key of the modules in an AnnData object (`key_added` of `tl.modules`).
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
+    $key
+    $ax
 
     Examples
     --------

@@ -41,6 +41,7 @@ _LEGEND = "* q \N{LESS-THAN OR EQUAL TO} 0.05, ** 0.01, *** 0.001"
 _LONGEST_NAME = 72
 
 
+@base.documented
 def enrichment(table: pd.DataFrame, *, n_terms: int = 10, ax: Axes | None = None) -> Axes:
     """Plot gene sets by modules: the colour is -log10 of the adjusted p-value, the size the number of shared genes.
 
@@ -54,11 +55,7 @@ def enrichment(table: pd.DataFrame, *, n_terms: int = 10, ax: Axes | None = None
         The result of `enrichment.gene_sets`. Modules whose sides were tested separately have two columns, + and -.
     n_terms : int
         Maximum number of terms, for all modules together.
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
+    $ax
 
     Examples
     --------
@@ -76,7 +73,14 @@ def enrichment(table: pd.DataFrame, *, n_terms: int = 10, ax: Axes | None = None
     marks = side.fillna(0).map({1: " +", 0: "", -1: f" {base.MINUS}"})
     table = table.assign(side=-side.fillna(0), column=table["module"].astype(str) + marks)
     columns = list(dict.fromkeys(table.sort_values(["module", "side"], kind="stable")["column"]))
-    terms = _chosen_terms(table, columns, n_terms)
+    # The most significant terms of each module in turn, in the order of the modules.
+    ranked = table.sort_values(["q_value", "n_overlap"], ascending=[True, False], kind="stable")
+    ranked = ranked.assign(turn=ranked.groupby("column").cumcount())
+    if (ranked["q_value"] <= _LEVEL).any():
+        ranked = ranked[ranked["q_value"] <= _LEVEL]
+    first = ranked.sort_values(["turn", "q_value"], kind="stable").drop_duplicates("term")[:n_terms]
+    order = first["column"].map({column: number for number, column in enumerate(columns)})
+    terms = first.assign(order=order).sort_values(["order", "turn"])["term"].tolist()
     ax = base.axes_for(ax, (3.6 + 0.35 * len(columns) + 1.5, 1.4 + 0.25 * len(terms)))
     drawn = table[table["term"].isin(terms)]
     if drawn.empty:
@@ -98,17 +102,6 @@ def enrichment(table: pd.DataFrame, *, n_terms: int = 10, ax: Axes | None = None
         base.set_title(ax, f"no term is significant at {_LEVEL}")
     base.without_frame(ax)
     return ax
-
-
-def _chosen_terms(table: pd.DataFrame, columns: list[str], n_terms: int) -> list[Any]:
-    """The most significant terms of each module in turn; in the order of the modules."""
-    ranked = table.sort_values(["q_value", "n_overlap"], ascending=[True, False], kind="stable")
-    turn = ranked.groupby("column").cumcount()
-    if (ranked["q_value"] <= _LEVEL).any():
-        ranked = ranked[ranked["q_value"] <= _LEVEL]
-    first = ranked.assign(turn=turn).sort_values(["turn", "q_value"], kind="stable").drop_duplicates("term")[:n_terms]
-    order = {column: number for number, column in enumerate(columns)}
-    return first.assign(order=first["column"].map(order)).sort_values(["order", "turn"])["term"].tolist()
 
 
 def _draw_dots(ax: Axes, table: pd.DataFrame, columns: list[str], terms: list[Any]) -> None:
@@ -135,6 +128,7 @@ def _draw_dots(ax: Axes, table: pd.DataFrame, columns: list[str], terms: list[An
     ax.legend(handles=handles, title="genes", loc="upper left", bbox_to_anchor=(1.0, 1.0), **style)
 
 
+@base.documented
 def comparison(comparison: Comparison, *, values: str = "similarity", ax: Axes | None = None) -> Axes:
     """Plot the similarity of all pairs of modules of two fits.
 
@@ -146,11 +140,7 @@ def comparison(comparison: Comparison, *, values: str = "similarity", ax: Axes |
     comparison : Comparison
         The result of `netbic.compare`.
     values : {"similarity", "cosine", "jaccard", "score_correlation", "sample_jaccard"}
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
+    $ax
 
     Examples
     --------
@@ -198,6 +188,7 @@ def comparison(comparison: Comparison, *, values: str = "similarity", ax: Axes |
     return ax
 
 
+@base.documented
 def stability(result: Stability, module: int = 1, *, axis: str = "columns", ax: Axes | None = None) -> Axes:
     """Plot selection frequencies in decreasing order, with the threshold above which a member is stable.
 
@@ -208,15 +199,9 @@ def stability(result: Stability, module: int = 1, *, axis: str = "columns", ax: 
     ----------
     result : Stability
         The result of `selection.stability`.
-    module : int
-        Its number, from 1.
-    axis : {"columns", "rows"}
-        Features or samples.
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
+    $module
+    $axis
+    $ax
 
     Examples
     --------
@@ -266,6 +251,7 @@ def stability(result: Stability, module: int = 1, *, axis: str = "columns", ax: 
     return ax
 
 
+@base.documented
 def tuning(tuning: Tuning, *, ax: Axes | None = None) -> Axes:
     """Plot the score of every setting of a tuning.
 
@@ -277,11 +263,7 @@ def tuning(tuning: Tuning, *, ax: Axes | None = None) -> Axes:
     ----------
     tuning : Tuning
         The result of `selection.tune`.
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
+    $ax
 
     Examples
     --------
@@ -363,6 +345,7 @@ def _draw_surface(ax: Axes, table: pd.DataFrame, settings: list[str], level: flo
     base.without_frame(ax)
 
 
+@base.documented
 def associations(
     table: Associations | pd.DataFrame | AnnData | str | Path,
     *,
@@ -388,13 +371,8 @@ def associations(
         Names of all modules, e.g. of `netbic.enrichment.module_names`.
     n_columns : int
         Maximum number of columns; those with the smallest adjusted p-values are drawn.
-    key : str
-        Key of the modules in an AnnData object.
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
+    $key
+    $ax
 
     Examples
     --------

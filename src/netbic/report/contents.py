@@ -67,7 +67,7 @@ _REPLICATED = {"replicated": "replicated in", "partly": "partly replicated in", 
 _EDGES = {"module", "n_nodes", "n_edges", "expected", "fold_change", "p_value", "q_value", "degree_q_value"}
 _SETS = {"module", "term", "name", "n_overlap", "n_term", "n_module", "fold_change", "q_value", "genes"}
 _VERDICTS = ["verdict", "reason", "closest", "correlation", "gene_overlap"]
-_ASSOCIATIONS = {"variable", "level", "test", "n", "effect", "effect_name", "ci_low", "ci_high", "p", "q"}
+TESTS = {"variable", "level", "test", "n", "effect", "effect_name", "ci_low", "ci_high", "p", "q"}
 
 
 def gather(folder: Path, model: SparseGraphSVD | None = None, record: dict[str, Any] | None = None) -> SimpleNamespace:
@@ -100,10 +100,9 @@ def gather(folder: Path, model: SparseGraphSVD | None = None, record: dict[str, 
         "networks of the modules: the model was fitted without a network": model.column_graph is None,
         "tests for edges (edges.tsv): run netbic enrich": model.column_graph is not None and found.edges is None,
         **{f"figures of {problem}": True for problem in ([] if known is None else known.not_shown)},
-        "enriched gene sets (gene_sets.tsv): run netbic enrich with a file of gene sets, then netbic report": (
-            found.sets is None
-        ),
     }
+    gene_sets = "enriched gene sets (gene_sets.tsv): run netbic enrich with a file of gene sets, then netbic report"
+    missing[gene_sets] = found.sets is None
     return SimpleNamespace(
         model=model,
         record=record,
@@ -217,51 +216,39 @@ def _read(folder: Path, model: SparseGraphSVD) -> SimpleNamespace:
         table = read_known(folder / name, {"module", *columns}, remedy)
         return table if table is not None and table["module"].tolist() == list(range(1, n + 1)) else None
 
+    found = SimpleNamespace(verdict_sentence="")  # how many modules are strong, moderate, repetitions and doubtful
+    found.scores, found.verdicts, found.replication = [None] * n, [None] * n, [None] * n
     known = read_known(folder / "samples.tsv", {"module", "sample", "score", "group"}, "fit again")
-    matched = matched_scores(known, n, names_of(model, "rows"))
-    scores: list[SampleScores | None] = [None] * n
-    if matched is not None:
-        scores = [SampleScores(*pair) for pair in zip(*(each.to_numpy().T for each in matched), strict=True)]
-    associations = read_associations(folder, {"module"})
-    if associations is not None and not associations["module"].between(1, n).all():
-        associations = None
+    if (matched := matched_scores(known, n, names_of(model, "rows"))) is not None:
+        found.scores = [SampleScores(*pair) for pair in zip(*(each.to_numpy().T for each in matched), strict=True)]
+    found.heatmaps = _heatmaps(folder, model, found.scores)
+    found.associations = read_known(folder / "associations.tsv", {"module", *TESTS}, "run netbic associate again")
+    if found.associations is not None and not found.associations["module"].between(1, n).all():
+        found.associations = None
+    about_samples = stored_samples(folder), found.associations, stored_record(folder)
+    found.sample_table = SampleTable.of(*about_samples, len(model.left_vectors_))
     enrich = "run netbic enrich again"
-    sets = _of_these_modules(read_known(folder / "gene_sets.tsv", _SETS, enrich), model, "n_module")
-    edges = _of_these_modules(read_known(folder / "edges.tsv", _EDGES, enrich), model, "n_nodes")
-    if edges is not None:  # an empty cell is a fold change that is not defined, as for a module of one gene
-        numbers = [str(name) for name in edges.columns if name != "degree_matched_on"]
-        edges = edges.assign(**{name: pd.to_numeric(edges[name], errors="coerce") for name in numbers})
-    verdicts, sentence = list[Verdict | None]([None] * n), ""
+    found.sets = _of_these_modules(read_known(folder / "gene_sets.tsv", _SETS, enrich), model, "n_module")
+    found.edges = _of_these_modules(read_known(folder / "edges.tsv", _EDGES, enrich), model, "n_nodes")
+    if found.edges is not None:  # an empty cell is a fold change that is not defined, as for a module of one gene
+        numbers = found.edges.columns.drop("degree_matched_on", errors="ignore")
+        found.edges[numbers] = found.edges[numbers].apply(pd.to_numeric, errors="coerce")
     if (judged := of_all_modules("verdicts.tsv", _VERDICTS, "fit again")) is not None and n:
-        rows = judged[_VERDICTS].itertuples(index=False, name=None)
-        verdicts = [
-            Verdict(str(word), str(reason), None if pd.isna(other) else int(other), *numbers)
-            for word, reason, other, *numbers in rows
+        found.verdicts = [
+            Verdict(str(word), str(reason), None if pd.isna(other) else int(other), *similar)
+            for word, reason, other, *similar in judged[_VERDICTS].itertuples(index=False, name=None)
         ]
-        sentence, more, _ = Verdicts(judged, 0).verdict.partition(" (judged")  # the number of halves is not stored
-        sentence = f"{sentence}." if more else sentence
-    replication = list[Replicated | None]([None] * n)
+        text, more, _ = Verdicts(judged, 0).verdict.partition(" (judged")  # the number of halves is not in the table
+        found.verdict_sentence = f"{text}." if more else text
     judged = of_all_modules("replication.tsv", ["verdict", "reason"], "run netbic replicate again")
     if judged is not None:
         record = read_record(folder / "replication.json")
-        study = str(record.get("study") or "another study"), int(record.get("n_shared", 0))
-        replication = [
-            Replicated(_REPLICATED.get(word, f"{word} whether it holds in"), study[0], str(reason), study[1])
+        study, n_shared = str(record.get("study") or "another study"), int(record.get("n_shared", 0))
+        found.replication = [
+            Replicated(_REPLICATED.get(word, f"{word} whether it holds in"), study, str(reason), n_shared)
             for word, reason in zip(judged["verdict"].astype(str), judged["reason"], strict=True)
         ]
-    return SimpleNamespace(
-        sets=sets,
-        edges=edges,
-        heatmaps=_heatmaps(folder, model, scores),
-        verdicts=verdicts,
-        verdict_sentence=sentence,  # how many modules are strong, moderate, repetitions and doubtful
-        replication=replication,
-        scores=scores,
-        associations=associations,
-        sample_table=SampleTable.of(
-            stored_samples(folder), associations, stored_record(folder), len(model.left_vectors_)
-        ),
-    )
+    return found
 
 
 def _heatmaps(folder: Path, model: SparseGraphSVD, scores: list[SampleScores | None]) -> list[Heatmap | None]:
@@ -361,11 +348,6 @@ def read_record(path: Path) -> dict[str, Any]:
     """What a JSON file contains, if it exists."""
     content = read_json(path) if path.is_file() else {}
     return content if isinstance(content, dict) else {}
-
-
-def read_associations(folder: Path, of: set[str]) -> pd.DataFrame | None:
-    """The table associations.tsv, if it exists; `of` are the columns that say what the tests are about."""
-    return read_known(folder / "associations.tsv", _ASSOCIATIONS | of, "run netbic associate again")
 
 
 def read_known(path: Path, columns: set[str], remedy: str) -> pd.DataFrame | None:

@@ -23,7 +23,7 @@ from netbic.estimators import SparseGraphCCA, smoothness_of
 from netbic.files import finished_record
 from netbic.io.dataset import SampleMatching, table_lines
 from netbic.pl.base import variable_colours
-from netbic.report.contents import read_alignment, read_associations, read_known, read_record
+from netbic.report.contents import TESTS, read_alignment, read_known, read_record
 from netbic.report.modules import Members, Row
 from netbic.report.pictures import MISSING, OTHER, Figure, as_label, round_ticks
 from netbic.report.settings import Rows, input_rows, parameter_rows, sample_rows
@@ -34,7 +34,7 @@ _FILES = (
     "sample_info",
 )
 _TESTED = {"held_out_correlation": "correlation, held out", "p_value": "p", "p": "p"}  # columns that tests add
-_SENTENCES = 6
+_SENTENCES, _AGAIN = 6, "run netbic associate again"
 _LEFT, _TOP, _WIDTH, _HEIGHT = 62, 12, 400, 320  # of the drawing of the scores
 _MOST = 2000  # samples that are drawn
 _MANY = 300  # samples from which on points are smaller
@@ -92,14 +92,14 @@ def gather_pairs(folder: Path, model: PairModel | None = None, record: Row | Non
 
 def _labels(folder: Path, samples: Array) -> dict[str, Any] | None:
     """Tests of associations.tsv, variables of sample_info.tsv, and what associations.json says; None without tests."""
-    tests, info = read_associations(folder, {"pair", "table"}), stored_samples(folder)
+    tests, info = read_known(folder / "associations.tsv", {"pair", "table", *TESTS}, _AGAIN), stored_samples(folder)
     if tests is None or tests.empty:
         return None
     record, variables = stored_record(folder), list[Variable]()
     notes = [str(note) for note in record.get("notes", [])]
     if info is None or [*map(str, info.index)] != [*map(str, samples)]:
         missing = "points have no colours, because sample_info.tsv is missing or about other samples"
-        notes.append(f"{missing}: run netbic associate again")
+        notes.append(f"{missing}: {_AGAIN}")
     else:
         variables, problems = stored_variables(info, record)
         notes += [f"not shown: {problem}" for problem in problems]
