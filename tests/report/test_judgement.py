@@ -62,6 +62,8 @@ def test_the_page_and_every_card_begin_with_verdicts_and_samples(text, tables):
         shown = ", ".join(f"{side} in {groups[side]}" for side in ("up", "down") if side in groups)
         assert f"<b>Samples:</b> {f'{shown} of 120 samples.' if shown else 'gradient. '}" in card
     assert "<b>Samples:</b> gradient" in text
+    cells = re.findall(r'data-value="(\d)"><a href="#module-(\d)">(\d)</a>', text)
+    assert cells == [("1", "1", "1"), ("2", "2", "2"), ("3", "3", "3")]
 
 
 def test_a_heatmap_of_all_samples_is_in_the_order_of_the_scores(study, gathered, tables):
@@ -90,8 +92,15 @@ def test_a_page_of_many_samples_stays_small(folder, text, monkeypatch):
     assert "Search for a gene or sample</label>" in text
 
 
-def test_tables_about_other_samples_or_modules_are_left_out(folder, tables):
+def test_tables_about_other_samples_or_modules_are_left_out(folder, gathered, tables):
     samples, judged = tables
+    netbic.io.write_table(folder / "samples.tsv", samples.iloc[::-1])  # in another order they are matched
+    for module, other in zip(contents.gather(folder).modules, gathered.modules, strict=True):
+        assert module.scores.scores.tolist() == other.scores.scores.tolist()
+        assert module.scores.groups.tolist() == other.scores.groups.tolist()
+    for n in (240, 0):
+        netbic.io.write_table(folder / "samples.tsv", samples.head(n))
+        assert all(module.scores is None for module in contents.gather(folder).modules)
     netbic.io.write_table(folder / "samples.tsv", samples.assign(sample=samples["sample"] + "x"))
     netbic.io.write_table(folder / "verdicts.tsv", judged.head(2))
     gathered = contents.gather(folder)
@@ -104,13 +113,6 @@ def test_tables_about_other_samples_or_modules_are_left_out(folder, tables):
     (folder / "verdicts.tsv").write_text("a\tb\n")
     with pytest.raises(netbic.InputError, match=r"verdicts.tsv.*has no column closest.*fit again"):
         contents.gather(folder)
-
-
-def test_modules_are_numbered_from_one(text):
-    assert re.findall(r'id="(module-\d+)"', text) == ["module-1", "module-2", "module-3"]
-    assert re.findall(r"<h3>(Module \d+)</h3>", text) == ["Module 1", "Module 2", "Module 3"]
-    cells = re.findall(r'data-value="(\d)"><a href="#module-(\d)">(\d)</a>', text)
-    assert cells == [("1", "1", "1"), ("2", "2", "2"), ("3", "3", "3")]
 
 
 def test_warnings_are_shown_as_the_command_recorded_them_unless_a_diagnostic_says_the_same(folder):
@@ -260,16 +262,6 @@ def test_a_warning_about_edges_is_the_sentence_of_the_card(gathered):
     assert shown["hub-driven"] in [one.text for one in by_degree.details]
 
 
-def test_scores_in_another_order_are_matched_and_others_are_not_used(folder, gathered, tables):
-    netbic.io.write_table(folder / "samples.tsv", tables[0].iloc[::-1])
-    for module, other in zip(contents.gather(folder).modules, gathered.modules, strict=True):
-        assert module.scores.scores.tolist() == other.scores.scores.tolist()
-        assert module.scores.groups.tolist() == other.scores.groups.tolist()
-    for n in (240, 0):
-        netbic.io.write_table(folder / "samples.tsv", tables[0].head(n))
-        assert all(module.scores is None for module in contents.gather(folder).modules)
-
-
 def test_a_module_is_shown_as_replicated_only_if_the_table_is_about_it(folder):
     table = pd.DataFrame({"module": [1, 2, 3], "verdict": ["replicated", "partly", "not replicated"], "reason": "why"})
     netbic.io.write_table(folder / "replication.tsv", table)
@@ -282,15 +274,12 @@ def test_a_module_is_shown_as_replicated_only_if_the_table_is_about_it(folder):
     assert all(module.replication is None for module in contents.gather(folder).modules)
 
 
-def test_a_card_shows_the_leading_genes_unless_its_name_does(folder_of_all_samples, gathered):
+def test_a_card_has_leading_genes_unless_its_name_does_and_directions_of_gene_sets(folder_of_all_samples, gathered):
     summary = netbic.storage.summary_table(netbic.load(folder_of_all_samples))
     for module, top in zip(gathered.modules, summary["top_features"], strict=True):
         assert module.leading_genes == []  # named after them
         named = replace(module, name=f"some set: {', '.join(module.genes.names[3:6])}")
         assert ", ".join(named.leading_genes) == top
-
-
-def test_gene_sets_of_a_card_say_in_which_direction(gathered):
     module = gathered.modules[0]
     names, weights = module.genes.names, -np.abs(module.genes.weights)
     weights[:4] *= -1

@@ -166,16 +166,6 @@ def test_at_most_four_strips_the_strongest_first_in_the_same_colours(labelled_fo
     assert len(set(colours.values())) == len(colours)  # those of different variables differ
 
 
-def test_lists_to_copy_are_the_sides_of_the_module(labelled_folder, contents):
-    members = netbic.io.read_table(labelled_folder / "modules.tsv").query("module == 1 and axis == 'gene'")
-    groups = netbic.io.read_table(labelled_folder / "samples.tsv").query("module == 1")["group"].value_counts()
-    counts = {("gene", "up"): (members["weight"] > 0).sum(), ("gene", "down"): (members["weight"] < 0).sum()}
-    counts |= {("sample", side): groups.get(side, 0) for side in ("up", "down")}
-    found = {(kind, side): n for kind, side, n in contents.modules[0].copies(True)}
-    assert found == {key: n for key, n in counts.items() if n}
-    assert {kind for kind, _, _ in contents.modules[0].copies(False)} == {"gene"}
-
-
 def values_of(chart):
     """The rows of the data of an overlap."""
     data = next(each["values"] for each in chart.vega["data"] if "values" in each)
