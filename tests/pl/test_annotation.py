@@ -8,6 +8,7 @@ from matplotlib.colors import to_hex, to_rgb
 import netbic
 from netbic import pl
 from netbic.pl.base import LABELS, MODULES, annotation_strips, annotation_table, variable_colours
+from netbic.pl.heatmap import module_order
 from netbic.report.pictures import strips as report_strips
 
 MISSING = (0.88, 0.88, 0.88)
@@ -27,26 +28,15 @@ def info(study):
     return table
 
 
-def drawn_strips(ax, n_samples):
-    """Images of one column of colours at the right of the data."""
-    images = [image for image in ax.images if image.get_array().shape[:2] == (n_samples, 1)]
-    return sorted(images, key=lambda image: image.get_extent()[0])
-
-
 def test_strips_show_the_colours_of_the_samples_in_the_order_of_the_rows(study, model, info):
     X = study.expression
     ax = pl.heatmap(model, X, annotation=info.sample(frac=1, random_state=0))
-    weights = model.left_vectors_
-    n_drawn = int((weights != 0).any(axis=1).sum())
-    kind, age = drawn_strips(ax, n_drawn)
-    home = abs(weights).argmax(axis=1)
-    order = [
-        sample
-        for module in range(weights.shape[1])
-        for sample in sorted(
-            np.flatnonzero((home == module) & (weights != 0).any(axis=1)), key=lambda k: -weights[k, module]
-        )
-    ]
+    order = module_order(model.left_vectors_.T).members
+    n_drawn = len(order)
+    kind, age = sorted(
+        (image for image in ax.images if image.get_array().shape[:2] == (n_drawn, 1)),  # a column of colours
+        key=lambda image: image.get_extent()[0],
+    )
     known = {text.get_text(): patch.get_facecolor()[:3] for text, patch in zip(
         ax.get_legend().get_texts(), ax.get_legend().get_patches(), strict=True
     )}  # fmt: skip
@@ -56,12 +46,7 @@ def test_strips_show_the_colours_of_the_samples_in_the_order_of_the_rows(study, 
     brightness = np.asarray(age.get_array())[:, 0].sum(axis=1)
     seen = np.isfinite(values)
     assert np.corrcoef(np.argsort(np.argsort(values[seen])), np.argsort(np.argsort(brightness[seen])))[0, 1] > 0.99
-    data = max(
-        image.get_extent()[1]
-        for image in ax.images
-        if image.get_array().shape[0] == n_drawn and image.get_array().shape[1] > 3
-    )
-    assert kind.get_extent()[0] > data
+    assert kind.get_extent()[0] > ax.images[0].get_extent()[1]  # at the right of the data
     assert ax.get_xlim()[1] >= age.get_extent()[1]
     ax.figure.canvas.draw()
 
