@@ -29,18 +29,9 @@ from netbic.files import finished_record, read_json, read_table
 from netbic.io.matching import Alignment
 from netbic.io.networks import NetworkSummary
 from netbic.pl.base import variable_colours
+from netbic.report import pictures
 from netbic.report.associations import SampleTable, answer_lines, association_grid, findings
 from netbic.report.modules import EXPLANATIONS, Members, ModulePage, Replicated, Verdict
-from netbic.report.pictures import (
-    Figure,
-    Heatmap,
-    SampleScores,
-    box_plot,
-    read_heatmaps,
-    strips,
-    subnetwork,
-    survival_plot,
-)
 from netbic.report.settings import enrichment_rows, input_rows, sample_rows, setting_rows
 from netbic.selection import Verdicts, selected_samples
 from netbic.storage import load_modules, summary_table
@@ -220,7 +211,9 @@ def _read(folder: Path, model: SparseGraphSVD) -> SimpleNamespace:
     found.scores, found.verdicts, found.replication = [None] * n, [None] * n, [None] * n
     known = read_known(folder / "samples.tsv", {"module", "sample", "score", "group"}, "fit again")
     if (matched := matched_scores(known, n, names_of(model, "rows"))) is not None:
-        found.scores = [SampleScores(*pair) for pair in zip(*(each.to_numpy().T for each in matched), strict=True)]
+        found.scores = [
+            pictures.SampleScores(*pair) for pair in zip(*(each.to_numpy().T for each in matched), strict=True)
+        ]
     found.heatmaps = _heatmaps(folder, model, found.scores)
     found.associations = read_known(folder / "associations.tsv", {"module", *TESTS}, "run netbic associate again")
     if found.associations is not None and not found.associations["module"].between(1, n).all():
@@ -251,13 +244,15 @@ def _read(folder: Path, model: SparseGraphSVD) -> SimpleNamespace:
     return found
 
 
-def _heatmaps(folder: Path, model: SparseGraphSVD, scores: list[SampleScores | None]) -> list[Heatmap | None]:
+def _heatmaps(
+    folder: Path, model: SparseGraphSVD, scores: list[pictures.SampleScores | None]
+) -> list[pictures.Heatmap | None]:
     """Heatmaps of these modules, none if the file is about others; where all samples are kept, by decreasing score."""
 
     def are_members(mask: NDArray[np.bool_], positions: NDArray[np.int32]) -> bool:
         return max(positions, default=0) < mask.size and bool(mask[positions].all())
 
-    stored, found = read_heatmaps(folder), list[Heatmap | None]()
+    stored, found = pictures.read_heatmaps(folder), list[pictures.Heatmap | None]()
     if len(stored) != model.n_components_:
         return [None] * model.n_components_
     for heatmap, own, genes, kept in zip(stored, scores, model.columns_, model.rows_, strict=True):
@@ -308,14 +303,14 @@ def _modules(model: SparseGraphSVD, found: SimpleNamespace, level: float) -> Ite
         reasons, default = (dict(zip(part["axis"], part["diagnostic"], strict=True)) for part in parts)
         heatmap, scores = found.heatmaps[at], found.scores[at]
         strongest = [] if known is None else known.strongest(number)
-        marks = [] if heatmap is None else strips([one for one, *_ in strongest], heatmap.samples, colours)
-        plots = list[Figure | None]()  # by what is known about the samples, the strongest association first
+        marks = [] if heatmap is None else pictures.strips([one for one, *_ in strongest], heatmap.samples, colours)
+        plots = list[pictures.Figure | None]()  # by what is known about the samples, the strongest association first
         for variable, q, test in [] if scores is None else strongest:
             if variable.kind in ("categorical", "ordered"):
-                plots.append(box_plot(scores.scores, variable, q, test))
+                plots.append(pictures.box_plot(scores.scores, variable, q, test))
             elif variable.kind == "survival":
                 own = (known.tests["module"] == number) & (known.tests["variable"].astype(str) == variable.name)
-                plots.append(survival_plot(scores, variable, q, test, known.tests[own]))
+                plots.append(pictures.survival_plot(scores, variable, q, test, known.tests[own]))
         groups = scores
         if scores is not None and selected[at]:  # by the signs of weights: other groups are found in noise as well
             signs = np.where(weights > 0, "up", np.where(weights < 0, "down", "")).astype(object)
@@ -329,7 +324,7 @@ def _modules(model: SparseGraphSVD, found: SimpleNamespace, level: float) -> Ite
             n_samples=len(sample_names),
             selected=selected[at],
             recurrent=[str(name) for name in gene_names[leading[np.isin(leading, recurrent)]]],
-            network=None if graph is None else subnetwork(graph, *genes),
+            network=None if graph is None else pictures.subnetwork(graph, *genes),
             heatmap=heatmap,
             strips=marks,
             edges=edges[0] if edges else None,

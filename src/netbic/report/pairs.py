@@ -9,15 +9,7 @@ from typing import Any
 import numpy as np
 
 from netbic.arrays import Array, Floats
-from netbic.association import (
-    LEVEL,
-    Variable,
-    in_words,
-    main_tests,
-    stored_record,
-    stored_samples,
-    stored_variables,
-)
+from netbic.association import LEVEL, Variable, in_words, main_tests, stored_record, stored_samples, stored_variables
 from netbic.errors import InputError
 from netbic.estimators import SparseGraphCCA, smoothness_of
 from netbic.files import finished_record

@@ -328,10 +328,13 @@ class SampleScores:
                     top -= height
                     kind = f", {group}" if group else ""
                     text = f"{count} sample{'s' * (count > 1)}{kind}: {edges[at]:.3g} to {edges[at + 1]:.3g}"
-                    corner = {"x": round(at * width, 1), "y": round(top, 1)}
-                    bars.append(
-                        {**corner, "width": width - 1, "height": round(height, 1), "group": group, "text": text}
-                    )
+                    bar = {
+                        "x": round(at * width, 1),
+                        "y": round(top, 1),
+                        "width": width - 1,
+                        "height": round(height, 1),
+                    }
+                    bars.append({**bar, "group": group, "text": text})
         zero = -low / (high - low) * _ACROSS
         return {"bars": bars, "zero": zero, "low": low, "high": high, "width": _ACROSS, "height": _UP}
 
