@@ -155,16 +155,41 @@ def test_diagnostics_say_what_is_wrong_with_a_module():
     assert size.badge == "size not identified"
     assert "how many genes belong to it: the scores of members and others overlap" in size.text
     assert all(kind in modules.EXPLANATIONS for kind in ("graph-driven", "repeats", same.kind, size.kind))
+    star, everyone = np.zeros((20, 20)), np.arange(20)
+    star[0, 1:] = star[1:, 0] = 1
+    ring = np.roll(np.eye(20), 1, axis=1) + np.roll(np.eye(20), -1, axis=1)
+    for weights, share, expected in ((star, 1.0, ["hub-driven"]), (ring, 0.2, []), (1 - np.eye(20), None, [])):
+        network = pictures.subnetwork(netbic.Graph(weights), everyone, np.linspace(1, 0.1, 20), everyone)
+        assert share is None or network.hub_share == pytest.approx(share)  # three nodes in a row of a ring
+        assert badges(module_page(network=network)) == expected
 
 
-def test_genes_that_lead_most_modules_are_named(tmp_path):
-    X = np.random.default_rng(0).normal(size=(60, 30))
-    X[:, 7] *= 30
+def test_default_sizes_and_settings_and_genes_that_lead_most_modules_are_named(folder, tmp_path):
+    record = {"settings": {"modules": 3, "genes": 40, "samples": None, "smoothness": None, "graph_term": None}}
+    shown = dict(contents.gather(folder, record=record).settings)
+    assert (shown["samples"], shown["smoothness"], shown["graph_term"]) == ("all", "0.6", "modularity")
+    assert shown["smoothness_scale"] == "module: in units of the strength of each module"
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 1)) @ rng.normal(size=(1, 150)) + rng.normal(size=(60, 150))  # every gene follows it
+    model = netbic.SparseGraphSVD(1, column_penalty=netbic.AdaptiveSupport(clip=None, fallback=30)).fit(X)
+    assert model.choices_["fallback"].tolist() == [True]
+    netbic.save(model, tmp_path)
+    gathered = contents.gather(tmp_path, record={"settings": {"genes": None}})
+    shown = {"genes": "chosen per module, 30 where the data do not determine a size", "samples": "all"}
+    assert dict(gathered.settings) == shown
+    assert gathered.with_default_size == [1]
+    assert gathered.modules[0].details == []
+    text = netbic.report.write_report(tmp_path).read_text()
+    reason = "because most genes follow it to some degree. So the default size, 30 genes, was used."
+    assert f"<b>Size:</b> The data do not show where the module ends, {reason}</p>" in text
+    assert "<li><b>Default size</b>: module " in text
+    assert "No warnings" not in text
+    X = rng.normal(size=(60, 30)) * np.where(np.arange(30) == 7, 30, 1)
     model = netbic.SparseGraphSVD(4, n_rows=20, n_columns=20, deflation="hotelling").fit(X)
     netbic.save(model, tmp_path)
-    shown = [module.recurrent for module in contents.gather(tmp_path).modules]
-    assert [len(names) for names in shown] == model.diagnostics_["recurrent"].tolist()
-    assert sum("7" in names for names in shown) >= 2
+    names = [module.recurrent for module in contents.gather(tmp_path).modules]
+    assert [len(own) for own in names] == model.diagnostics_["recurrent"].tolist()
+    assert sum("7" in own for own in names) >= 2
 
 
 def test_verdicts_that_could_not_be_given_are_explained(study, tmp_path):
@@ -179,34 +204,6 @@ def test_verdicts_that_could_not_be_given_are_explained(study, tmp_path):
     assert "too few samples to tell" in text
     assert "<h4>Network</h4>" not in text  # without a network there is no place for one
     assert "Edges inside the module" not in text
-
-
-def test_settings_name_the_defaults(folder, study):
-    record = {"settings": {"modules": 3, "genes": 40, "samples": None, "smoothness": None, "graph_term": None}}
-    shown = dict(contents.gather(folder, record=record).settings)
-    assert shown["samples"] == "all"
-    assert shown["smoothness"] == "0.6"
-    assert shown["smoothness_scale"] == "module: in units of the strength of each module"
-    assert shown["graph_term"] == "modularity"
-    adaptive = netbic.SparseGraphSVD(1, column_penalty=netbic.AdaptiveSupport(fallback=80)).fit(study.expression)
-    shown = dict(contents.gather(folder, adaptive, record | {"settings": {"genes": None}}).settings)
-    assert shown == {"genes": "chosen per module, 80 where the data do not determine a size", "samples": "all"}
-
-
-def test_default_sizes_are_marked_and_explained(tmp_path):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 1)) @ rng.normal(size=(1, 150)) + rng.normal(size=(60, 150))  # every gene follows it
-    model = netbic.SparseGraphSVD(1, column_penalty=netbic.AdaptiveSupport(clip=None, fallback=30)).fit(X)
-    assert model.choices_["fallback"].tolist() == [True]
-    netbic.save(model, tmp_path)
-    gathered = contents.gather(tmp_path)
-    assert gathered.with_default_size == [1]
-    assert gathered.modules[0].details == []
-    text = netbic.report.write_report(tmp_path).read_text()
-    reason = "because most genes follow it to some degree. So the default size, 30 genes, was used."
-    assert f"<b>Size:</b> The data do not show where the module ends, {reason}</p>" in text
-    assert "<li><b>Default size</b>: module " in text
-    assert "No warnings" not in text
 
 
 def test_selected_samples_are_listed_and_no_groups_are_looked_for_among_them(study, tmp_path):
@@ -245,21 +242,16 @@ def test_modules_that_are_not_found_again_are_warnings(gathered):
     for word, kind in (("doubtful", "doubtful"), ("repeats 1", "repeats"), ("too few samples to tell", "not judged")):
         assert [(kind, which) for kind, which, _ in shown(word)["explanations"]] == [(kind, [2])]
         assert shown(word)["no_warnings"] == ""
+    edges = {"n_edges": 20, "q_value": 0.01, "degree_q_value": 0.5, "degree_expected": 19.0}
+    by_degree = replace(gathered.modules[0], network=None, edges=edges)
+    matched = replace(gathered.modules[1], network=None, edges=edges | {"degree_matched_on": "degree, mean"})
+    found = {kind: text for kind, _, text in contents.warnings_of([by_degree, matched], {}, True)["explanations"]}
+    than = "More edges than among random genes, but not more than among random genes with as many neighbours"
+    assert found["hub-driven"].startswith(f"{than}. This says nothing against the genes themselves")
+    assert found["edges as expected"].startswith(f"{than} and a similar mean. This says nothing against the genes")
+    assert found["hub-driven"] in [one.text for one in by_degree.details]  # the sentence of the card
     unknown = contents.warnings_of([replace(module, verdict=None) for module in gathered.modules[:2]], {}, True)
     assert unknown["no_warnings"] == "No warnings, but the modules were not judged: they may be noise."
-
-
-def test_a_warning_about_edges_is_the_sentence_of_the_card(gathered):
-    pages = gathered.modules
-    edges = {"n_edges": 20, "q_value": 0.01, "degree_q_value": 0.5, "degree_expected": 19.0}
-    by_degree = replace(pages[0], network=None, edges=edges)
-    matched = replace(pages[1], network=None, edges=edges | {"degree_matched_on": "degree, mean"})
-    found = contents.warnings_of([by_degree, matched], {}, True)["explanations"]
-    shown = {kind: text for kind, _, text in found}
-    than = "More edges than among random genes, but not more than among random genes with as many neighbours"
-    assert shown["hub-driven"].startswith(f"{than}. This says nothing against the genes themselves")
-    assert shown["edges as expected"].startswith(f"{than} and a similar mean. This says nothing against the genes")
-    assert shown["hub-driven"] in [one.text for one in by_degree.details]
 
 
 def test_a_module_is_shown_as_replicated_only_if_the_table_is_about_it(folder):
@@ -286,25 +278,6 @@ def test_a_card_has_leading_genes_unless_its_name_does_and_directions_of_gene_se
     turned = replace(module, genes=module.genes._replace(weights=weights))
     for own, side in ((names[:4], "up"), (names[3:8], "down"), (names[2:8], "up and down"), (names[:5], "up")):
         assert turned.side_of({"genes": ", ".join(own)}) == side
-
-
-def drawn_network(weights):
-    everyone = np.arange(len(weights))
-    return pictures.subnetwork(netbic.Graph(weights), everyone, np.linspace(1, 0.1, len(weights)), everyone)
-
-
-def star(size):
-    weights = np.zeros((size, size))
-    weights[0, 1:] = weights[1:, 0] = 1
-    return weights
-
-
-def test_a_star_is_hub_driven_and_a_ring_or_a_clique_is_not():
-    ring = np.roll(np.eye(12), 1, axis=1) + np.roll(np.eye(12), -1, axis=1)
-    shares = [round(drawn_network(weights).hub_share, 3) for weights in (star(12), ring)]
-    assert shares == [1.0, 0.333]  # three nodes in a row of a ring touch four of its twelve edges
-    for weights, expected in ((star(20), ["hub-driven"]), (ring, []), (1 - np.eye(8), []), (1 - np.eye(10), [])):
-        assert badges(module_page(network=drawn_network(weights))) == expected
 
 
 def test_edges_that_random_genes_have_as_well_are_named(ordinary_folder):

@@ -60,17 +60,14 @@ def test_groups_of_samples_are_found_in_blocks_and_verdicts_need_the_data_in_mem
         tl.sample_groups(found)
     np.testing.assert_allclose(lazy.obsm["netbic_scores"], data.obsm["netbic_scores"], atol=1e-8)
     assert lazy.obsm["netbic_groups"].equals(data.obsm["netbic_groups"])
-    with pytest.raises(netbic.InputError, match=r"adata\.to_memory\(\)"):
-        tl.verdicts(lazy)
-
-
-def test_integers_are_converted_to_the_same_precision():
-    whole = np.round(counts * 3).astype(np.int16)
-    data, lazy = cells(whole), cells(in_blocks(np.asarray, whole))
-    for found in (data, lazy):
-        tl.modules(found, study.network, 2, n_rows=30, n_columns=60)
+    whole = np.round(counts * 3).astype(np.int16)  # integers are converted to the same precision
+    for found, X in ((data, whole), (lazy, in_blocks(np.asarray, whole))):
+        found.layers["whole"] = X
+        tl.modules(found, study.network, 2, n_rows=30, n_columns=60, layer="whole")
     assert data.varm["netbic"].dtype == lazy.varm["netbic"].dtype == np.float32
     assert np.array_equal(lazy.varm["netbic_members"], data.varm["netbic_members"])
+    with pytest.raises(netbic.InputError, match=r"adata\.to_memory\(\)"):
+        tl.verdicts(lazy)
 
 
 @pytest.mark.parametrize(("kind", "center"), [(np.asarray, "both"), (sp.csr_matrix, "columns")])

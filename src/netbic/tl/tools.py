@@ -1,4 +1,4 @@
-"""Modules in AnnData objects, found, scored, judged and compared with what is known about the cells; pairs in MuData."""
+"""Modules of AnnData objects: found, scored, judged, compared with what is known about the cells; pairs of MuData."""
 
 from __future__ import annotations
 
