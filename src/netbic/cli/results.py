@@ -223,7 +223,7 @@ def plot(folder: Path, kind: str, out: Path, force: bool, width: float, height: 
 def _annotation(results: Results, folder: Path, names: list[str] | None) -> dict[str, Any]:
     """Columns of the sample table, and the colours of all labels that were tested, as in the report."""
     from netbic.association import stored_record, stored_variables
-    from netbic.pl import variable_colours
+    from netbic.pl.base import variable_colours
 
     if not names:
         return {"annotation": None, "colours": {}}
