@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from netbic.graph import Graph
     from netbic.methods import method
     from netbic.penalties import L0, L1, SCAD, AdaptiveLasso, AdaptiveSupport, Dense, GroupL0, KeepSoft, L1Ball
-    from netbic.storage import load, save
+    from netbic.storage.models import load, save
 
 _PENALTIES = [
     "L0",

@@ -20,7 +20,9 @@ import numpy as np
 import pandas as pd
 
 from netbic import __version__, files
-from netbic.association import gene_membership, matched_scores, stored_samples
+from netbic.association.associate import matched_scores
+from netbic.association.membership import gene_membership
+from netbic.association.stored import stored_samples
 from netbic.enrichment import module_names
 from netbic.errors import InputError, import_optional, one_line, shown
 from netbic.estimators import SparseGraphSVD, fitted_model, heaviest, is_model, names_of, position_of

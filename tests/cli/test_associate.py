@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 import netbic
-from netbic.association import associate_scores, stored_scores
+from netbic.association.associate import associate_scores
+from netbic.association.stored import stored_scores
 from support.commands import run, run_successfully
 from support.output_folders import contents, fit
 

@@ -11,7 +11,7 @@ import pytest
 
 import netbic
 from netbic.files import FIT_PIECES, PAIR_FILES, read_table, recorded_files
-from netbic.storage import Pieces, Task
+from netbic.storage.runs import Pieces, Task
 from support.commands import run, run_successfully
 from support.pair_folders import both_tables, write_tables
 

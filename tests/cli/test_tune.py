@@ -11,7 +11,7 @@ import netbic
 from netbic.cli.tune import tune as command
 from netbic.files import TUNING_PIECES, read_table
 from netbic.simulate import cohort
-from netbic.storage import Pieces
+from netbic.storage.runs import Pieces
 from support.commands import run
 
 study = cohort(100, 200, n_modules=1, strength=1.2, random_state=0)

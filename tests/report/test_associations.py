@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 import netbic
-from netbic.association import in_words, strongest
+from netbic.association.words import in_words, strongest
 from netbic.report.associations import AnswerLine, answer_lines, findings
 from netbic.report.contents import gather
 from netbic.report.modules import distinct_terms

@@ -10,7 +10,8 @@ import pytest
 from PIL import Image
 
 import netbic
-from netbic.association import Variable, kaplan_meier
+from netbic.association.tests import kaplan_meier
+from netbic.association.variables import Variable
 from netbic.pl.base import variable_colours
 from netbic.report.charts import charts
 from netbic.report.contents import for_script, gather

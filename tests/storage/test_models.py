@@ -13,7 +13,8 @@ import scipy.sparse as sp
 import netbic
 from netbic import InputError, SparseGraphSVD
 from netbic.files import RECORDS, WriteError, read_table, write_table
-from netbic.storage import modules_table, settings_of, summary_table
+from netbic.storage.models import settings_of
+from netbic.storage.tables import modules_table, summary_table
 from support.model_files import rewritten
 from support.output_folders import FullDisk, contents
 

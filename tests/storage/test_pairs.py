@@ -7,7 +7,7 @@ from sklearn.model_selection import GridSearchCV
 
 import netbic
 from netbic import InputError, SparseGraphCCA, SparseGraphPLS
-from netbic.storage import load_modules
+from netbic.storage.models import load_modules
 from netbic.storage.tables import pair_scores_table, pairs_table, weights_table
 from support.model_files import rewritten
 

@@ -122,7 +122,7 @@ def simulate(folder: Path, samples: int, genes: int, modules: int, strength: flo
     """Write a simulated cohort: expression.tsv.gz, network.sif, labels.tsv and truth.tsv (what was planted)."""
     from netbic.files import recorded_files
     from netbic.simulate import cohort
-    from netbic.storage import write_cohort
+    from netbic.storage.tables import write_cohort
 
     if "expression.tsv.gz" in recorded_files(folder) and not force:
         raise click.UsageError(
@@ -149,8 +149,8 @@ def demo(out: Path, seed: int, force: bool) -> None:
 
     from netbic.report import missing_library
     from netbic.simulate import patients
-    from netbic.storage import write_cohort
     from netbic.storage.runs import check_folder
+    from netbic.storage.tables import write_cohort
 
     results = out / "modules"
     if not force and out.is_dir() and any(out.iterdir()):
@@ -179,7 +179,7 @@ def _answer(cohort: Cohort, folder: Path) -> Iterator[Any]:
     """What was planted and what was found: the verdicts, a table, how to read it, and reasons."""
     from netbic.files import read_table
     from netbic.simulate import recovery
-    from netbic.storage import load_modules
+    from netbic.storage.models import load_modules
 
     verdicts = read_table(folder / "verdicts.tsv")
     columns = load_modules(folder).columns_

@@ -393,7 +393,7 @@ def _sample_groups(model: SparseGraphSVD, dataset: Dataset) -> SampleGroups:
     import numpy as np
 
     from netbic.selection import SampleGroups
-    from netbic.storage import sides_of
+    from netbic.storage.tables import sides_of
 
     found = SampleGroups.find(model, dataset.X, names=list(dataset.names[0]))
     selected = found.summary["selected"].to_numpy(dtype=bool) & ~model.rows_.all(axis=1)
@@ -455,7 +455,8 @@ def _complete(
     from netbic import files
     from netbic.enrichment import write_enrichment
     from netbic.report import write_heatmaps
-    from netbic.storage import load_modules, summary_table
+    from netbic.storage.models import load_modules
+    from netbic.storage.tables import summary_table
 
     def has(name: str) -> bool:
         return (out / name).is_file()

@@ -20,7 +20,7 @@ from netbic.cli.samples import SampleTable, sample_table_of
 if TYPE_CHECKING:
     from netbic.io.dataset import PairedDatasets
     from netbic.selection import PairTests
-    from netbic.storage import PairModel
+    from netbic.storage.models import PairModel
 
 _STAGES = {"pairs": "finding pairs", "tests": "testing pairs", "report": "writing the report"}
 _FEWEST = 20  # samples from which on pairs are tested
@@ -201,7 +201,7 @@ def _test(model: PairModel, tables: PairedDatasets, permutations: int, progress:
 
 def _summary(out: Path, model: PairModel, tests: PairTests | None) -> Iterator[str]:
     """What was found, a line per pair."""
-    from netbic.storage import pairs_table
+    from netbic.storage.tables import pairs_table
 
     table = pairs_table(model, None if tests is None else tests.table)
     yield f"{counted(len(table), 'pair')}. Tables: {out}/pairs.tsv, {out}/weights.tsv, {out}/scores.tsv"

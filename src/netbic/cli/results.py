@@ -79,7 +79,7 @@ def enrich(
     """
     from netbic.enrichment import write_enrichment
     from netbic.files import check_not_input, locked
-    from netbic.storage import load_modules
+    from netbic.storage.models import load_modules
 
     model = load_modules(folder)
     if model.column_graph is None and gene_sets is None:
@@ -118,7 +118,7 @@ def export(folder: Path, kind: str, out: Path | None, expression: str | None, fo
     """
     from netbic import exports
     from netbic.files import locked
-    from netbic.storage import read_again
+    from netbic.storage.runs import read_again
 
     if expression is not None and kind != "membership":
         raise click.UsageError("--expression is for --format membership")
@@ -177,7 +177,7 @@ def plot(folder: Path, kind: str, out: Path, force: bool, width: float, height: 
     from netbic import pl
     from netbic.exports import Results
     from netbic.files import check_output_file, recorded_paths, write_atomic
-    from netbic.storage import read_again
+    from netbic.storage.runs import read_again
 
     for name, value in given.items():
         if value is not None and name not in _USED[kind]:
@@ -222,7 +222,7 @@ def plot(folder: Path, kind: str, out: Path, force: bool, width: float, height: 
 
 def _annotation(results: Results, folder: Path, names: list[str] | None) -> dict[str, Any]:
     """Columns of the sample table, and the colours of all labels that were tested, as in the report."""
-    from netbic.association import stored_record, stored_variables
+    from netbic.association.stored import stored_record, stored_variables
     from netbic.pl.base import variable_colours
 
     if not names:
@@ -313,7 +313,9 @@ def replicate(
     """
     from netbic import files
     from netbic.comparison import replicate as look_for
-    from netbic.storage import load_modules, read_like, summary_table
+    from netbic.storage.models import load_modules
+    from netbic.storage.runs import read_like
+    from netbic.storage.tables import summary_table
 
     model = load_modules(folder)
     inputs: files.Inputs = {"the other study": other, "the modules": files.recorded_paths(folder)}

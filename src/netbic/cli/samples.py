@@ -17,9 +17,9 @@ from netbic.cli.command import Command, echo, echo_report_is_older, in_options
 if TYPE_CHECKING:
     import pandas as pd
 
-    from netbic.association import Associations
+    from netbic.association.associate import Associations
     from netbic.estimators import SparseGraphSVD
-    from netbic.storage import PairModel
+    from netbic.storage.models import PairModel
 
 _CODES = 10  # up to so many different whole numbers are the codes of groups, unless their type is given
 _LISTED = 5
@@ -53,7 +53,7 @@ class SampleTable:
             return None
         import pandas as pd
 
-        from netbic.association import Averages, match_samples, read_variables, variable_line
+        from netbic.association.variables import Averages, match_samples, read_variables, variable_line
         from netbic.errors import InputError, one_line
         from netbic.io.samples import read_sample_info
 
@@ -88,7 +88,7 @@ class SampleTable:
         Of columns such as donor and condition, those that the tests are adjusted for (the donor) say which samples
         belong together.
         """
-        from netbic.association import Averages
+        from netbic.association.variables import Averages
 
         if not (by := self.tests["by"]):
             return None
@@ -99,11 +99,11 @@ class SampleTable:
 
     def write(self, model: SparseGraphSVD | PairModel, folder: Path, out: Path) -> Iterator[str]:
         """Test all modules or pairs, write the tables to a folder whose files end up in `out`; yield what was found."""
-        from netbic import association
+        from netbic.association import stored
 
         found = _associate(model, folder, self.table, self.tests)
-        association.write_associations(found, folder)
-        yield from map(in_options, found.findings(association.stored_verdicts(folder)))
+        stored.write_associations(found, folder)
+        yield from map(in_options, found.findings(stored.stored_verdicts(folder)))
         yield _tests_line(found, out)
 
 
@@ -156,7 +156,7 @@ def _columns(names: Sequence[str], table: pd.DataFrame | None, samples: Any, opt
         raise click.UsageError(f"--{option} needs a sample table: use --sample-info")
     import pandas as pd
 
-    from netbic.association import check_known, match_samples
+    from netbic.association.variables import check_known, match_samples
 
     matched = match_samples(pd.Index(samples), table).table
     check_known(names, matched.columns, option)
@@ -222,12 +222,12 @@ def associate(folder: Path, sample_info: str, na_values: list[str] | None, **tes
     FOLDER/sample_info.tsv    the sample table, samples in the order of the fit
     FOLDER/associations.json  types of the variables, covariates
     """
-    from netbic import association
+    from netbic.association import stored
     from netbic.files import check_not_input, locked
     from netbic.io.samples import read_sample_info
-    from netbic.storage import is_pair_model, load
+    from netbic.storage.models import is_pair_model, load
 
-    check_not_input([folder / name for name in association.WRITTEN], {"the sample table": sample_info})
+    check_not_input([folder / name for name in stored.WRITTEN], {"the sample table": sample_info})
     table = read_sample_info(sample_info, na_values=na_values)
     echo(*_missing_lines(table))
     with locked(folder):
@@ -235,10 +235,10 @@ def associate(folder: Path, sample_info: str, na_values: list[str] | None, **tes
         if is_pair_model(model) and not model.n_components_:
             raise click.ClickException(f"{folder} contains no pairs: there is nothing to compare")
         found = _associate(model, folder, table, tests)
-        echo(*map(in_options, found.lines(association.stored_verdicts(folder))))
+        echo(*map(in_options, found.lines(stored.stored_verdicts(folder))))
         if found.table.empty:
             raise click.ClickException(f"{_NOTHING} (reasons above), and nothing is written: give other columns")
-        association.write_associations(found, folder)
+        stored.write_associations(found, folder)
     click.echo(_tests_line(found, folder))
     echo_report_is_older(folder)
 
@@ -267,7 +267,8 @@ def score(
     """
     from netbic.files import check_output_file, recorded_paths, write_table
     from netbic.io.dataset import scores_by_name, scores_table
-    from netbic.storage import load_modules, read_like
+    from netbic.storage.models import load_modules
+    from netbic.storage.runs import read_like
 
     inputs: Any = {"the samples to score": expression, "the modules": recorded_paths(folder)}
     inputs["the sample table"] = sample_info

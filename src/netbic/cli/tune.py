@@ -76,7 +76,7 @@ def tune(
     from netbic.operators.executors import ClusterError
     from netbic.selection import default_grid
     from netbic.selection import tune as tune_settings
-    from netbic.storage import settings_of
+    from netbic.storage.models import settings_of
     from netbic.storage.runs import CheckpointMismatch
 
     inputs = {"expression": expression, "graph": graph, "sample_info": sample_info} | reading
@@ -141,7 +141,7 @@ def _covariates(names: list[str], path: str | None, samples: Any, types: dict[st
     """The covariates of the samples; how the sample table was matched, and how each is used, is printed."""
     import pandas as pd
 
-    from netbic.association import match_samples, read_variables
+    from netbic.association.variables import match_samples, read_variables
     from netbic.io.samples import read_sample_info
 
     if not names or path is None:

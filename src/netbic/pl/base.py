@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.cm import ScalarMappable
 
-    from netbic.association import Variable
+    from netbic.association.variables import Variable
 
     ModelLike: TypeAlias = SparseGraphSVD | AnnData
 

@@ -19,8 +19,9 @@ from netbic.pl import base
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from netbic.association import Result, Variable
-    from netbic.storage import PairModel
+    from netbic.association.tests import Result
+    from netbic.association.variables import Variable
+    from netbic.storage.models import PairModel
 
 _LANE = 0.07  # height of a lane, as a share of the highest bar
 _GROUPS = (("down", base.NEGATIVE), ("", base.GREY), ("up", base.POSITIVE))
@@ -233,7 +234,7 @@ def survival(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['up: 24 samples, 24 events', 'down: 16 samples, 16 events']
     """
-    from netbic.association import survival_curves
+    from netbic.association.associate import survival_curves
 
     if until is not None and not (np.isfinite(until) and until > 0):
         raise InputError(f"until={until!r}: expected a time above 0")
@@ -277,7 +278,8 @@ def survival(
 
 def _times(source: Any, table: pd.DataFrame | None, columns: tuple[str, str] | None, samples: Array) -> Variable:
     """Times and events of the samples; table and columns are those of the AnnData object or of the folder if None."""
-    from netbic.association import read_variables, stored_record, stored_samples
+    from netbic.association.stored import stored_record, stored_samples
+    from netbic.association.variables import read_variables
 
     folder = Path(source) if isinstance(source, (str, Path)) else None
     if table is None and kind_of(source) == "anndata":
@@ -331,7 +333,7 @@ def pairs(model: PairModel, pair: int = 1, *, labels: Sequence[Any] | None = Non
     >>> netbic.pl.pairs(model).get_title(loc="left")
     'Pair 1: correlation 0.84'
     """
-    from netbic.storage import fitted_pair_model
+    from netbic.storage.models import fitted_pair_model
 
     found = fitted_pair_model(model)
     at = position_of(pair, found.n_components_, "pair")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from anndata import AnnData
     from matplotlib.axes import Axes
 
-    from netbic.association import Associations
+    from netbic.association.associate import Associations
     from netbic.comparison import Comparison
     from netbic.selection import Stability, Tuning
 
@@ -383,7 +383,7 @@ def associations(
     >>> [text.get_text() for text in ax.texts]
     ['0.88***', '−0.10']
     """
-    from netbic.association import Associations
+    from netbic.association.associate import Associations
     from netbic.get import associations_df
 
     check_count("n_columns", n_columns)
@@ -443,7 +443,7 @@ class EffectGrid(NamedTuple):
 
 def effect_grid(table: pd.DataFrame, most: int) -> EffectGrid:
     """The effects that have a direction, in the columns with the smallest q-values, in the order of the table."""
-    from netbic.association import signed_effects
+    from netbic.association.words import signed_effects
 
     drawn = signed_effects(table)
     if drawn.empty:

@@ -9,17 +9,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import pandas as pd
 
-from netbic.association import (
-    LEVEL,
-    Variable,
-    best_modules,
-    direction,
-    main_tests,
-    membership_tests,
-    numbers,
-    reliability,
-    stored_variables,
-)
+from netbic.association.stored import stored_variables
+from netbic.association.variables import Variable
+from netbic.association.words import LEVEL, best_modules, direction, main_tests, membership_tests, numbers, reliability
 from netbic.pl.tables import effect_grid
 
 _MOST_COLUMNS, _SENTENCES = 24, 2

@@ -14,7 +14,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from netbic.arrays import Floats
-from netbic.association import matched_scores, stored_record, stored_samples
+from netbic.association.associate import matched_scores
+from netbic.association.stored import stored_record, stored_samples
 from netbic.enrichment import DEFAULT_LEVEL, enrichment_record, fit_used_graph, module_names
 from netbic.errors import InputError, unusable
 from netbic.estimators import (
@@ -34,7 +35,8 @@ from netbic.report.associations import SampleTable, answer_lines, association_gr
 from netbic.report.modules import EXPLANATIONS, Members, ModulePage, Replicated, Verdict
 from netbic.report.settings import enrichment_rows, input_rows, sample_rows, setting_rows
 from netbic.selection import Verdicts, selected_samples
-from netbic.storage import load_modules, summary_table
+from netbic.storage.models import load_modules
+from netbic.storage.tables import summary_table
 
 _TOP_TERMS = 10
 _MOST_LISTED = 60_000  # samples of all modules that the search and the downloads include

@@ -105,7 +105,7 @@ def _render(folder: Path, model: Any, record: dict[str, Any] | None) -> str:
     from netbic.report.contents import gather
     from netbic.report.modules import distinct_terms
     from netbic.report.pairs import gather_pairs
-    from netbic.storage import is_pair_model, load
+    from netbic.storage.models import is_pair_model, load
 
     jinja2 = import_optional("jinja2", "report", "a report")
     model = load(folder) if model is None else model

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from netbic.arrays import Array, Floats
-from netbic.association import LEVEL, Variable, in_words, main_tests, stored_record, stored_samples, stored_variables
+from netbic.association.stored import stored_record, stored_samples, stored_variables
+from netbic.association.variables import Variable
+from netbic.association.words import LEVEL, in_words, main_tests
 from netbic.errors import InputError
 from netbic.estimators import SparseGraphCCA, smoothness_of
 from netbic.files import finished_record
@@ -19,7 +21,8 @@ from netbic.report.contents import TESTS, read_alignment, read_known, read_recor
 from netbic.report.modules import Members, Row
 from netbic.report.pictures import MISSING, OTHER, Figure, as_label, round_ticks
 from netbic.report.settings import Rows, input_rows, parameter_rows, sample_rows
-from netbic.storage import PairModel, feature_names, fitted_pair_model, load, pairs_table, sample_names
+from netbic.storage.models import PairModel, fitted_pair_model, load
+from netbic.storage.tables import feature_names, pairs_table, sample_names
 
 _FILES = (
     *(f"{name}{number}" for name in ("table", "graph", "string_info", "graph_names", "id_map") for number in (1, 2)),

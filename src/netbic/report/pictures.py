@@ -15,7 +15,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from netbic.arrays import Array, Floats, Indices, Matrix, checked, kind_of, to_dense
-from netbic.association import Variable, survival_curves
+from netbic.association.associate import survival_curves
+from netbic.association.variables import Variable
 from netbic.errors import import_optional
 from netbic.estimators import SparseGraphSVD, check_same_data, fitted_model, heaviest, rescaled
 from netbic.files import add_files, read_bytes
@@ -24,7 +25,7 @@ from netbic.operators.blocks import RowBlocks
 from netbic.operators.corrected import Scaler
 from netbic.pl.base import apart
 from netbic.pl.network import layout
-from netbic.storage import npz_arrays, npz_bytes
+from netbic.storage.models import npz_arrays, npz_bytes
 
 FILE = "heatmaps.npz"
 _MOST_GENES, _MOST_SAMPLES = 300, 400

@@ -43,7 +43,8 @@ from netbic.selection.resampling import (
     size_names,
 )
 from netbic.solver import Module
-from netbic.storage import Pieces, Task, read_task, settings_of
+from netbic.storage.models import settings_of
+from netbic.storage.runs import Pieces, Task, read_task
 
 Grid = Mapping[str, Any] | list[Mapping[str, Any]]
 Results = dict[str, Any]  # as GridSearchCV.cv_results_

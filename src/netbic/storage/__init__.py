@@ -1,30 +1,11 @@
 """Fitted models in folders, their tables, and output folders of commands that can be resumed."""
 
-from netbic.storage.models import ModelState as ModelState
-from netbic.storage.models import PairModel as PairModel
-from netbic.storage.models import fitted_pair_model as fitted_pair_model
-from netbic.storage.models import is_pair_model as is_pair_model
 from netbic.storage.models import load as load
-from netbic.storage.models import load_modules as load_modules
-from netbic.storage.models import model_from as model_from
-from netbic.storage.models import module_arrays as module_arrays
-from netbic.storage.models import module_from as module_from
-from netbic.storage.models import npz_arrays as npz_arrays
-from netbic.storage.models import npz_bytes as npz_bytes
 from netbic.storage.models import save as save
-from netbic.storage.models import settings_of as settings_of
-from netbic.storage.models import state_of as state_of
-from netbic.storage.runs import Pieces as Pieces
-from netbic.storage.runs import Task as Task
 from netbic.storage.runs import read_again as read_again
 from netbic.storage.runs import read_like as read_like
-from netbic.storage.runs import read_task as read_task
-from netbic.storage.tables import feature_names as feature_names
 from netbic.storage.tables import modules_table as modules_table
 from netbic.storage.tables import pairs_table as pairs_table
-from netbic.storage.tables import read_results_table as read_results_table
-from netbic.storage.tables import sample_names as sample_names
-from netbic.storage.tables import sides_of as sides_of
 from netbic.storage.tables import summary_table as summary_table
 from netbic.storage.tables import weights_table as weights_table
 from netbic.storage.tables import write_cohort as write_cohort

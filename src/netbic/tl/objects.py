@@ -26,8 +26,7 @@ from netbic.io.matching import Alignment, align, with_names
 from netbic.io.stores import open_store
 from netbic.io.tables import as_matrix
 from netbic.operators.blocks import select_columns
-from netbic.storage import ModelState, model_from, state_of
-from netbic.storage.models import SHAPES
+from netbic.storage.models import SHAPES, ModelState, model_from, state_of
 
 if TYPE_CHECKING:
     from anndata import AnnData

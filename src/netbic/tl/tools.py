@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from netbic import __version__
 from netbic.arrays import Array, Matrix, check_choice, kind_of, stored_values
-from netbic.association import Removed, associate_scores, listed_names
+from netbic.association.associate import Removed, associate_scores
+from netbic.association.variables import listed_names
 from netbic.errors import InputError, import_optional, shown
 from netbic.estimators import (
     SparseGraphCCA,
@@ -33,7 +34,8 @@ from netbic.methods import usual_settings, usual_sizes
 from netbic.penalties import L0, Dense
 from netbic.selection import SampleGroups
 from netbic.selection import verdicts as judge
-from netbic.storage import PairModel, pairs_table, settings_of
+from netbic.storage.models import PairModel, settings_of
+from netbic.storage.tables import pairs_table
 from netbic.tl import objects
 
 if TYPE_CHECKING:
