@@ -10,7 +10,6 @@ import scipy.sparse as sp
 import netbic
 from netbic import SparseGraphSVD
 from netbic.estimators import diffusion
-from netbic.estimators.svd import StableModules
 from netbic.graph import coexpression
 
 
@@ -150,11 +149,3 @@ def test_sizes_chosen_after_strong_diffusion_are_doubted():
             warnings.simplefilter("always")
             model(diffusion=weight, **adaptive).fit(X)
         assert any("makes that of neighbours similar" in str(each.message) for each in found) == doubted
-
-
-def test_stable_modules_are_those_of_the_smoothed_data():
-    found = model(diffusion=0.7).fit(X)
-    again = StableModules.at(found, X, found.rows_, found.columns_)
-    np.testing.assert_allclose(np.abs(np.sum(again.components_ * found.components_, axis=1)), 1, atol=0.02)
-    assert again.diffusion_ == 0.7
-    assert again.transform(X).shape == (24, 3)

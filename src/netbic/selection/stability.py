@@ -15,11 +15,10 @@ from sklearn.base import clone
 
 from netbic.arrays import Array, Bools, Floats, Indices, Matrix, RandomState, jaccard
 from netbic.estimators.covariates import check_part, covariates_of, training_design
-from netbic.estimators.inputs import check_same_data
 from netbic.estimators.pairs import TwoTableModel
 from netbic.estimators.parameters import check_count, is_number
 from netbic.estimators.results import names_of
-from netbic.estimators.svd import SparseGraphSVD, StableModules, unwrapped
+from netbic.estimators.svd import SparseGraphSVD, unwrapped
 from netbic.selection.fits import Fits, Jobs, Progress, quiet
 from netbic.selection.resampling import (
     SIDES,
@@ -158,19 +157,6 @@ class Stability:
         limits = _DEFAULT_THRESHOLD if threshold is None else threshold, max_false
         return replace(self, **{axis: _with_threshold(part, *limits) for axis, part in self.parts.items()})
 
-    def refit(self, X: Matrix) -> StableModules:
-        """The modules of one table re-estimated on their stable members, as a fitted model.
-
-        Parameters
-        ----------
-        X : as for `stability`
-            The same data.
-        """
-        check_same_data(self.reference, X)
-        masks = {"rows": self.reference.rows_, "columns": self.reference.columns_}
-        masks |= {axis: part.members for axis, part in self.parts.items()}
-        return StableModules.at(self.reference, X, masks["rows"], masks["columns"])
-
 
 def _support(fitted: Any, axis: str) -> Bools:
     """The members of the modules of a fitted model on an axis, a row each."""
@@ -308,8 +294,6 @@ def stability(
     (500, 2)
     >>> result.verdict
     '2 of 2 modules are found again in most halves; per module, ...'
-    >>> netbic.enrichment.edges(result.refit(study.expression), study.network)["n_nodes"].tolist()
-    [...]
 
     Two tables:
 
