@@ -84,7 +84,7 @@ def test_groups_of_samples():
 def test_held_out_parts_are_corrected_by_the_effects_of_the_fitted_part(kind):
     design = FITTED.covariates_.to_numpy()
     held_rows, held_columns = np.arange(0, 100, 4), np.arange(1, 90, 4)
-    split = Block(kind(X), held_rows, held_columns, design)
+    split = Block(kind(X), (held_rows, held_columns), design)
     model = split.training_model(MODEL)
     prepared, score = split.prepare(MODEL)
     modules = model.modules_of(prepared)
@@ -115,13 +115,13 @@ def test_the_value_of_a_graph():
     design = FITTED.covariates_.to_numpy()
     seed = int(np.random.default_rng(0).integers(2**31))
     fits = fit_folds((model, X, 3, seed, design), (["true"], [(0, 0), (0, 1), (0, 2)]))
-    assert value.share == np.mean([score for score, _ in fits])
+    assert value.share == np.mean(fits)
     order = np.random.default_rng([seed, 0]).permutation(100)
     held = np.sort(np.array_split(order, 3)[0])
     kept = np.setdiff1d(np.arange(100), held)
     part = clone(model).fit(X[kept], covariates=TABLE.iloc[kept])
     expected = part.score(X[held], covariates=TABLE.iloc[held])
-    assert fits[0][0] == pytest.approx(expected, rel=1e-9)
+    assert fits[0] == pytest.approx(expected, rel=1e-9)
 
 
 def test_copies_have_no_batches_and_the_right_variance():

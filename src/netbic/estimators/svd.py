@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple, Self
@@ -336,23 +336,18 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         >>> [module.v.support.size for module in model.iter_fit(toy.X)]
         [50, 50]
         """
-        if isinstance(X, Mapping):
-            X, studies = as_matrix(X, studies)
+        X, studies = as_matrix(X, studies)
         check_parameters(self)
         row_names, column_names = axis_names(X) if names is None else map(names_of_index, map(pd.Index, names))
         X = validated(self, X, reset=True)
         settings = self._settings(X.dtype)
         rows, row_graph = self._axis("row", X.shape[0], row_names)
         columns, column_graph = self._axis("column", X.shape[1], column_names)
-        given = StudyInput(X)
-        if studies is not None or covariates is not None:
-            given = study_input(self, X, studies, covariates, row_names)
+        given = study_input(self, X, studies, covariates, row_names)
         with one_blas_thread(), released(X):
             operator, noise, scaler = self._scaled(given)
-            by, diffusion_scores, searched = None, None, operator
-            if self.diffusion is not None:
-                by, diffusion_scores = smoother_of(self, operator, given.X, column_graph)
-                searched = apply_smoother(operator, by, self.low_memory)
+            by, diffusion_scores = smoother_of(self, operator, given.X, column_graph)
+            searched = apply_smoother(operator, by, self.low_memory)
             search = ModuleSearch(searched, rows, columns, settings, noise, known)
             modules = list[Module]()
             for module in islice(search, self.n_components):

@@ -224,14 +224,8 @@ def threshold_for(max_false: float, q: float, p: int, n_pairs: int) -> float:
     >>> threshold_for(1.0, 20, 400, 50), threshold_for(1.0, 120, 400, 50)
     (0.76, inf)
     """
-    lowest, highest = n_pairs + 1, 2 * n_pairs + 1
-    while lowest < highest:
-        middle = (lowest + highest) // 2
-        if expected_false(middle / (2 * n_pairs), q, p, n_pairs) <= max_false:
-            highest = middle
-        else:
-            lowest = middle + 1
-    return lowest / (2 * n_pairs) if lowest <= 2 * n_pairs else np.inf
+    thresholds = (halves / (2 * n_pairs) for halves in range(n_pairs + 1, 2 * n_pairs + 1))
+    return next((each for each in thresholds if expected_false(each, q, p, n_pairs) <= max_false), np.inf)
 
 
 def stability(

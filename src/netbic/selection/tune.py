@@ -305,7 +305,7 @@ class _Search:
 
     def _check_fold(self, fold: int) -> None:
         """Raise, before anything is fitted, if a fold of one table does not vary or a model does not suit it."""
-        block = Block(self.X, *self.held_out[fold], covariates=self.design)
+        block = Block(self.X, self.held_out[fold], self.design)
         for model, point in zip(self.models, self.points, strict=True) if fold == 0 else ():  # the smallest block
             with _named(point):
                 block.training_model(model).check(block.X.shape)
@@ -333,7 +333,7 @@ class _Search:
         if self.two:
             yield points[0], fold, self._fit_pairs(self.models[points[0]], self.held_out[fold])
             return
-        block = Block(self.X, *self.held_out[fold], covariates=self.design)
+        block = Block(self.X, self.held_out[fold], self.design)
         prepared, score = block.prepare(self.models[points[0]])
         n, p = prepared.operator.shape
         for point in points:
@@ -406,7 +406,8 @@ def _list_of_fits(search: _Search, batch: Batch) -> list[Fit]:
 class Block:
     """X to fit, and some samples and some features that are held out, each with the fitted part of the other axis."""
 
-    def __init__(self, X: Matrix, held_rows: Indices, held_columns: Indices, covariates: Floats | None = None) -> None:
+    def __init__(self, X: Matrix, held_out: tuple[Indices, Indices], covariates: Floats | None = None) -> None:
+        held_rows, held_columns = held_out
         rows, columns = complement(held_rows, X.shape[0]), complement(held_columns, X.shape[1])
         self._shape, self._kept = X.shape, (rows, columns)
         self.X, self._samples, self._features = (
