@@ -370,9 +370,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         self.names_ = {"rows": row_names, "columns": column_names}
         self.graphs_ = {"rows": row_graph, "columns": column_graph}
         self.scaler_, self.passes_ = scaler, passes(X)
-        self.covariate_coding_, self.covariates_ = None, None
-        if given.coding is not None:
-            store_covariates(self, given.coding, given.design)
+        store_covariates(self, given.coding, given.design)
         words = matrix_words(feature_name)
         for message, category in diagnostics(modules, self.n_components, search.ended, rows, columns, settings, words):
             warnings.warn(message, category, stacklevel=3)
