@@ -142,13 +142,13 @@ def test_copies_have_no_batches_and_the_right_variance():
 def test_batches_are_no_modules():
     for center, data in (("columns", X), (None, X - X.mean(axis=0))):
         model = SparseGraphSVD(n_columns=20, center=center)
-        assert selection.n_modules(model, data, covariates=TABLE, most=4, random_state=0).n == 2
-        assert selection.n_modules(model, data, most=4, random_state=0).n >= 3
+        assert selection.n_modules(model, data, covariates=TABLE, most=3, random_state=0).n == 2
+        assert selection.n_modules(model, data, most=3, random_state=0).n >= 3
     # Missing entries are filled with what covariates predict.
     holes = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
     tolerant = SparseGraphSVD(n_columns=20, missing="ignore")
-    assert selection.n_modules(tolerant, holes, covariates=TABLE, most=4, random_state=0).n == 2
-    auto = selection.AutoSVD(SparseGraphSVD(), most=4, random_state=0).fit(X, covariates=TABLE)
+    assert selection.n_modules(tolerant, holes, covariates=TABLE, most=3, random_state=0).n == 2
+    auto = selection.AutoSVD(SparseGraphSVD(), most=3, random_state=0).fit(X, covariates=TABLE)
     assert auto.transform(X, covariates=TABLE).shape == (100, 2)
 
 

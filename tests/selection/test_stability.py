@@ -200,12 +200,11 @@ def test_bounds_calculated_by_hand():
     assert expected_false(0.6, 90, 100, 50) == pytest.approx(150)
 
 
-def test_thresholds_are_the_smallest_possible():
+def test_a_larger_threshold_never_has_a_larger_bound():
     bounds = [expected_false(k / 40, 12, 150, 20) for k in range(21, 41)]
     assert np.all(np.diff(bounds) <= 1e-12)
-    for wanted in (0.2, 0.5, 1.0, 3.0):
-        reached = [k / 40 for k, bound in zip(range(21, 41), bounds, strict=True) if bound <= wanted]
-        assert threshold_for(wanted, 12, 150, 20) == (reached[0] if reached else np.inf)
+    assert threshold_for(bounds[7], 12, 150, 20) == 28 / 40
+    assert threshold_for(0.5 * bounds[-1], 12, 150, 20) == np.inf
 
 
 def worst_unimodal_tail(mean, at_least, highest):
