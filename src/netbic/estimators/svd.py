@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple, Self
@@ -336,18 +336,24 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         >>> [module.v.support.size for module in model.iter_fit(toy.X)]
         [50, 50]
         """
-        X, studies = as_matrix(X, studies)
+        # A plain fit does not enter the files of studies, covariates and diffusion: a debugger stays in few files.
+        if isinstance(X, Mapping):
+            X, studies = as_matrix(X, studies)
         check_parameters(self)
         row_names, column_names = axis_names(X) if names is None else map(names_of_index, map(pd.Index, names))
         X = validated(self, X, reset=True)
         settings = self._settings(X.dtype)
         rows, row_graph = self._axis("row", X.shape[0], row_names)
         columns, column_graph = self._axis("column", X.shape[1], column_names)
-        given = study_input(self, X, studies, covariates, row_names)
+        given = StudyInput(X)
+        if studies is not None or covariates is not None:
+            given = study_input(self, X, studies, covariates, row_names)
         with one_blas_thread(), released(X):
             operator, noise, scaler = self._scaled(given)
-            by, diffusion_scores = smoother_of(self, operator, given.X, column_graph)
-            searched = apply_smoother(operator, by, self.low_memory)
+            by, diffusion_scores, searched = None, None, operator
+            if self.diffusion is not None:
+                by, diffusion_scores = smoother_of(self, operator, given.X, column_graph)
+                searched = apply_smoother(operator, by, self.low_memory)
             search = ModuleSearch(searched, rows, columns, settings, noise, known)
             modules = list[Module]()
             for module in islice(search, self.n_components):
@@ -370,7 +376,9 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         self.names_ = {"rows": row_names, "columns": column_names}
         self.graphs_ = {"rows": row_graph, "columns": column_graph}
         self.scaler_, self.passes_ = scaler, passes(X)
-        store_covariates(self, given.coding, given.design)
+        self.covariate_coding_, self.covariates_ = None, None
+        if given.coding is not None:
+            store_covariates(self, given.coding, given.design)
         words = matrix_words(feature_name)
         for message, category in diagnostics(modules, self.n_components, search.ended, rows, columns, settings, words):
             warnings.warn(message, category, stacklevel=3)
