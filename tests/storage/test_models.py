@@ -173,15 +173,6 @@ def test_a_user_defined_subclass_and_what_json_cannot_hold(tmp_path):
     assert "Generator" in (tmp_path / "model.json").read_text()
 
 
-def test_stable_modules_come_back_as_such(tmp_path):
-    toy = netbic.simulate.paper(0.02, random_state=0)
-    model = SparseGraphSVD(1, n_rows=60, n_columns=60, center=None)
-    stable = netbic.selection.stability(model, toy.X, n_pairs=3, random_state=0).refit(toy.X)
-    again = through_a_folder(stable, tmp_path)
-    assert type(again) is type(stable)
-    assert again.kept_.tolist() == stable.kept_.tolist()
-
-
 # Folders that were changed
 
 

@@ -30,7 +30,6 @@ from netbic.estimators import (
     SparseGraphCCA,
     SparseGraphPLS,
     SparseGraphSVD,
-    StableModules,
     StudyNumbers,
     StudyScaling,
     diagnostics_from,
@@ -51,7 +50,7 @@ Names: TypeAlias = "list[str | int] | None"
 PairModel: TypeAlias = SparseGraphPLS | SparseGraphCCA
 
 _RECORD, _FORMAT = "model.json", 1
-_KINDS: Final = {kind.__name__: kind for kind in (SparseGraphSVD, StableModules, SparseGraphPLS, SparseGraphCCA)}
+_KINDS: Final = {kind.__name__: kind for kind in (SparseGraphSVD, SparseGraphPLS, SparseGraphCCA)}
 # Axes of a model, with the letter of their size in the shapes below and the parameter for their graph.
 _AXES: Final = {"rows": ("n", "row_graph"), "columns": ("p", "column_graph")}
 _PAIR_AXES: Final = {"samples": ("n", ""), "x": ("p", "x_graph"), "y": ("q", "y_graph")}
@@ -74,7 +73,7 @@ _STUDY_NUMBERS: Final = ("study_d", "study_share", "study_ratio")
 SHAPES: Final[dict[str, str]] = {
     **_ATTRIBUTES,
     **_PAIR_ATTRIBUTES,
-    **{"rounds": "K", "objectives": "R", "diagnostics": "KD", "kept": "K", "diffusion": ""},
+    **{"rounds": "K", "objectives": "R", "diagnostics": "KD", "diffusion": ""},
     **dict.fromkeys(("offsets", "factors", "x_offsets", "x_factors"), "p"),
     **{"y_offsets": "q", "y_factors": "q", "y_coefficients": "Kq"},
     **{"rows_posteriors": "Kn", "columns_posteriors": "Kp", "rows_choices": "KC", "columns_choices": "KC"},
@@ -142,7 +141,7 @@ def load(folder: Path | str) -> Any:
     Returns
     -------
     SparseGraphSVD, SparseGraphPLS or SparseGraphCCA
-        Fitted: `transform`, `score` and all attributes work as before. `StableModules` come back as such.
+        Fitted: `transform`, `score` and all attributes work as before.
 
     Raises
     ------
@@ -310,8 +309,6 @@ def _add_module_state(model: SparseGraphSVD, arrays: Arrays, further: Record) ->
         if posteriors is not None:
             own = model.choices_[model.choices_["axis"] == axis]
             arrays |= {f"{axis}_posteriors": posteriors, f"{axis}_choices": own[_CHOSEN].to_numpy(dtype=np.float64)}
-    if isinstance(model, StableModules):
-        arrays["kept"] = model.kept_
     if model.covariate_coding_ is not None:
         further["covariates"] = asdict(model.covariate_coding_)
     if model.covariates_ is not None and model.covariate_effects_ is not None:
@@ -383,8 +380,6 @@ def _set_module_state(model: SparseGraphSVD, arrays: Arrays, further: Record) ->
             numbers = zip(arrays[f"{axis}_posteriors"], arrays[f"{axis}_choices"].tolist(), strict=True)
             choices[axis] = [Choice(posterior, *chosen) for posterior, chosen in numbers]
     store_choices(model, choices["rows"], choices["columns"])
-    if isinstance(model, StableModules):
-        model.kept_ = arrays["kept"]
     if "covariates" in further:
         coding = CovariateCoding.from_record(further["covariates"])
         store_covariates(model, coding, arrays["covariates"])
