@@ -9,9 +9,7 @@ import numpy as np
 from scipy import stats
 
 from netbic.association import (
-    Result,
     chi_squared,
-    cox,
     fisher,
     kruskal_wallis,
     linear_model,
@@ -21,6 +19,7 @@ from netbic.association import (
     spearman,
     standardised_difference,
 )
+from netbic.association.tests import Result, cox
 
 N = 120
 

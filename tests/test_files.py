@@ -21,7 +21,7 @@ def test_the_temporary_file_of_a_killed_write_is_replaced_and_links_are_not_foll
     write_atomic(tmp_path / "table.tsv", b"whole")
     assert contents(tmp_path) == {"table.tsv": b"whole"}
     (tmp_path / ".netbic-unfinished-table.tsv").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(InputError, match="is a symbolic link: remove it"):
+    with pytest.raises(WriteError, match="symbolic links"):
         write_atomic(tmp_path / "table.tsv", b"x")
     assert not (tmp_path / "elsewhere").exists()
 
@@ -29,7 +29,15 @@ def test_the_temporary_file_of_a_killed_write_is_replaced_and_links_are_not_foll
 def test_a_write_error_names_the_file_and_what_to_do(tmp_path):
     with pytest.raises(WriteError, match=r"table.tsv cannot be written \(.*\): check the folder and its permissions"):
         write_atomic(tmp_path / "nowhere" / "table.tsv", b"x")
-    write_atomic(tmp_path / ("\N{CJK UNIFIED IDEOGRAPH-57FA}" * 80 + ".tsv"), b"a name as long as names can be")
+
+
+def test_pipes_and_devices_in_place_of_files_are_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "device").symlink_to("/dev/zero")
+    for name in ("pipe", "device"):
+        for read in (files.read_json, files.read_table):
+            with pytest.raises(InputError, match=f"{name}: not a regular file"):
+                read(tmp_path / name)
 
 
 def test_a_lock_file_is_not_truncated_and_is_removed_with_its_process(tmp_path):

@@ -1,6 +1,6 @@
 """Compare methods that find modules: one table per task.
 
-    NETBIC_DATA=... python -m benchmarks.field --tasks regulons tumours --methods netbic ica --seeds 2
+NETBIC_DATA=... python -m benchmarks.field --tasks regulons tumours --methods netbic ica --seeds 2
 """
 
 import argparse
@@ -31,7 +31,9 @@ def main():
         table = pd.DataFrame(rows)
         figures = table.drop(index="seconds")
         if task.startswith("planted"):
-            better = figures.apply(lambda row: [(row > value + 1e-9).sum() for value in row], axis=1, result_type="expand")
+            better = figures.apply(
+                lambda row: [(row > value + 1e-9).sum() for value in row], axis=1, result_type="expand"
+            )
             table.loc["mean"] = figures.mean()
             table.loc["first or second"] = (np.asarray(better) < 2).sum(axis=0)
         print(f"\n## {task}\n\n{TASKS[task].__doc__}\n")

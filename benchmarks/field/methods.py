@@ -55,7 +55,9 @@ def ica(X, k, seed=0, limit=4.0):
     """Independent gene weights, as for iModulons."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        weights = FastICA(k, random_state=seed, max_iter=300, whiten="unit-variance").fit_transform((X - X.mean(axis=0)).T)
+        weights = FastICA(k, random_state=seed, max_iter=300, whiten="unit-variance").fit_transform(
+            (X - X.mean(axis=0)).T
+        )
     return Found(weights, outlying(weights, limit))
 
 
@@ -94,7 +96,7 @@ def correlation_clusters(X, k, seed=0):
 def netbic(X, k, seed=0):
     from netbic import SparseGraphSVD
 
-    model = SparseGraphSVD(k, random_state=seed).fit(X)
+    model = SparseGraphSVD(k, search="joint", scale=0.5, n_init=3, tol=1e-5, random_state=seed).fit(X)
     factors = 1.0 if model.scaler_.factors is None else model.scaler_.factors
     return Found((model.components_ * factors).T, model.columns_)
 

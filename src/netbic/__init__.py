@@ -34,8 +34,19 @@ if TYPE_CHECKING:
     from netbic.estimators import SparseGraphCCA, SparseGraphPLS, SparseGraphSVD, stack_studies
     from netbic.graph import Graph
     from netbic.methods import method
-    from netbic.penalties import L0, L1, SCAD, AdaptiveLasso, AdaptiveSupport, BeyondBulk, Dense, GroupL0, KeepSoft, L1Ball
-    from netbic.storage import load, save
+    from netbic.penalties import (
+        L0,
+        L1,
+        SCAD,
+        AdaptiveLasso,
+        AdaptiveSupport,
+        BeyondBulk,
+        Dense,
+        GroupL0,
+        KeepSoft,
+        L1Ball,
+    )
+    from netbic.storage.models import load, save
 
 _PENALTIES = [
     "L0",

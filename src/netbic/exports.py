@@ -7,10 +7,7 @@ not at all. Modules are numbered from 1.
 from __future__ import annotations
 
 import io
-import math
-import os
 import re
-import stat
 import warnings
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable, Mapping
@@ -23,14 +20,17 @@ import numpy as np
 import pandas as pd
 
 from netbic import __version__, files
-from netbic.association import gene_membership, matched_scores, stored_samples
+from netbic.association.associate import matched_scores
+from netbic.association.membership import gene_membership
+from netbic.association.stored import stored_samples
 from netbic.enrichment import module_names
 from netbic.errors import InputError, import_optional, one_line, shown
 from netbic.estimators import SparseGraphSVD, fitted_model, heaviest, is_model, names_of, position_of
 from netbic.files import FolderInUse
 from netbic.graph import match
 from netbic.selection import SampleGroups
-from netbic.storage import load_modules, read_results_table, sides_of, summary_table
+from netbic.storage.models import load_modules
+from netbic.storage.tables import read_results_table, sides_of, summary_table
 
 __all__ = ["Results", "write_cytoscape", "write_gmt", "write_lists", "write_membership", "write_workbook"]
 
@@ -80,8 +80,7 @@ class Results:
             return source
         if is_model(source):
             model = fitted_model(source)
-            tables = {} if X is None else {"samples": SampleGroups.find(model, X).table}
-            return cls(model, tables)
+            return cls(model, {} if X is None else {"samples": SampleGroups.find(model, X).table})
         if not isinstance(source, (str, Path)):
             raise TypeError(f"source={type(source).__name__}: expected a fitted model or the folder of a fit")
         folder = Path(source)
@@ -107,11 +106,9 @@ class Results:
     @cached_property
     def verdicts(self) -> list[str]:
         """The verdict on each module; "" if it is not known."""
-        table = self.tables.get("verdicts", self.tables.get("summary", pd.DataFrame({"module": []})))
-        if "verdict" not in table:
-            return [""] * self.n_modules
-        known = table.set_index("module")["verdict"].to_dict()
-        return [text if isinstance(text := known.get(k), str) else "" for k in self.modules]
+        table = self.tables.get("verdicts", self.tables.get("summary", pd.DataFrame()))
+        known = table.set_index("module")["verdict"].dropna().to_dict() if "verdict" in table else {}
+        return [str(known.get(module, "")) for module in self.modules]
 
     @cached_property
     def summary(self) -> pd.DataFrame:
@@ -191,15 +188,14 @@ def write_gmt(source: Source, path: Path | str, *, force: bool = False) -> Path:
     >>> {name: len(genes) for name, genes in sets.items()}
     {'module_1_up': 28, 'module_1_down': 32}
     """
-    results, path = _open(source, path, force)
-    lines = []
+    results, lines = Results.of(source), []
     for module, name, word in zip(results.modules, results.names, results.verdicts, strict=True):
         verdict = f", {word}" if word else ""
         for side, own in results.genes_by_side(module).items():
             description = _plain(f"{name} (Module {module}, genes {side}{verdict})")
             if own:
                 lines.append("\t".join([f"module_{module}_{side}", description, *own]) + "\n")
-    return _write(results, path, "".join(lines).encode())
+    return _write(results, path, "".join(lines).encode(), force)
 
 
 def write_lists(source: Source, path: Path | str, *, force: bool = False) -> Path:
@@ -210,17 +206,10 @@ def write_lists(source: Source, path: Path | str, *, force: bool = False) -> Pat
 
     Parameters
     ----------
-    source : fitted model, folder of a fit, or Results
+    source, force : as for `write_gmt`
     path : path
         If it ends in .txt, all lists are written to this file, each after a line that starts with #. Otherwise a
         folder for one file per list: module_1_genes_up.txt, module_1_samples_down.txt, ...
-    force : bool
-        Replace existing files of these names.
-
-    Returns
-    -------
-    Path
-        The file or folder that was written.
 
     Examples
     --------
@@ -233,9 +222,7 @@ def write_lists(source: Source, path: Path | str, *, force: bool = False) -> Pat
     ...     sorted(file.name for file in written.iterdir())  # doctest: +NORMALIZE_WHITESPACE
     ['module_1_genes_down.txt', 'module_1_genes_up.txt', 'module_1_samples_down.txt', 'module_1_samples_up.txt']
     """
-    is_file = Path(path).suffix.lower() == ".txt"
-    results, path = _open(source, path, force, is_folder=not is_file)
-    blocks, contents = [], {}
+    results, blocks, contents = Results.of(source), list[str](), dict[str, bytes]()
     for module, name in zip(results.modules, results.names, strict=True):
         for kind, by_side in (("genes", results.genes_by_side(module)), ("samples", results.samples_by_side(module))):
             for side, own in by_side.items():
@@ -244,7 +231,8 @@ def write_lists(source: Source, path: Path | str, *, force: bool = False) -> Pat
                     text = "".join(f"{each}\n" for each in own)
                     blocks.append(f"# {title}\n{text}")
                     contents[f"module_{module}_{kind}_{side}.txt"] = text.encode()
-    return _write(results, path, "\n".join(blocks).encode() if is_file else contents)
+    is_file = Path(path).suffix.lower() == ".txt"
+    return _write(results, path, "\n".join(blocks).encode() if is_file else contents, force)
 
 
 def write_membership(source: Source, X: Any, path: Path | str, *, force: bool = False) -> Path:
@@ -252,10 +240,9 @@ def write_membership(source: Source, X: Any, path: Path | str, *, force: bool = 
 
     Parameters
     ----------
-    source : model, folder of a fit, or Results
+    source, path, force : as for `write_gmt`
     X : DataFrame, array, sparse matrix or Dask array
         The data of the fit.
-    path, force : as for `write_gmt`
 
     Examples
     --------
@@ -267,11 +254,11 @@ def write_membership(source: Source, X: Any, path: Path | str, *, force: bool = 
     ...     path.read_text().splitlines()[:2]
     ['gene\tmodule_1', 'GENE0000\t...']
     """
-    results, path = _open(source, path, force)
+    results = Results.of(source)
     values = gene_membership(results.model, X)
     table = pd.DataFrame(values, columns=[f"module_{module}" for module in results.modules]).round(6)
     table.insert(0, "gene", results.gene_names)
-    return _write(results, path, files.table_bytes(path, table))
+    return _write(results, path, files.table_bytes(Path(path), table), force)
 
 
 _WIDEST, _LONGEST_CELL = 60, 32_000  # characters of a column and of a cell
@@ -294,12 +281,11 @@ def write_workbook(source: Source, path: Path | str, *, force: bool = False) -> 
     -----
     Needs openpyxl (``pip install "netbic[excel]"``).
     """
-    openpyxl = import_optional("openpyxl", "excel", "a workbook")
-    results, path = _open(source, path, force)
-    book = openpyxl.Workbook(write_only=True)
+    import_optional("openpyxl", "excel", "a workbook")
+    results = Results.of(source)
     summary = results.summary.copy()
     summary.insert(1, "name", results.names)
-    _add_sheet(book, "Summary", summary)
+    sheets = {"Summary": [summary]}
     names, scores = np.array(results.sample_names, dtype=object), results.scores()
     for at, module in enumerate(results.modules):
         if scores is not None:
@@ -308,48 +294,32 @@ def write_workbook(source: Source, path: Path | str, *, force: bool = False) -> 
             weights = results.model.left_vectors_[:, at].astype(float)
             samples = pd.DataFrame({"sample": names, "weight": weights})[weights != 0]
         samples = samples.sort_values(str(samples.columns[1]), ascending=False, kind="stable")[:_MOST_SAMPLES]
-        _add_sheet(book, f"Module {module}", results.genes(module).rename(columns={"name": "gene"}), samples)
+        sheets[f"Module {module}"] = [results.genes(module).rename(columns={"name": "gene"}), samples]
     for title, name in (("Gene sets", "gene_sets"), ("Associations", "associations")):
         if name in results.tables:
-            _add_sheet(book, title, results.tables[name])
+            sheets[title] = [results.tables[name]]
     content = io.BytesIO()
-    book.save(content)
-    return _write(results, path, content.getvalue())
+    with pd.ExcelWriter(content, engine="openpyxl") as book:
+        for title, tables in sheets.items():
+            _add_sheet(book, title, tables)
+    return _write(results, path, content.getvalue(), force)
 
 
-def _add_sheet(book: Any, title: str, *tables: pd.DataFrame) -> None:
-    """A sheet with tables side by side, an empty column between them."""
-    from openpyxl.cell import WriteOnlyCell
-    from openpyxl.styles import Font
-    from openpyxl.utils import get_column_letter
-
-    sheet = book.create_sheet(title)
-    sheet.freeze_panes = "A2"
-
-    def cell(value: Any, font: Any = None) -> Any:
-        """A cell; text stays text, whatever it looks like."""
-        if pd.isna(value) or value == "":
-            return None
-        if isinstance(value, (bool, int, float)) and math.isfinite(value):
-            return value
-        made = WriteOnlyCell(sheet, value=_plain(value, _LONGEST_CELL))  # infinite numbers too, which no cell holds
-        made.data_type = "s"  # openpyxl takes text that starts with = for a formula, and #N/A for an error
-        made.number_format = "@"  # text that a spreadsheet program leaves alone, also when the cell is edited
-        if font is not None:
-            made.font = font
-        return made
-
-    columns: list[tuple[str, list[Any]]] = []
+def _add_sheet(book: Any, title: str, tables: list[pd.DataFrame]) -> None:
+    """A sheet with tables side by side, an empty column between them; text stays text, whatever it looks like."""
+    start = 0
     for table in tables:
-        columns += [("", [])] if columns else []
-        columns += [(_plain(name), column.tolist()) for name, column in table.items()]
-    for number, (header, values) in enumerate(columns, start=1):
-        widest = max((len(value) for value in [header, *values[:200]] if isinstance(value, str)), default=0)
-        sheet.column_dimensions[get_column_letter(number)].width = min(max(widest, 10), _WIDEST) + 2
-    bold = Font(bold=True)
-    sheet.append([cell(header, bold) for header, _ in columns])
-    for row in range(max(len(values) for _, values in columns)):
-        sheet.append([cell(values[row]) if row < len(values) else None for _, values in columns])
+        plain = table.map(lambda value: _plain(value, _LONGEST_CELL) if isinstance(value, str) else value)
+        plain.columns = [_plain(name) for name in table.columns]
+        plain.to_excel(book, sheet_name=title, index=False, startcol=start, freeze_panes=(1, 0))
+        start += len(table.columns) + 1
+    for column in book.sheets[title].columns:
+        texts = [cell for cell in column if isinstance(cell.value, str)]
+        for cell in texts:
+            cell.data_type = "s"  # openpyxl takes text that starts with = for a formula, and #N/A for an error
+            cell.number_format = "@"  # text that a spreadsheet program leaves alone, also when the cell is edited
+        widest = max((len(cell.value) for cell in texts[:200]), default=0)
+        book.sheets[title].column_dimensions[column[0].column_letter].width = min(max(widest, 10), _WIDEST) + 2
 
 
 _TOKEN = re.compile(r"[\w.:-]+", re.ASCII)  # what GraphML allows as an identifier
@@ -374,18 +344,13 @@ def write_cytoscape(source: Source, folder: Path | str, *, graph: object = None,
 
     Parameters
     ----------
-    source : fitted model, folder of a fit, or Results
+    source : as for `write_gmt`
     folder : path
         A new or empty folder.
     graph : graph-like, optional
         Default: the graph of the fit. Matched by name if both have names.
     force : bool
         Replace existing files of these names.
-
-    Returns
-    -------
-    Path
-        The folder.
 
     Examples
     --------
@@ -398,9 +363,8 @@ def write_cytoscape(source: Source, folder: Path | str, *, graph: object = None,
     >>> len(first), sorted(first.nodes[str(model.names_["columns"][model.columns_[0]][0])])
     (60, ['degree', 'name', 'rank', 'score', 'side', 'weight'])
     """
-    results, folder = _open(source, folder, force, is_folder=True)
-    model = results.model
-    whole = model.graphs_["columns"]
+    results = Results.of(source)
+    model, whole = results.model, results.model.graphs_["columns"]
     if graph is not None:
         whole = match(graph, int(model.n_features_in_), model.names_["columns"], "column")
     if whole is None:
@@ -412,28 +376,25 @@ def write_cytoscape(source: Source, folder: Path | str, *, graph: object = None,
         largest = float(genes["weight"].abs().max()) if len(genes) else 0.0
         score, rank = genes["weight"].abs() / (largest or 1.0), np.arange(1, len(genes) + 1)
         rows = genes.assign(score=score, rank=rank, degree=inside.degrees).astype(object).to_dict("records")
-        keys = _identifiers(genes["name"].tolist())
+        own = genes["name"].tolist()
+        keys = _distinct(own, [name if _TOKEN.fullmatch(name) else f"node_{place}" for place, name in enumerate(own)])
         nodes = {key: {str(field): value for field, value in row.items()} for key, row in zip(keys, rows, strict=True)}
         edges = []
         for number, (tail, head, weight) in enumerate(zip(*inside.edges(), strict=True)):
             sign = {"sign": 1 if weight > 0 else -1} if whole.is_signed else {}
             between = {"id": f"e{number}", "source": keys[tail], "target": keys[head]}
             edges.append((between, {"weight": abs(float(weight)), **sign}))
-        about = {"name": f"Module {module}: {name}", "verdict": verdict}
-        about = {key: value for key, value in about.items() if value}
+        about = {"name": f"Module {module}: {name}"} | ({"verdict": verdict} if verdict else {})
         contents[f"module_{module}.graphml"] = _graphml(about, nodes, edges)
         drawn = {
             "nodes": [{"data": {"id": key, "shared_name": own["name"], **own}} for key, own in nodes.items()],
             "edges": [{"data": between | own} for between, own in edges],
         }
-        content: Attributes = {
-            "format_version": "1.0",
-            "generated_by": f"netbic-{__version__}",
-            "target_cytoscapejs_version": "~2.1",
-        }
-        content |= {"data": {"shared_name": about["name"], **about}, "elements": drawn}
+        content: Attributes = {"format_version": "1.0", "generated_by": f"netbic-{__version__}"}
+        content |= {"target_cytoscapejs_version": "~2.1", "data": {"shared_name": about["name"], **about}}
+        content["elements"] = drawn
         contents[f"module_{module}.cyjs"] = files.json_bytes(content)
-    return _write(results, folder, contents)
+    return _write(results, folder, contents, force)
 
 
 def _graphml(about: Attributes, nodes: dict[str, Attributes], edges: list[tuple[Attributes, Attributes]]) -> bytes:
@@ -461,68 +422,35 @@ def _graphml(about: Attributes, nodes: dict[str, Attributes], edges: list[tuple[
     return bytes(ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
 
 
-def _identifiers(names: list[str]) -> list[str]:
-    """Identifiers of nodes: the names themselves where GraphML allows it; they are all different."""
-    taken = {name for name in names if _TOKEN.fullmatch(name)}
-    identifiers = list[str]()
-    for place, name in enumerate(names):
-        own = name if name in taken else f"node_{place}"
-        while own != name and own in taken:
-            own += "_"
-        identifiers.append(own)
-        taken.add(own)
-    return identifiers
-
-
 # Where files are written: those of the user are never replaced unless asked for, results of a fit never
 
 
-def _open(source: Source, path: Path | str, force: bool, *, is_folder: bool = False) -> tuple[Results, Path]:
-    """The results, and the path if this file may be written, or files to this folder."""
-    results, path = Results.of(source), Path(path)
-    if not is_folder and _in_place(results, path):
-        files.check_writable(path.parent, [path.name])
-    elif not is_folder:
-        files.check_output_file(path, _inputs(results), force=force)
-    elif path.exists() and not path.is_dir():
+def _write(results: Results, path: Path | str, content: bytes | Mapping[str, bytes], force: bool) -> Path:
+    """Write a file, or files by name to a folder; one that belongs to the results of a fit is listed there."""
+    path, own = Path(path), results.folder
+    inputs: files.Inputs = {} if own is None else {"the results": files.recorded_paths(own)}
+    if isinstance(content, bytes):
+        if own is not None and path.name in files.ADDED_FILES and path.absolute().parent == own.absolute():
+            files.add_files(path.parent, {path.name: content})
+        else:
+            files.check_output_file(path, inputs, force=force)
+            files.write_atomic(path, content)
+        return path
+    if path.exists() and not path.is_dir():
         raise FolderInUse(f"{path} is a file: name a folder")
-    elif not path.parent.is_dir():
+    if not path.parent.is_dir():
         raise InputError(f"{path} cannot be made, the folder around it does not exist: make that first")
-    elif path.is_dir() and any(path.iterdir()) and not force:
+    if path.is_dir() and any(path.iterdir()) and not force:
         raise FolderInUse(
             f"{path} is not empty: choose a new folder, or `force=True` to replace files of the same names", ["force"]
         )
-    return results, path
-
-
-def _write(results: Results, path: Path, content: bytes | Mapping[str, bytes]) -> Path:
-    """Write a file, or files by name to a folder; one that belongs to the results of a fit is listed there."""
-    if isinstance(content, bytes):
-        if _in_place(results, path):
-            files.add_files(path.parent, {path.name: content})
-        else:
-            files.write_atomic(path, content)
-        return path
-    targets = [path / name for name in content]
-    files.check_not_input(targets, _inputs(results))
-    for target in targets:
-        if os.path.lexists(target) and not (target.is_symlink() or stat.S_ISREG(target.stat().st_mode)):
-            raise FolderInUse(f"{target} is not a regular file: choose another folder")
     with files.write_errors(path):
         path.mkdir(exist_ok=True)
-    for target, part in zip(targets, content.values(), strict=True):
-        files.write_atomic(target, part)
+    for name in content:
+        files.check_output_file(path / name, inputs, force=True)
+    for name, part in content.items():
+        files.write_atomic(path / name, part)
     return path
-
-
-def _in_place(results: Results, path: Path) -> bool:
-    """Whether this is a file of the results of a fit: of a usual name, in its folder."""
-    own = results.folder
-    return own is not None and path.name in files.ADDED_FILES and path.absolute().parent == own.absolute()
-
-
-def _inputs(results: Results) -> files.Inputs:
-    return {} if results.folder is None else {"the results": files.recorded_paths(results.folder)}
 
 
 # Names as text: one line, no control characters, all different
@@ -536,21 +464,25 @@ def _plain(text: object, longest: int = 1000) -> str:
 def _plain_names(names: Iterable[object], kind: str) -> list[str]:
     """Names in one line each, numbered where they would be equal or empty; a warning says how many were changed."""
     given = [str(name) for name in names]
-    taken = {name for name in given if name and name == _plain(name)}  # these keep their names
-    seen, written = set[str](), list[str]()
-    for name in given:
-        text = own = _plain(name) or "unnamed"
-        number = 1
-        while own in seen or (own in taken and own != name):
-            number += 1
-            own = f"{text}_{number}"
-        seen.add(own)
-        written.append(own)
+    written = _distinct(given, [_plain(name) or "unnamed" for name in given])
     if changed := [pair for pair in zip(given, written, strict=True) if pair[0] != pair[1]]:
         some = f"{len(changed):,} name{'s' * (len(changed) > 1)} of {kind}s"
         before, after = map(shown, changed[0])
         warnings.warn(f"{some} cannot be written unchanged: {before} is written as {after}", stacklevel=3)
     return written
+
+
+def _distinct(names: list[str], texts: list[str]) -> list[str]:
+    """A text for each name, numbered where it would be equal to another; names that are their own text keep it."""
+    kept = {name for name, text in zip(names, texts, strict=True) if name == text}
+    written: dict[str, None] = {}
+    for name, text in zip(names, texts, strict=True):
+        own, number = text, 1
+        while own in written or (own in kept and own != name):
+            number += 1
+            own = f"{text}_{number}"
+        written[own] = None
+    return list(written)
 
 
 def __dir__() -> list[str]:

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import csv
 import errno
-import hashlib
 import json
 import os
 import re
 import shutil
-import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
@@ -25,7 +23,7 @@ from typing import Any, Final, TypeAlias
 import pandas as pd
 
 from netbic import __version__
-from netbic.errors import InputError, one_line, shown, unusable
+from netbic.errors import InputError, one_line, shown, some_names, unusable
 
 try:
     import fcntl
@@ -72,8 +70,7 @@ FIT_PIECES: Final = ".netbic-fit"  # folders for finished pieces, see `netbic.st
 TUNING_PIECES: Final = ".netbic-tuning"
 _UNFINISHED, _SCRATCH, _READY = ".netbic-unfinished-", ".netbic-scratch", ".netbic-ready"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)  # a pipe is opened without waiting
-_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_MAKE = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)  # never through a link
 _held: set[str] = set()  # lock files that this process holds
 
 
@@ -106,7 +103,7 @@ def write_errors(path: Path | str, full_only: bool = False) -> Iterator[None]:
 
 def write_atomic(path: Path, content: bytes) -> None:
     """Write a temporary file beside the target, wait until it is on disk, then rename it."""
-    temporary = path.parent / f"{_UNFINISHED}{_short(path.name)}"
+    temporary = path.parent / f"{_UNFINISHED}{path.name}"
     with write_errors(path):
         handle = _open_locked(temporary, path)
         try:
@@ -121,32 +118,18 @@ def write_atomic(path: Path, content: bytes) -> None:
             raise
 
 
-def _short(name: str) -> str:
-    encoded = os.fsencode(name)
-    return name if len(encoded) <= 200 else hashlib.blake2b(encoded, digest_size=16).hexdigest()
-
-
 def _open_locked(path: Path, target: Path) -> int:
-    """Make or open a file, never through a link, and lock it; an error if another process has locked it."""
+    """Make or open a file and lock it; an error if another process has locked it."""
     while True:
+        handle = os.open(path, _MAKE, 0o666)
         try:
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | _NO_WAIT | _NO_LINK, 0o666)
-        except OSError as problem:
-            if problem.errno == errno.ELOOP:
-                raise InputError(f"{path} is a symbolic link: remove it, netbic needs a file there") from None
-            raise
-        try:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise InputError(f"{path} is not a regular file: remove it, netbic needs a file there")
             if fcntl is not None:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as problem:
-            if problem.errno in (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES):
-                os.close(handle)
-                raise InputError(f"another command is writing to {target}: wait for it, or write elsewhere") from None
-        except BaseException:
+        except (BlockingIOError, PermissionError):
             os.close(handle)
-            raise
+            raise InputError(f"another command is writing to {target}: wait for it, or write elsewhere") from None
+        except OSError:  # a file system without locks
+            pass
         with suppress(OSError):
             if os.path.samestat(os.stat(path, follow_symlinks=False), os.fstat(handle)):
                 return handle
@@ -167,15 +150,18 @@ def write_json(path: Path, content: JsonValue) -> None:
 
 
 def read_bytes(path: Path) -> bytes:
-    """The content of one of netbic's own files; a pipe or a device in its place cannot make netbic wait forever."""
+    """The content of one of netbic's own files."""
+    _check_regular(path)
     try:
-        handle = os.open(path, os.O_RDONLY | _NO_WAIT)
-        with os.fdopen(handle, "rb") as file:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise unusable(path, "is not a regular file", "netbic did not write it: fit again")
-            return file.read()
+        return path.read_bytes()
     except OSError as problem:
         raise unusable(path, f"cannot be read ({problem.strerror})", "fit again") from None
+
+
+def _check_regular(path: Path) -> None:
+    """Refuse pipes and devices, from which nothing may ever come."""
+    if path.exists() and not path.is_file():
+        raise unusable(path, "not a regular file", "netbic did not write it: fit again")
 
 
 def read_json(path: Path) -> Any:
@@ -189,9 +175,7 @@ def read_json(path: Path) -> Any:
 
 
 # columns that never hold numbers, and those with numbers of modules, of which some may be missing
-_TEXT: Final = dict.fromkeys(
-    ("name", "term", "genes", "top_genes", "top_features", "sample", "axis", "variable", "level"), str
-)
+_NAMES: Final = ("name", "term", "genes", "top_genes", "top_features", "sample", "axis", "variable", "level")
 _MODULES: Final = ("repeats", "closest", "module_a", "module_b")
 # pandas 3.1 reads every number to the last bit and deprecates the option that earlier versions need for it
 _EXACT: Final[dict[str, Any]] = (
@@ -221,11 +205,12 @@ def read_table(path: Path | str, *, as_text: bool = False) -> pd.DataFrame:
 
     As text, all columns are text, as they are in the file.
     """
+    _check_regular(Path(path))
     if as_text:
         return pd.DataFrame(pd.read_csv(path, sep="\t", dtype=str, keep_default_na=False))
-    columns = pd.read_csv(path, sep="\t", nrows=0).columns
-    missing = {name: [""] for name in columns if name not in _TEXT}
-    table: pd.DataFrame = pd.read_csv(path, sep="\t", dtype=_TEXT, keep_default_na=False, na_values=missing, **_EXACT)
+    missing = {name: [""] for name in pd.read_csv(path, sep="\t", nrows=0).columns if name not in _NAMES}
+    kinds = dict.fromkeys(_NAMES, str)
+    table: pd.DataFrame = pd.read_csv(path, sep="\t", dtype=kinds, keep_default_na=False, na_values=missing, **_EXACT)
     return table.astype({name: "Int64" for name in _MODULES if name in table})
 
 
@@ -234,10 +219,15 @@ def read_table(path: Path | str, *, as_text: bool = False) -> pd.DataFrame:
 
 @contextmanager
 def locked(folder: Path, target: str = "") -> Iterator[None]:
-    """Lock a folder, or one target in it, for this process, and finish or remove what a killed command left there."""
-    path, handle = folder / f"{LOCK}{target and '-'}{_short(target)}", -1
+    """Lock a folder, or one target in it, for this process, and finish or remove what a killed command left there.
+
+    The folder is made if it does not exist.
+    """
+    path, handle = folder / f"{LOCK}{target and '-'}{target}", -1
     try:
         with write_errors(path):
+            if not target:
+                folder.mkdir(parents=True, exist_ok=True)
             handle = _open_locked(path, folder / target)
         _held.add(os.path.realpath(path))
         if not target:
@@ -258,7 +248,7 @@ def locked(folder: Path, target: str = "") -> Iterator[None]:
 
 def scratch_path(parent: Path, target: str = "") -> Path:
     """Where the scratch folder for a target is."""
-    return parent / f"{_SCRATCH}{target and '-'}{_short(target)}"
+    return parent / f"{_SCRATCH}{target and '-'}{target}"
 
 
 @contextmanager
@@ -331,25 +321,29 @@ def _move(folder: Path) -> None:
     remove_folder(ready)
 
 
-def add_files(folder: Path, files: Mapping[str, bytes]) -> None:
+def write_files(folder: Path, parts: Mapping[str, bytes], record: str, content: Record) -> None:
+    """Write files with a record that lists them into a folder, which is locked meanwhile: all or none."""
+    is_mine = os.path.realpath(folder / LOCK) in _held
+    with nullcontext() if is_mine else locked(folder), scratch_folder(folder) as staged:
+        for name, part in parts.items():
+            write_atomic(staged / name, part)
+        commit_files(staged, folder, record, content)
+
+
+def add_files(folder: Path, parts: Mapping[str, bytes]) -> None:
     """Write further files into a folder of results, all or none, and list them in its record.
 
     In a folder without a record (a scratch folder) they are only written.
     """
-    check_writable(folder, files)
-    records = ((name, read_record(folder, name)) for name in (RUN_RECORD, "model.json"))
-    record, content = next((each for each in records if each[1] is not None), ("", None))
-    if content is None:
-        for name, part in files.items():
-            write_atomic(folder / name, part)
-        return
-    key = "added" if isinstance(content.get("files"), dict) else "files"
-    content[key] = sorted({*files, *(name for name in content.get(key, ()) if isinstance(name, str))})
-    is_mine = os.path.realpath(folder / LOCK) in _held
-    with nullcontext() if is_mine else locked(folder), scratch_folder(folder) as staged:
-        for name, part in files.items():
-            write_atomic(staged / name, part)
-        commit_files(staged, folder, record, content)
+    check_writable(folder, parts)
+    for record in (RUN_RECORD, "model.json"):
+        if (content := read_record(folder, record)) is not None:
+            key = "added" if isinstance(content.get("files"), dict) else "files"
+            content[key] = sorted({*parts, *(name for name in content.get(key, ()) if isinstance(name, str))})
+            write_files(folder, parts, record, content)
+            return
+    for name, part in parts.items():
+        write_atomic(folder / name, part)
 
 
 def read_record(folder: Path, name: str) -> Record | None:
@@ -357,12 +351,9 @@ def read_record(folder: Path, name: str) -> Record | None:
     if (folder / _READY).is_dir() and os.path.realpath(folder / LOCK) not in _held:
         with locked(folder):  # a killed command had finished its results
             pass
-    if not (folder / name).is_file():
-        return None
-    try:
+    content = None
+    with suppress(InputError):
         content = read_json(folder / name)
-    except InputError:
-        return None
     if not isinstance(content, dict) or not isinstance(content.get("netbic"), str):
         return None
     lists = all(isinstance(content.get(key, []), (list, dict)) for key in ("files", "added", "warnings"))
@@ -415,11 +406,16 @@ def check_writable(folder: Path, names: Iterable[str], inputs: Inputs | None = N
             "choose another folder"
         )
     if others:
-        some = one_line(", ".join(others[:8]) + (f" and {len(others) - 8} more" if len(others) > 8 else ""))
+        some = one_line(some_names(others, 8, quoted=False))
         raise FolderInUse(
             f"{folder} contains files that netbic did not write and would have to replace ({some}): "
             "move them away, or choose another folder (such files are never replaced)"
         )
+
+
+def labelled(inputs: Mapping[str, Any]) -> Inputs:
+    """Files that a command reads, given by the names of its options, by what they are."""
+    return {label: inputs.get(name) for name, label in INPUT_LABELS.items()}
 
 
 def check_not_input(targets: Iterable[Path], inputs: Inputs) -> None:
@@ -447,7 +443,7 @@ def check_output_file(path: Path, inputs: Inputs, *, force: bool) -> None:
     check_not_input([path], inputs)
     if not os.path.lexists(path):
         return
-    if path.is_dir() or (path.exists() and not stat.S_ISREG(path.stat().st_mode)):
+    if path.exists() and not path.is_file():
         raise FolderInUse(f"{path} is not a regular file: name a file to write")
     if not force:
         raise FolderInUse(f"{path} exists: choose another name, or `force=True` to replace it", ["force"])

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from netbic.arrays import check_choice, kind_of
-from netbic.association import gene_membership, matched_scores
+from netbic.association.associate import matched_scores
+from netbic.association.membership import gene_membership
 from netbic.errors import InputError
 from netbic.estimators import (
     SparseGraphSVD,
@@ -21,16 +22,9 @@ from netbic.estimators import (
     own_covariates,
     position_of,
 )
-from netbic.storage import (
-    fitted_pair_model,
-    load,
-    load_modules,
-    modules_table,
-    pairs_table,
-    read_again,
-    read_results_table,
-    summary_table,
-)
+from netbic.storage.models import fitted_pair_model, load, load_modules
+from netbic.storage.runs import read_again
+from netbic.storage.tables import modules_table, pairs_table, read_results_table, summary_table
 from netbic.tl.objects import from_anndata, matrix_of_model
 
 __all__ = [

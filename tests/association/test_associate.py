@@ -6,7 +6,10 @@ import pytest
 from scipy.stats import false_discovery_control, mannwhitneyu
 
 import netbic
-from netbic.association import associate_scores, cox, match_samples, read_variables, strongest, two_groups
+from netbic.association.associate import associate_scores, two_groups
+from netbic.association.tests import cox
+from netbic.association.variables import match_samples, read_variables
+from netbic.association.words import strongest
 from support.batches import cohort, residuals
 
 N = 60

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import netbic
-from netbic.association import gene_membership
+from netbic.association.membership import gene_membership
 
 
 @pytest.fixture(scope="module")

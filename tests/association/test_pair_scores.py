@@ -6,7 +6,7 @@ import pytest
 import scipy.stats
 
 import netbic
-from netbic.association import associate_pairs, associate_scores
+from netbic.association.associate import associate_pairs, associate_scores
 from support.pair_folders import model_of
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import netbic
-from netbic.association import Removed
+from netbic.association.associate import Removed
 
 
 def pairs(generator, n_pairs=20):

@@ -9,16 +9,9 @@ import pandas as pd
 import pytest
 
 import netbic
-from netbic.association import (
-    associate_scores,
-    read_variables,
-    stored_record,
-    stored_samples,
-    stored_scores,
-    stored_variables,
-    wide,
-    write_associations,
-)
+from netbic.association.associate import associate_scores, wide
+from netbic.association.stored import stored_record, stored_samples, stored_scores, stored_variables, write_associations
+from netbic.association.variables import read_variables
 from netbic.errors import InputError
 from netbic.report.associations import SampleTable
 from support.commands import run, run_successfully
@@ -115,7 +108,7 @@ def test_a_variable_that_cannot_be_read_is_left_out_with_a_reason(folder):
     assert SampleTable.of(info, tests.iloc[:0], {}, N).variables == []  # nothing was tested
 
 
-@pytest.mark.parametrize("step", ["netbic.association.write_associations", "netbic.report.write_report"])
+@pytest.mark.parametrize("step", ["netbic.association.stored.write_associations", "netbic.report.write_report"])
 def test_an_error_after_the_search_does_not_lose_the_modules(step, study, tmp_path, monkeypatch):
     def fail(*_, **__):
         raise ValueError("bad\nluck")

@@ -54,6 +54,9 @@ def test_everything_can_be_added_later(files, tmp_path):
     again = fit(files, tmp_path / "later", *tables, "--verdict", "--no-report", "--resume")
     assert "nothing to do" in again.output
     assert contents(tmp_path / "later") == later
+    other = fit(files, tmp_path / "later", *tables[2:], "--survival", "days,dead", "--no-report", "--resume")
+    assert other.exit_code == 0, other.output  # other tests of the same table
+    assert "log-rank" in set(netbic.io.read_table(tmp_path / "later" / "associations.tsv")["test"].str[:8])
 
 
 def test_verdicts_are_added_by_a_plain_resume_and_shown_in_the_report(files, tmp_path):
@@ -70,14 +73,6 @@ def test_verdicts_are_added_by_a_plain_resume_and_shown_in_the_report(files, tmp
     assert "verdicts.tsv" in json.loads((tmp_path / "out" / "run.json").read_text())["files"]
     done = fit(files, tmp_path / "out", "--gene-sets", files / "sets.gmt", "--no-report", "--resume")
     assert f"next: netbic report {tmp_path / 'out'} (report.html is older than these tables)" in done.output
-
-
-def test_other_tests_of_the_same_table_are_added(files, tmp_path):
-    table = ("--sample-info", files / "samples.tsv", "--no-report")
-    assert fit(files, tmp_path / "out", *table).exit_code == 0
-    done = fit(files, tmp_path / "out", *table, "--survival", "days,dead", "--resume")
-    assert done.exit_code == 0, done.output
-    assert "log-rank" in set(netbic.io.read_table(tmp_path / "out" / "associations.tsv")["test"].str[:8])
 
 
 def test_a_file_of_the_user_is_not_replaced(files, tmp_path):

@@ -1,6 +1,5 @@
 """`netbic fit --dask` writes the same tables as in memory and reports problems of the cluster in one line."""
 
-import subprocess
 import sys
 from unittest.mock import Mock
 
@@ -9,7 +8,7 @@ import numpy as np
 import pytest
 
 import netbic
-from netbic.storage import Run
+from netbic.storage.runs import Run
 from support.commands import run
 
 SIZES = ("--modules", "3", "--genes", "60", "--samples", "40")
@@ -54,7 +53,7 @@ def agree(one, other):
 
 
 def test_the_same_tables_as_in_memory(files, address, tmp_path):
-    more = ("--top-genes", 300, "--zscore", "--matched-only")
+    more = ("--top-genes", 300, "--zscore", "--matched-only", "--no-report")
     plain = fit(files, tmp_path / "plain", "--no-verdict", *more)
     done = fit(files, tmp_path / "dask", "--no-verdict", "--dask", address, *more)
     assert done.exit_code == 0, done.output
@@ -69,7 +68,7 @@ def test_the_same_tables_as_in_memory(files, address, tmp_path):
 
 def test_a_cluster_of_this_machine(tmp_path):
     np.save(tmp_path / "X.npy", np.random.default_rng(0).normal(size=(60, 30)))
-    local = ("--dask", "local", "--jobs", 2, "--modules", 1, "--genes", 5, "--no-report")
+    local = ("--dask", "local", "--jobs", 1, "--modules", 1, "--genes", 5, "--no-report")
     done = run("fit", tmp_path / "X.npy", "--out", tmp_path / "out", *local)
     assert done.exit_code == 0, done.output
     assert "passes over the data: 1 for preprocessing, " in done.output
@@ -109,7 +108,7 @@ def test_an_interrupted_fit_is_resumed_on_another_cluster(files, address, tmp_pa
 
 
 def test_unsupported_options_with_dask_are_one_line_errors(files, tmp_path, monkeypatch):
-    monkeypatch.setattr("netbic.cli.cluster._SECONDS", 1)
+    monkeypatch.setattr("netbic.cli.command._SECONDS", 1)
     for more, code, message in (
         (("--dask", "tcp://127.0.0.1:9"), 1, "--dask tcp://127.0.0.1:9: no Dask scheduler answered within 1 seconds"),
         (("--dask", "foo://a:1"), 2, "--dask foo://a:1: unknown address scheme 'foo'"),
@@ -122,18 +121,6 @@ def test_unsupported_options_with_dask_are_one_line_errors(files, tmp_path, monk
         assert message in done.output
         assert len([line for line in done.output.splitlines() if line.startswith("Error")]) == 1
         assert "Traceback" not in done.output
-
-
-@pytest.mark.nightly
-def test_workers_that_fail_while_they_start(files, tmp_path, monkeypatch):
-    monkeypatch.setattr("netbic.cli.cluster._IGNORE_CTRL_C", "import os; os._exit(3)")
-    done = fit(files, tmp_path / "out", "--dask", "local", "--jobs", 2)
-    assert done.exit_code == 1
-    message = "Error: --dask local: the 2 Dask workers could not be started (Nanny failed to start), probably because"
-    assert done.output.startswith(message)
-    assert "try again, or use fewer workers (--jobs)" in done.output
-    assert len(done.output.splitlines()) == 1
-    assert not (tmp_path / "out").exists()
 
 
 def test_a_cluster_that_cannot_be_started(files, tmp_path, monkeypatch):
@@ -153,16 +140,6 @@ def test_tables_have_to_be_converted(files, address, tmp_path):
     )
 
 
-def test_a_missing_value_is_named(address, tmp_path, monkeypatch):
-    monkeypatch.setattr("netbic.io.stores.BLOCK_BYTES", 20 * 30 * 8)
-    values = np.random.default_rng(0).normal(size=(60, 30))
-    values[41, 3] = np.nan
-    np.save(tmp_path / "X.npy", values)
-    done = run("fit", tmp_path / "X.npy", "--out", tmp_path / "out", "--dask", address)
-    assert done.exit_code == 1
-    assert "a value is missing (gene '3', sample 'sample_41', the first one)" in done.output
-
-
 def test_errors_mention_kept_modules_only_if_there_are_any(address, tmp_path, monkeypatch):
     monkeypatch.setattr("netbic.io.stores.BLOCK_BYTES", 20 * 30 * 8)
     np.save(tmp_path / "X.npy", np.random.default_rng(0).normal(size=(60, 30)))
@@ -176,13 +153,8 @@ def test_errors_mention_kept_modules_only_if_there_are_any(address, tmp_path, mo
     assert not (tmp_path / "out").exists()
 
 
-def test_without_dask_the_pip_command_is_shown():
-    code = (
-        "import sys; sys.modules['distributed'] = None\n"
-        "from click.testing import CliRunner; from netbic.cli import main\n"
-        f"done = CliRunner().invoke(main, ['fit', {__file__!r}, '--out', 'nowhere', '--dask', 'local'])\n"
-        "print(done.exit_code, done.output)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("1 ")
-    assert '--dask needs distributed: pip install "netbic[dask]"' in done.stdout
+def test_without_dask_the_pip_command_is_shown(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    done = run("fit", __file__, "--out", "nowhere", "--dask", "local")
+    assert done.exit_code == 1
+    assert '--dask needs distributed: pip install "netbic[dask]"' in done.output

@@ -42,27 +42,9 @@ def test_exported_files_are_replaced_and_removed_with_the_results(results, cohor
         assert run("export", results, "--format", "gmt").exit_code == 0
     listed = json.loads((results / "run.json").read_text())["files"]
     assert "modules.gmt" in listed
-    assert "module_1_up" in netbic.io.read_gene_sets(results / "modules.gmt")
+    assert run("export", results, "--format", "xlsx").exit_code == 0
     assert fit(cohort, results, "--force", "--no-report", "--no-verdict").exit_code == 0
     assert not (results / "modules.gmt").exists()
-
-
-def test_a_workbook(results):
-    openpyxl = pytest.importorskip("openpyxl")
-    assert run("export", results, "--format", "xlsx").exit_code == 0
-    sheets = openpyxl.load_workbook(results / "modules.xlsx").sheetnames
-    assert sheets[:2] == ["Summary", "Module 1"]
-
-
-def test_files_of_the_user_are_not_replaced(results, tmp_path):
-    (results / "modules.gmt").write_text("mine")
-    assert "did not write" in failed(run("export", results, "--format", "gmt"))
-    assert (results / "modules.gmt").read_text() == "mine"
-    own = tmp_path / "own.gmt"
-    assert run("export", results, "--format", "gmt", "--out", own).exit_code == 0
-    assert "--force to replace it" in failed(run("export", results, "--format", "gmt", "--out", own))
-    assert run("export", results, "--format", "gmt", "--out", own, "--force").exit_code == 0
-    assert "input" in failed(run("export", results, "--format", "gmt", "--out", results / "summary.tsv", "--force"))
 
 
 def test_the_membership_of_all_genes_is_exported(results, cohort, tmp_path):
@@ -105,6 +87,12 @@ def test_figures_are_drawn(with_labels, tmp_path):
         assert ("--width" not in options) or b'width="360pt" height="288pt"' in out.read_bytes()
         assert kind != "associations" or b"kind: a" in out.read_bytes()
         assert "exists" in failed(run("plot", with_labels, kind, "--out", out, *options))
+    given = ("plot", with_labels, "--out", tmp_path / "figure.png")
+    line = failed(run(*given, "scores", "--annotate", "kindd"))
+    assert line.endswith("--annotate kindd: the sample table has no such column (there are: kind, age, days, event)")
+    line = failed(run(*given, "survival", "--survival", "days"))
+    assert line.endswith("--survival 'days': name two columns, TIME,EVENT")
+    assert "'x'" in failed(run(*given, "survival", "--survival", "days,x"), 1)
 
 
 def test_what_cannot_be_drawn_is_said_in_one_line(results, cohort, tmp_path):
@@ -123,21 +111,7 @@ def test_what_cannot_be_drawn_is_said_in_one_line(results, cohort, tmp_path):
     assert not out.exists()
 
 
-def test_columns_that_cannot_be_used_are_named(with_labels, tmp_path):
-    out = tmp_path / "figure.png"
-    line = failed(run("plot", with_labels, "scores", "--out", out, "--annotate", "kindd"))
-    assert line.endswith("--annotate kindd: the sample table has no such column (there are: kind, age, days, event)")
-    line = failed(run("plot", with_labels, "survival", "--out", out, "--survival", "days"))
-    assert line.endswith("--survival 'days': name two columns, TIME,EVENT")
-    assert "'x'" in failed(run("plot", with_labels, "survival", "--out", out, "--survival", "days,x"), 1)
-    assert not out.exists()
-
-
 def test_labels_have_the_same_colour_whichever_are_drawn(with_labels, tmp_path):
-    for number, names in enumerate(("age,kind", "kind")):
-        done = run("plot", with_labels, "scores", "--out", tmp_path / f"{number}.svg", "--annotate", names)
-        assert done.exit_code == 0, done.output
-        assert b"#e69f00" in (tmp_path / f"{number}.svg").read_bytes()
     other = {"sample": [f"s{k}" for k in range(20)], "first": list("xy") * 10, "kind": ["a"] * 8 + ["b"] * 12}
     pd.DataFrame(other).to_csv(tmp_path / "other.tsv", sep="\t", index=False)
     assert run("associate", with_labels, "--sample-info", tmp_path / "other.tsv").exit_code == 0
@@ -153,13 +127,3 @@ def test_data_of_another_study_are_refused(results, tmp_path):
     out = tmp_path / "figure.png"
     line = failed(run("plot", results, "heatmap", "--out", out, "--expression", tmp_path / "other.tsv"), 1)
     assert "of the fit: give the data of the fit" in line
-
-
-def test_files_that_were_changed_are_no_traceback(with_labels, tmp_path):
-    for record in ("[]", '{"variables": 3, "survival": 3}', '{"variables": [1], "survival": [1]}'):
-        (with_labels / "associations.json").write_text(record)
-        done = run("plot", with_labels, "scores", "--annotate", "kind", "--out", tmp_path / "s.png", "--force")
-        assert done.exit_code == 0, done.output
-        assert "no times are known" in failed(run("plot", with_labels, "survival", "--out", tmp_path / "f.png"), 1)
-    (with_labels / "samples.tsv").write_text("nothing\n")
-    assert "samples.tsv" in failed(run("plot", with_labels, "scores", "--out", tmp_path / "f.png"), 1)

@@ -1,16 +1,17 @@
-"""netbic pairs: two tables matched by the names of their samples, and what is written."""
+"""netbic pairs: two tables matched by the names of their samples, what is written, and labels of the samples."""
 
 import json
 import re
 import shutil
 
+import anndata
 import numpy as np
 import pandas as pd
 import pytest
 
 import netbic
-from netbic.files import PAIR_FILES, read_table, recorded_files
-from netbic.storage import FIT_PIECES, Pieces, Task
+from netbic.files import FIT_PIECES, PAIR_FILES, read_table, recorded_files
+from netbic.storage.runs import Pieces, Task
 from support.commands import run, run_successfully
 from support.pair_folders import both_tables, write_tables
 
@@ -58,16 +59,7 @@ def test_the_tables_are_those_of_the_estimator(tables, tmp_path):
         np.testing.assert_allclose(scores["score_2"], model.y_scores_.T.ravel(), atol=1e-12)
 
 
-def test_samples_are_matched_by_name(done, tmp_path):
-    """Another order of the samples of the second table gives the same files, byte for byte."""
-    (tmp_path / "other").mkdir()
-    second = both_tables()[1].sample(frac=1, axis=1, random_state=3)
-    tables = write_tables(tmp_path / "other", second=second)
-    run_successfully("pairs", *tables, "--out", tmp_path / "again", *OPTIONS)
-    assert contents(tmp_path / "again") == contents(done)
-
-
-def test_samples_of_one_table_only_are_left_out_and_counted(tmp_path):
+def test_samples_are_matched_by_name_and_those_of_one_table_left_out(tmp_path):
     first, second = both_tables()
     extra = pd.DataFrame(np.ones((P, 5)), index=first.index, columns=[f"extra {k}" for k in range(5)])
     tables = write_tables(tmp_path, pd.concat([extra, first], axis=1), second.drop(columns=["mouse 3"]))
@@ -79,23 +71,10 @@ def test_samples_of_one_table_only_are_left_out_and_counted(tmp_path):
     assert matched["only_first"] == [*extra.columns, "mouse 3"]
     (tmp_path / "fewer").mkdir()
     kept = [name for name in first.columns if name != "mouse 3"]
-    run_successfully(
-        "pairs", *write_tables(tmp_path / "fewer", first[kept], second[kept]), "--out", tmp_path / "kept", *OPTIONS
-    )
+    other = second[kept].sample(frac=1, axis=1, random_state=3)  # the order of the samples does not matter
+    given = write_tables(tmp_path / "fewer", first[kept], other)
+    run_successfully("pairs", *given, "--out", tmp_path / "kept", *OPTIONS)
     assert contents(tmp_path / "out") == contents(tmp_path / "kept")
-
-
-def test_features_that_are_constant_in_the_common_samples_are_dropped(tmp_path):
-    first, second = both_tables()
-    first.loc["g29"] = 1.0
-    first.loc["g29", "only here"] = 5.0  # it varies in the file, but not in the samples of both
-    first["only here"] = first["only here"].fillna(0.0)
-    shown = run_successfully(
-        "pairs", *write_tables(tmp_path, first, second), "--out", tmp_path / "out", *OPTIONS
-    ).output
-    assert "table 1: preprocessed: drop constant (1 features): g29" in shown
-    assert "table 1: features kept: 29" in shown
-    assert netbic.load(tmp_path / "out").x_weights_.shape[0] == 29
 
 
 def failure(*arguments):
@@ -119,6 +98,33 @@ def test_tables_without_a_common_sample_are_refused(tmp_path):
     assert "only 2 samples in common" in failure("pairs", *tables, "--out", tmp_path / "out")
 
 
+def test_other_problems_are_one_line_each(tables, tmp_path):
+    given = ("pairs", *tables, "--out", tmp_path / "out")
+    for options, message in (
+        (["--smoothness2", "0.3"], "--smoothness2 needs a network: use --graph2"),
+        (["--method", "pls", "--ridge", "0.2"], "--ridge is for --method cca"),
+        (["--features2", "900"], "--features2 900 but table 2 has 20 features: choose 1 to 20"),
+    ):
+        assert message in failure(*given, *options)
+    shown = run("pairs", tables[0], tables[0], "--out", tmp_path / "same", *OPTIONS).output
+    assert "warning: TABLE1 and TABLE2 have the same values" in shown
+    first, second = both_tables()
+    first.loc["g29"], first["only here"] = 1.0, 0.0
+    first.loc["g29", "only here"] = 5.0  # it varies in the file, but not in the samples of both
+    shown = run_successfully(*given[:1], *write_tables(tmp_path, first, second.iloc[:2]), *given[3:], *OPTIONS[:2],
+                             "--no-report", "--pairs", 3, "--permutations", 0).output  # fmt: skip
+    assert "table 1: preprocessed: drop constant (1 features): g29" in shown
+    assert "warning: found 2 of 3 pairs" in shown
+    assert "found 2 of 3 pairs" in netbic.io.read_json(tmp_path / "out" / "run.json")["warnings"][0]
+    second.loc["l7", "mouse 4"] = np.nan
+    shown = failure("pairs", *write_tables(tmp_path, first, second), "--out", tmp_path / "other")
+    assert "table 2: 1 value is missing (the first: feature 'l7', sample 'mouse 4')" in shown
+    for name, table in (("x", both_tables()[0]), ("short", second.iloc[:, :-1].fillna(0))):
+        np.save(tmp_path / f"{name}.npy", table.to_numpy().T)
+    shown = failure("pairs", tmp_path / "x.npy", tmp_path / "short.npy", "--out", tmp_path / "other")
+    assert "table 1 has 40 samples and table 2 has 39, and neither has names" in shown
+
+
 def test_a_transposed_table_is_recognised_and_can_be_read(done, tmp_path):
     tables = write_tables(tmp_path, second=both_tables()[1].T)
     shown = failure("pairs", *tables, "--out", tmp_path / "out", *OPTIONS)
@@ -128,34 +134,6 @@ def test_a_transposed_table_is_recognised_and_can_be_read(done, tmp_path):
     assert "exchanged: leave out --samples-in-rows 1" in shown
     run_successfully("pairs", *tables, "--out", tmp_path / "out", "--samples-in-rows", 2, *OPTIONS)
     assert contents(tmp_path / "out") == contents(done)
-
-
-def test_tables_without_names_need_the_same_number_of_samples(tmp_path):
-    X, Y = (table.to_numpy().T for table in both_tables())
-    np.save(tmp_path / "x.npy", X)
-    np.save(tmp_path / "y.npy", Y)
-    np.save(tmp_path / "short.npy", Y[:-1])
-    given = ("pairs", tmp_path / "x.npy")
-    shown = run_successfully(*given, tmp_path / "y.npy", "--out", tmp_path / "out", *OPTIONS).output
-    assert "40 in both tables, without names: matched by their positions" in shown
-    shown = failure(*given, tmp_path / "short.npy", "--out", tmp_path / "other")
-    assert "table 1 has 40 samples and table 2 has 39, and neither has names" in shown
-
-
-def test_missing_values_are_refused_with_their_place(tmp_path):
-    first, second = both_tables()
-    second.loc["l7", "mouse 4"] = np.nan
-    shown = failure("pairs", *write_tables(tmp_path, first, second), "--out", tmp_path / "out")
-    assert "table 2: 1 value is missing (the first: feature 'l7', sample 'mouse 4')" in shown
-
-
-def test_the_same_table_twice_gives_a_warning(tables, tmp_path):
-    first, _ = tables
-    shown = run("pairs", first, first, "--out", tmp_path / "out", *OPTIONS).output
-    assert "warning: TABLE1 and TABLE2 have the same values" in shown
-    (tmp_path / "copy.tsv").write_bytes(first.read_bytes())
-    shown = run("pairs", first, tmp_path / "copy.tsv", "--out", tmp_path / "again", *OPTIONS).output
-    assert "have the same values" in shown
 
 
 def test_raw_counts_are_noticed_with_the_options_of_their_table(tmp_path):
@@ -170,8 +148,7 @@ def test_raw_counts_are_noticed_with_the_options_of_their_table(tmp_path):
     shown = run("pairs", *tables, "--out", tmp_path / "out", "--cpm", 2, "--log1p", 2, "--force", *OPTIONS).output
     assert "table 2: preprocessed: counts per million" in shown
     assert "add --cpm 2" not in shown
-    record = netbic.io.read_json(tmp_path / "out" / "run.json")
-    assert record["inputs"]["log1p"] == "2"
+    assert netbic.io.read_json(tmp_path / "out" / "run.json")["inputs"]["log1p"] == "2"
 
 
 def test_networks_are_matched_and_used(tables, tmp_path):
@@ -193,41 +170,19 @@ def test_networks_are_matched_and_used(tables, tmp_path):
     assert netbic.load(tmp_path / "out").graphs_["x"].n_edges == len(edges)  # results stay until others replace them
 
 
-def test_options_that_cannot_be_combined_are_refused(tables, tmp_path):
-    for options, message in (
-        (["--smoothness2", "0.3"], "--smoothness2 needs a network: use --graph2"),
-        (["--method", "pls", "--ridge", "0.2"], "--ridge is for --method cca"),
-        (["--features2", "900"], "--features2 900 but table 2 has 20 features: choose 1 to 20"),
-    ):
-        assert message in failure("pairs", *tables, "--out", tmp_path / "out", *options)
-
-
-def test_covariances_and_defaults_reach_the_model(tables, tmp_path):
-    run_successfully("pairs", *tables, "--out", tmp_path / "out", "--no-report", "--ridge", 0.4)
-    model = netbic.load(tmp_path / "out")
-    assert (model.covariance, model.ridge, model.n_x, model.n_y) == ("ridge", 0.4, 6, 4)  # a fifth of the features
-
-
 def test_what_is_printed(tables, tmp_path):
-    tested = (*OPTIONS, "--permutations", 99)
+    tested = (*OPTIONS, "--permutations", 39)
     shown = run_successfully("pairs", *tables, "--out", tmp_path / "out", *tested).output
     correlation = read_table(tmp_path / "out" / "pairs.tsv")["correlation"][0]
     found = rf"  pair 1: correlation {correlation:.2f} \(0.\d\d held out, p = 0.\d+\), 6 features of table 1 \(g\d"
     assert re.search(found, shown)
     assert "stronger than expected by chance" in shown
     assert "gene" not in shown.replace("genes.tsv", "")
-    untested = run_successfully("pairs", *tables, "--out", tmp_path / "untested", *OPTIONS).output
+    untested = run_successfully("pairs", *tables, "--out", tmp_path / "untested", *OPTIONS, "--ridge", 0.4).output
     assert "expect smaller correlations in new samples" in untested
+    model = netbic.load(tmp_path / "untested")
+    assert (model.covariance, model.ridge) == ("ridge", 0.4)
     assert run_successfully("pairs", *tables, "--out", tmp_path / "quiet", "--quiet", *OPTIONS).output == ""
-
-
-def test_warnings_of_the_fit_name_tables_and_count_from_one(tmp_path):
-    first, second = both_tables()
-    shown = run(
-        "pairs", *write_tables(tmp_path, first, second.iloc[:2]), "--out", tmp_path / "out", "--pairs", 3, "--no-report"
-    ).output
-    assert "warning: found 2 of 3 pairs" in shown
-    assert "found 2 of 3 pairs" in netbic.io.read_json(tmp_path / "out" / "run.json")["warnings"][0]
 
 
 def test_results_are_replaced_only_with_force(done, tables):
@@ -272,19 +227,6 @@ def test_pairs_and_modules_replace_each_other_completely(done, tables, tmp_path)
     assert {path.name for path in (done / "model").iterdir()} == {"model.json", "arrays.npz", "names.json"}
 
 
-def test_a_failed_write_leaves_the_earlier_results(done, tables, monkeypatch):
-    before = contents(done, sorted(path.name for path in done.iterdir() if path.is_file()))
-
-    def fail(*arguments, **options):
-        raise netbic.files.WriteError("weights.tsv", "the disk is full")
-
-    monkeypatch.setattr("netbic.storage.runs.weights_table", fail)
-    shown = failure("pairs", *tables, "--out", done, *OPTIONS, "--force", "--pairs", 1)
-    assert "the disk is full" in shown
-    assert "(earlier results are unchanged)" in shown
-    assert contents(done, sorted(path.name for path in done.iterdir() if path.is_file())) == before
-
-
 def test_commands_about_modules_say_that_these_are_pairs(done, tables, tmp_path):
     for command in (
         ["enrich", done],
@@ -313,3 +255,80 @@ def test_the_help_speaks_of_features():
     text = run("pairs", "--help-all").output
     assert not re.search(r"\bgenes?\b(?! and lipids)", text)
     assert not re.search(r"--\w*gene", text)
+
+
+# A table of the samples
+
+
+@pytest.fixture
+def labels(tmp_path):
+    """High and low samples of one pair, and a label that has nothing to do with it."""
+    first = both_tables()[0].iloc[:6].sum()
+    table = pd.DataFrame({"group": np.where(first > first.median(), "high", "low"), "plate": list("ab") * (N // 2)})
+    path = tmp_path / "labels.tsv"
+    table.set_axis(pd.Index(first.index, name="sample")).iloc[::-1].to_csv(path, sep="\t")
+    return path
+
+
+def test_pairs_are_compared_with_the_sample_table(tables, labels, tmp_path):
+    out, options = tmp_path / "out", OPTIONS[:-1]
+    shown = run_successfully("pairs", *tables, "--out", out, "--sample-info", labels, *options).output
+    assert "matched: 40 of 40 samples (100%)" in shown
+    assert re.search(r"group: (high|low) is higher in pair [12], table [12] \(AUC 0\.\d\d, q = ", shown)
+    assert "plate: no association (q <= 0.05)" in shown
+    names = ("associations.tsv", "associations.json", "sample_info.tsv")
+    assert recorded_files(out) >= set(names)
+    expected = netbic.association.associate_pairs(netbic.load(out), netbic.io.read_sample_info(labels)).table
+    found = read_table(out / "associations.tsv")
+    pd.testing.assert_frame_equal(found.fillna(np.nan), expected.fillna(np.nan), check_dtype=False)
+    page = (out / "report.html").read_text()
+    assert re.search(r"<bdi>group: (high|low) is higher in pair [12], table [12] \(AUC", page)
+    assert page.count('class="labelled"') == N  # of one of both pairs
+    first = contents(out, names)
+    run_successfully("associate", out, "--sample-info", labels)
+    assert contents(out, names) == first
+    run_successfully("associate", out, "--sample-info", labels, "--variables", "group", "--adjust", "plate")
+    run_successfully("report", out)
+    assert "<dt>tests adjusted for</dt><dd><bdi>plate</bdi></dd>" in (out / "report.html").read_text()
+
+
+def test_problems_of_the_sample_table_are_found_before_the_search(tables, labels, tmp_path):
+    out = tmp_path / "out"
+    (tmp_path / "others.tsv").write_text("sample\tgroup\ns0\ta\ns1\tb\n")
+    for options, message in (
+        (("--variables", "group"), "--variables needs --sample-info"),
+        (("--sample-info", tmp_path / "others.tsv"), "no sample of the fit is in the sample table"),
+        (("--sample-info", labels, "--variables", "grup"), "grup"),
+    ):
+        result = run("pairs", *tables, "--out", out, *OPTIONS, *options)
+        assert result.exit_code != 0
+        assert message in result.output
+        assert not out.exists()
+    out.mkdir()
+    inside = out / "associations.tsv"
+    inside.write_bytes(labels.read_bytes())
+    result = run("pairs", *tables, "--out", out, *OPTIONS, "--sample-info", inside, "--force")
+    assert result.exit_code != 0
+    assert inside.read_bytes() == labels.read_bytes()
+
+
+def test_samples_that_belong_together_are_averaged_and_pairs_are_not_tested(tables, labels, tmp_path):
+    table = pd.read_csv(labels, sep="\t", index_col=0)
+    donors = table.assign(donor=[f"d{k // 4}" for k in range(N)], arm=np.repeat(["drug", "none"], N // 2))
+    donors[["donor", "arm"]].to_csv(tmp_path / "donors.tsv", sep="\t")
+    out, given = tmp_path / "out", ("--sample-info", tmp_path / "donors.tsv", "--by", "donor")
+    shown = run_successfully("pairs", *tables, "--out", out, *OPTIONS[:-1], "--permutations", 9, *given).output
+    assert "pairs are not tested, because samples belong together (--by)" in shown
+    assert "p_value" not in read_table(out / "pairs.tsv")
+    assert set(read_table(out / "associations.tsv")["n"]) == {N // 4}
+    page = (out / "report.html").read_text()
+    assert "<h2>Sample table</h2>" in page
+    assert "averages" in page
+
+
+def test_obs_of_either_table_is_the_sample_table(tables, labels, tmp_path):
+    second = both_tables()[1]
+    obs = pd.read_csv(labels, sep="\t", index_col=0).loc[second.columns, ["group"]]
+    anndata.AnnData(second.T, obs=obs).write_h5ad(tmp_path / "lipids.h5ad")
+    shown = run_successfully("pairs", tables[0], tmp_path / "lipids.h5ad", "--out", tmp_path / "out", *OPTIONS).output
+    assert re.search(r"group: (high|low) is higher in pair [12]", shown)

@@ -34,12 +34,6 @@ def test_nothing_is_shown_to_programs(at_once, cohort, tmp_path):
     assert not run_successfully("fit", cohort / "expression.tsv", *arguments).output
 
 
-def test_tuning_reports_its_fits(at_once, cohort, tmp_path):
-    arguments = ["--modules", 1, "--genes", "5,8", "--samples", 6, "--folds", 3, "--out", tmp_path / "out"]
-    done = run_successfully("tune", cohort / "expression.tsv", *arguments)
-    assert "fitting settings to folds: 50% done\n" in done.stderr
-
-
 def test_on_a_terminal_there_is_a_bar(monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("FORCE_COLOR", "1")

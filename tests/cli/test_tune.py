@@ -9,9 +9,9 @@ import pytest
 
 import netbic
 from netbic.cli.tune import tune as command
-from netbic.files import read_table
+from netbic.files import TUNING_PIECES, read_table
 from netbic.simulate import cohort
-from netbic.storage import TUNING_PIECES, Pieces
+from netbic.storage.runs import Pieces
 from support.commands import run
 
 study = cohort(100, 200, n_modules=1, strength=1.2, random_state=0)
@@ -73,17 +73,6 @@ def test_an_interrupted_tune_command_is_resumed(files, tmp_path, monkeypatch):
     assert (tmp_path / "cut" / "tuning.tsv").read_bytes() == (tmp_path / "whole" / "tuning.tsv").read_bytes()
 
 
-def test_finished_results_are_not_overwritten(files, tmp_path):
-    assert tune(files, tmp_path, "--quiet").output == ""
-    refused = tune(files, tmp_path)
-    assert refused.exit_code == 2
-    assert "already contains a finished tuning" in refused.output
-    before = (tmp_path / "tuning.tsv").read_bytes()
-    assert tune(files, tmp_path, "--force", "--genes", "60,9999").exit_code == 2
-    assert (tmp_path / "tuning.tsv").read_bytes() == before
-    assert tune(files, tmp_path, "--force", "--quiet").exit_code == 0
-
-
 def test_bad_input(files, tmp_path):
     for arguments, message in (
         (["--genes", "20,many"], "'20,many' is not a list of numbers"),
@@ -112,7 +101,7 @@ def test_a_cluster_of_this_machine_writes_the_same_table(files, tmp_path):
 
 def test_an_unreachable_cluster_is_a_one_line_error(files, tmp_path, monkeypatch):
     distributed = pytest.importorskip("distributed")
-    monkeypatch.setattr("netbic.cli.cluster._SECONDS", 1)
+    monkeypatch.setattr("netbic.cli.command._SECONDS", 1)
     addresses = (("tcp://127.0.0.1:9", 1, "no Dask scheduler answered"), ("nowhere://1", 2, "unknown"))
     for address, code, message in addresses:
         done = tune(files, tmp_path, "--dask", address)

@@ -110,10 +110,3 @@ def test_a_graph_without_edges_is_ignored_with_a_warning():
     with pytest.warns(UserWarning, match="the column graph has no edge between the columns of X: it is ignored"):
         model = SparseGraphSVD(1, n_columns=5, column_graph=sp.csr_array((20, 20))).fit(X)
     np.testing.assert_array_equal(model.components_, SparseGraphSVD(1, n_columns=5).fit(X).components_)
-
-
-def test_names_that_do_not_match():
-    frame = pd.DataFrame(X, columns=[f"ENSG{i}" for i in range(20)])
-    graph = pd.DataFrame({"source": ["TP53", "MDM2"], "target": ["MDM2", "MDM4"]})
-    with pytest.raises(ValueError, match=r"the graph has MDM2, MDM4, TP53, \.\.\.; the data have ENSG0, ENSG1"):
-        SparseGraphSVD(column_graph=graph).fit(frame)

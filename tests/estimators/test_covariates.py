@@ -134,9 +134,7 @@ def test_without_covariates_nothing_changes():
     np.testing.assert_array_equal(constant.transform(X), plain.transform(X))
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # What it is for
-# ----------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.3])
@@ -185,9 +183,7 @@ def test_a_sparse_matrix_is_never_made_dense():
     assert peaks[1] < peaks[0] + 0.1 * 8 * wide.shape[0] * wide.shape[1]
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # Tables
-# ----------------------------------------------------------------------------------------------------------------
 
 
 def test_names_decide_which_row_is_whose():

@@ -10,7 +10,6 @@ import scipy.sparse as sp
 import netbic
 from netbic import SparseGraphSVD
 from netbic.estimators import diffusion
-from netbic.estimators.svd import StableModules
 from netbic.graph import coexpression
 
 
@@ -86,9 +85,7 @@ def test_sparse_and_dask_input_give_the_same_modules(center, scale):
     assert single.components_.dtype == single.transform(counts.astype(np.float32)).dtype == np.float32
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # Cross-validation
-# ----------------------------------------------------------------------------------------------------------------
 
 
 def test_a_true_prior_is_used_and_helps_and_a_useless_one_is_not():
@@ -119,28 +116,25 @@ def test_permuted_and_rewired_priors_are_not_used():
     assert np.mean(np.array(chosen) > 0) <= 0.1
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # Errors, storage
-# ----------------------------------------------------------------------------------------------------------------
 
 
 def test_what_cannot_be_smoothed_is_refused_with_the_remedy():
     for value in (1.0, -0.1, np.inf, "auto", True, [0.5]):
         with pytest.raises(ValueError, match="None, 'cv', or a number of at least 0 and below 1"):
             model(diffusion=value).fit(X)
-    with pytest.raises(ValueError, match=r"diffusion=0\.5 needs a column_graph"):
-        model(diffusion=0.5, column_graph=None).fit(X)
-    holes = X.copy()
-    holes[0, 0] = np.nan
-    with pytest.raises(ValueError, match="cannot be smoothed: fill them first"):
-        model(diffusion=0.5, missing="ignore").fit(holes)
-    with pytest.raises(ValueError, match="cannot be smoothed: fill them first"):
-        model(diffusion=0.5, missing="ignore").fit(X).transform(holes)
-    for data in (sp.csr_array(X), da.from_array(X, chunks=(10, -1))):
-        with pytest.raises(ValueError, match="needs a dense X: choose it on some of the samples"):
-            model(diffusion="cv").fit(data)
-    with pytest.raises(ValueError, match="X has 5 samples: at least 6"):
-        model(diffusion="cv").fit(X[:5])
+    holes = np.where(np.eye(*X.shape) > 0, np.nan, X)
+    tolerant, chosen = model(diffusion=0.5, missing="ignore"), model(diffusion="cv")
+    for use, data, message in (
+        (model(diffusion=0.5, column_graph=None).fit, X, r"diffusion=0\.5 needs a column_graph"),
+        (tolerant.fit, holes, "cannot be smoothed: fill them first"),
+        (model(diffusion=0.5, missing="ignore").fit(X).transform, holes, "cannot be smoothed: fill them first"),
+        (chosen.fit, sp.csr_array(X), "needs a dense X: choose it on some of the samples"),
+        (chosen.fit, da.from_array(X, chunks=(10, -1)), "needs a dense X: choose it on some of the samples"),
+        (chosen.fit, X[:5], "X has 5 samples: at least 6"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            use(data)
 
 
 def test_sizes_chosen_after_strong_diffusion_are_doubted():
@@ -150,11 +144,3 @@ def test_sizes_chosen_after_strong_diffusion_are_doubted():
             warnings.simplefilter("always")
             model(diffusion=weight, **adaptive).fit(X)
         assert any("makes that of neighbours similar" in str(each.message) for each in found) == doubted
-
-
-def test_stable_modules_are_those_of_the_smoothed_data():
-    found = model(diffusion=0.7).fit(X)
-    again = StableModules.at(found, X, found.rows_, found.columns_)
-    np.testing.assert_allclose(np.abs(np.sum(again.components_ * found.components_, axis=1)), 1, atol=0.02)
-    assert again.diffusion_ == 0.7
-    assert again.transform(X).shape == (24, 3)

@@ -99,9 +99,7 @@ def test_a_saved_model_transforms_as_before(penalty, tmp_path):
     assert loaded.score(toy.X) == fitted.score(toy.X)
 
 
-# --------------------------------------------------------------------------------------------------------------------
 # What the page does not show: penalties with a size, and penalties that choose one
-# --------------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, repr=False)

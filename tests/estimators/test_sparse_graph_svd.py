@@ -28,9 +28,7 @@ def test_scikit_learn_compatibility(estimator, check):
     check(estimator)
 
 
-# --------------------------------------------------------------------------------------------------------------------
 # Fitted attributes
-# --------------------------------------------------------------------------------------------------------------------
 
 
 def test_shapes_and_memberships():
@@ -229,11 +227,8 @@ def test_restarts_never_lower_the_objective_and_n_jobs_does_not_matter():
 
 def test_nonnegative_vectors_do_not_vanish_because_of_a_wrong_sign():
     for data in (X, -X):
-        both = SparseGraphSVD(
-            1,
-            row_penalty=L0(5, nonnegative=True),
-            column_penalty=L1Ball(2.0, nonnegative=True),
-        ).fit(data)
+        penalties = {"row_penalty": L0(5, nonnegative=True), "column_penalty": L1Ball(2.0, nonnegative=True)}
+        both = SparseGraphSVD(1, **penalties).fit(data)
         assert both.n_components_ == 1
         assert (both.components_ >= 0).all()
         assert (both.left_vectors_ >= 0).all()
@@ -264,9 +259,7 @@ def test_names_match_the_graph_to_the_columns():
     np.testing.assert_array_equal(by_index.left_vectors_, by_position.left_vectors_)
 
 
-# --------------------------------------------------------------------------------------------------------------------
 # Compatibility with scikit-learn
-# --------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["dense", "float32", "sparse", "missing"])

@@ -1,6 +1,5 @@
 """Files for other programs are read back as what the model holds, also with hostile names."""
 
-import copy
 import json
 import warnings
 from xml.etree import ElementTree
@@ -34,15 +33,6 @@ def test_gene_sets_are_the_sides_of_the_modules(results, tmp_path):
             name, verdict = results.names[module], results.tables["verdicts"]["verdict"][module]
             assert description == f"{name} (Module {module + 1}, genes {side}, {verdict})"
             assert name.startswith("planted")
-
-
-def test_a_side_without_genes_has_no_line(model, tmp_path):
-    one_sided = copy.copy(model)
-    one_sided.components_ = abs(one_sided.components_)
-    assert list(netbic.io.read_gene_sets(exports.write_gmt(one_sided, tmp_path / "sets.gmt"))) == [
-        "module_1_up",
-        "module_2_up",
-    ]
 
 
 def test_lists_hold_genes_and_grouped_samples(results, cohort, tmp_path):

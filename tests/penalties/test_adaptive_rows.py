@@ -9,7 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 from netbic import AdaptiveSupport, SparseGraphSVD
 from netbic.penalties.adaptive import located_choice
 from netbic.simulate import paper
-from netbic.storage import module_arrays, module_from
+from netbic.storage.models import module_arrays, module_from
 from support.problems import quiet_fit
 
 ROWS = {"row_penalty": AdaptiveSupport(clip=None)}

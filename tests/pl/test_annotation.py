@@ -7,10 +7,15 @@ from matplotlib.colors import to_hex, to_rgb
 
 import netbic
 from netbic import pl
-from netbic.pl.base import LABELS, annotation_table, module_colour, strips
-from netbic.report.figures import strips as report_strips
+from netbic.pl.base import LABELS, MODULES, annotation_strips, annotation_table, variable_colours
+from netbic.pl.heatmap import module_order
+from netbic.report.pictures import strips as report_strips
 
 MISSING = (0.88, 0.88, 0.88)
+
+
+def strips(table, colours=None):
+    return annotation_strips(table, None, table.index, colours)
 
 
 @pytest.fixture
@@ -23,26 +28,15 @@ def info(study):
     return table
 
 
-def drawn_strips(ax, n_samples):
-    """Images of one column of colours at the right of the data."""
-    images = [image for image in ax.images if image.get_array().shape[:2] == (n_samples, 1)]
-    return sorted(images, key=lambda image: image.get_extent()[0])
-
-
 def test_strips_show_the_colours_of_the_samples_in_the_order_of_the_rows(study, model, info):
     X = study.expression
     ax = pl.heatmap(model, X, annotation=info.sample(frac=1, random_state=0))
-    weights = model.left_vectors_
-    n_drawn = int((weights != 0).any(axis=1).sum())
-    kind, age = drawn_strips(ax, n_drawn)
-    home = abs(weights).argmax(axis=1)
-    order = [
-        sample
-        for module in range(weights.shape[1])
-        for sample in sorted(
-            np.flatnonzero((home == module) & (weights != 0).any(axis=1)), key=lambda k: -weights[k, module]
-        )
-    ]
+    order = module_order(model.left_vectors_.T).members
+    n_drawn = len(order)
+    kind, age = sorted(
+        (image for image in ax.images if image.get_array().shape[:2] == (n_drawn, 1)),  # a column of colours
+        key=lambda image: image.get_extent()[0],
+    )
     known = {text.get_text(): patch.get_facecolor()[:3] for text, patch in zip(
         ax.get_legend().get_texts(), ax.get_legend().get_patches(), strict=True
     )}  # fmt: skip
@@ -52,12 +46,7 @@ def test_strips_show_the_colours_of_the_samples_in_the_order_of_the_rows(study, 
     brightness = np.asarray(age.get_array())[:, 0].sum(axis=1)
     seen = np.isfinite(values)
     assert np.corrcoef(np.argsort(np.argsort(values[seen])), np.argsort(np.argsort(brightness[seen])))[0, 1] > 0.99
-    data = max(
-        image.get_extent()[1]
-        for image in ax.images
-        if image.get_array().shape[0] == n_drawn and image.get_array().shape[1] > 3
-    )
-    assert kind.get_extent()[0] > data
+    assert kind.get_extent()[0] > ax.images[0].get_extent()[1]  # at the right of the data
     assert ax.get_xlim()[1] >= age.get_extent()[1]
     ax.figure.canvas.draw()
 
@@ -128,15 +117,10 @@ def test_lanes_hold_the_scores_of_each_level(study, model, info):
     ax = pl.scores(model, X, 2, annotation=info["kind"], colours=given, names=["x", "y", "z"])
     assert to_hex(ax.collections[0].get_color()[0]) == "#000000"
     assert ax.get_title(loc="left").startswith("Module 2: y\n")
-
-
-def test_scores_of_a_table_are_those_of_the_model(study, model):
-    X = study.expression
     table = netbic.selection.sample_groups(model, X)
     from_table, from_model = pl.scores(table, module=2), pl.scores(model, X, 2)
     assert from_table.get_title(loc="left") == from_model.get_title(loc="left")
-    heights = [[patch.get_height() for patch in ax.patches] for ax in (from_table, from_model)]
-    assert heights[0] == heights[1]
+    assert [bar.get_height() for bar in from_table.patches] == [bar.get_height() for bar in from_model.patches]
     with pytest.raises(netbic.InputError, match="module=9: modules are numbered from 1; this model has 3"):
         pl.scores(table, module=9)
     with pytest.raises(netbic.InputError, match="no column 'group'"):
@@ -147,17 +131,12 @@ def test_labels_have_the_colours_of_the_report():
     info = pd.DataFrame({"er": list("++--+-"), "kind": list("abcabc"), "age": np.arange(6.0)})
     variables = netbic.association.read_variables(info, types={"er": "categorical"})
     samples = np.arange(6)
-    theirs = report_strips(variables, samples, pl.variable_colours(variables))
+    theirs = report_strips(variables, samples, variable_colours(variables))
     ours = strips(info.drop(columns="age"))
     for strip, other in zip(ours, theirs, strict=False):
         assert [(level, to_hex(colour).upper()) for level, colour in strip.legend] == other["legend"]
     alone = strips(info[["kind"]], {"kind": dict(theirs[1]["legend"])})
     np.testing.assert_array_equal(alone[0].colours, ours[1].colours)
-
-
-def test_colours_of_modules_differ_from_each_other_and_from_labels():
-    colours = [module_colour(k) for k in range(10)]
-    assert len({*colours, *LABELS}) == 10 + len(LABELS)
-    rgb = np.array([to_rgb(colour) for colour in (*colours, *LABELS)])
+    rgb = np.array([to_rgb(colour) for colour in (*MODULES, *LABELS)])  # modules differ from each other and from labels
     apart = np.linalg.norm(rgb[:, None] - rgb[None], axis=2) + 9 * np.eye(len(rgb))
-    assert apart[:10].min() > 0.19
+    assert apart[: len(MODULES)].min() > 0.19

@@ -111,20 +111,6 @@ def test_labels_kept_apart_have_the_highest_priorities():
     assert apart(np.empty(0), np.empty(0), 1.0).size == 0
 
 
-def test_anndata_objects_can_replace_the_model_everywhere(study, model):
-    pytest.importorskip("anndata")
-    adata = netbic.tl.to_anndata(model, study.expression, "mine")
-    with pytest.raises(netbic.InputError, match=r"no modules 'netbic' \(there are: mine\)"):
-        pl.loadings(adata)
-    for draw in (pl.loadings, pl.network):
-        ours, theirs = draw(adata, key="mine"), draw(model)
-        assert ours.get_title(loc="left") == theirs.get_title(loc="left")
-        for one, other in zip(ours.collections, theirs.collections, strict=True):
-            np.testing.assert_allclose(np.asarray(one.get_offsets()), np.asarray(other.get_offsets()))
-        for one, other in zip(ours.lines, theirs.lines, strict=True):
-            np.testing.assert_allclose(one.get_ydata(), other.get_ydata())
-
-
 def test_matplotlib_is_imported_only_when_needed(model, monkeypatch):
     code = "import sys, netbic; netbic.pl.heatmap; print('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "False"

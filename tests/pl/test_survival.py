@@ -62,7 +62,13 @@ def test_curves_are_those_of_the_tests(clear, clear_model, times, module, groups
     ax.figure.canvas.draw()
 
 
-def test_the_axis_can_end_earlier_and_names_are_written(clear, clear_model, times):
+def test_the_same_for_tables_and_anndata_and_the_axis_can_end_earlier(clear, clear_model, times):
+    groups = netbic.selection.sample_groups(clear_model, clear.expression)
+    adata = anndata.AnnData(clear.expression, obs=times)
+    netbic.tl.modules(adata, n_components=2, n_columns=60)
+    given = ((clear_model, {"X": clear.expression, "table": times}), (groups, {"table": times}), (adata, {}))
+    titles = {pl.survival(source, 1, survival=COLUMNS, **more).get_title(loc="left") for source, more in given}
+    assert len(titles) == 1
     options = {"X": clear.expression, "table": times, "survival": COLUMNS}
     ax = pl.survival(clear_model, 1, until=365, names=["$first$", "second"], **options)
     assert ax.get_xlim() == (0, 365)
@@ -70,15 +76,6 @@ def test_the_axis_can_end_earlier_and_names_are_written(clear, clear_model, time
     ax.figure.canvas.draw()
     with pytest.raises(netbic.InputError, match="until=-1: expected a time above 0"):
         pl.survival(clear_model, 1, until=-1, **options)
-
-
-def test_the_same_for_tables_and_anndata(clear, clear_model, times):
-    groups = netbic.selection.sample_groups(clear_model, clear.expression)
-    adata = anndata.AnnData(clear.expression, obs=times)
-    netbic.tl.modules(adata, n_components=2, n_columns=60)
-    given = ((clear_model, {"X": clear.expression, "table": times}), (groups, {"table": times}), (adata, {}))
-    titles = {pl.survival(source, 1, survival=COLUMNS, **more).get_title(loc="left") for source, more in given}
-    assert len(titles) == 1
 
 
 def test_what_cannot_be_drawn_is_said(clear, clear_model, times):
@@ -89,8 +86,6 @@ def test_what_cannot_be_drawn_is_said(clear, clear_model, times):
         pl.survival(clear_model, 1, survival=("day", "event"), **options)
     with pytest.raises(netbic.InputError, match="the sample table is missing"):
         pl.survival(clear_model, 1, X=clear.expression, survival=COLUMNS)
-    with pytest.raises(netbic.InputError, match="module=3: modules are numbered from 1; this model has 2"):
-        pl.survival(clear_model, 3, survival=COLUMNS, **options)
     scores = netbic.get.scores_df(clear_model, clear.expression)["module_1"]
     one_group = times.assign(days=times["days"].where(scores > scores.quantile(0.9)))
     table = netbic.selection.sample_groups(clear_model, clear.expression).assign(group="up")

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 import netbic
-from netbic.association import in_words, strongest
+from netbic.association.words import in_words, strongest
 from netbic.report.associations import AnswerLine, answer_lines, findings
 from netbic.report.contents import gather
 from netbic.report.modules import distinct_terms
@@ -19,21 +19,30 @@ def test_cards_and_grid_show_the_tests(labelled_folder):
     contents, table = gather(labelled_folder), netbic.io.read_table(labelled_folder / "associations.tsv")
     grid = contents.associations
     sites = {f"site: {site}" for site in report_folders.SITES}
-    assert set(grid.columns) == {"type: in", "age", "grade", TIME} | sites
+    assert set(grid["columns"]) == {"type: in", "age", "grade", TIME} | sites
     auc = table[(table["variable"] == "type") & (table["level"] == "in") & (table["effect_name"] == "AUC")]
     best = auc.loc[(auc["effect"] - 0.5).abs().idxmax()]
-    cell = grid.rows[int(best["module"]) - 1][grid.columns.index("type: in")]
+    cell = grid["rows"][int(best["module"]) - 1][grid["columns"].index("type: in")]
     assert cell["text"] == f"{2 * best['effect'] - 1:.2f}".replace("-", "\N{MINUS SIGN}") + "***"
     assert cell["colour"] == (6 if best["effect"] > 0.5 else 0)
     finding = contents.modules[int(best["module"]) - 1].findings[0]
     assert finding.startswith("type: in higher" if best["effect"] > 0.5 else "type: out higher")
-    for cell in (cell for row in grid.rows for cell in row if cell):
+    for cell in (cell for row in grid["rows"] for cell in row if cell):
         assert (cell["colour"] != 3) == cell["text"].endswith("*")
-    weak = grid.rows[int(best["module"]) - 1][grid.columns.index("age")]
+    weak = grid["rows"][int(best["module"]) - 1][grid["columns"].index("age")]
     assert weak["colour"] == 3
 
 
-def test_a_label_of_samples_that_are_up_and_down_is_found():
+def test_labels_that_are_frequent_among_samples_up_or_down_are_found():
+    columns = ["module", "variable", "level", "test", "effect", "effect_name", "q"]
+    weak = (1, "type", "in", "Mann-Whitney", 0.5, "AUC", 1.0)
+    rare, frequent = (
+        pd.DataFrame([(1, "type", "in", "Fisher, up", ratio, "odds ratio", 1e-9), weak], columns=columns)
+        for ratio in (0.2, 5.0)
+    )
+    assert findings(rare, 1) == []
+    assert findings(frequent, 1) == ["type: in more often up (odds ratio 5.00, q = 1e-09)"]
+    assert in_words(rare.iloc[0].to_dict()) == "in is less often up in module 1 (odds ratio 0.20, q = 1e-09)"
     samples = [f"s{k}" for k in range(60)]
     groups = pd.DataFrame({0: ["up"] * 10 + ["down"] * 10 + [""] * 40}, index=samples)
     scores = pd.DataFrame({0: np.repeat([5.0, -5, 0], [10, 10, 40]) + np.linspace(-1, 1, 60) ** 3}, index=samples)
@@ -71,7 +80,7 @@ def test_terminal_and_report_name_the_same_level_and_its_own_auc():
         assert row["effect"] == tested["effect"].iloc[0]
 
 
-def test_a_line_for_the_best_module_of_each_variable():
+def test_a_line_for_the_best_module_of_each_variable_doubtful_ones_last():
     table = two_labels()
     lines, n_left_out = answer_lines(table, {})
     assert n_left_out == 0
@@ -81,10 +90,6 @@ def test_a_line_for_the_best_module_of_each_variable():
     smallest = table.loc[(table["variable"] == "other") & (table["test"] == "Mann-Whitney"), "q"].min()
     assert lines[2] == AnswerLine("other", None, "", f"no module (smallest q = {smallest:.2g})")
     assert answer_lines(None, {}) == ([], 0)
-
-
-def test_doubtful_modules_are_marked_and_come_last():
-    table = two_labels()
     lines, _ = answer_lines(table, {1: "strong", 2: "doubtful", 3: "repeats 1"})
     assert [(line.label, line.module, line.mark) for line in lines[:2]] == [("er: ER-", 1, ""), ("age", 3, "repeats 1")]
     lines, _ = answer_lines(table, dict.fromkeys((1, 2, 3), "doubtful"))
@@ -115,15 +120,3 @@ def test_the_page_leads_with_the_best_modules(labelled_folder):
     assert first.label == "type: in"
     assert f'<a href="#module-{first.module}"' in page
     assert re.search(r"smallest q [^(]*\(<bdi>(Mann-Whitney|Kruskal-Wallis|Fisher|chi-squared)", page)
-
-
-def test_a_label_that_is_rarer_in_a_group_is_not_called_more_frequent():
-    columns = ["module", "variable", "level", "test", "effect", "effect_name", "q"]
-    weak = (1, "type", "in", "Mann-Whitney", 0.5, "AUC", 1.0)
-    rare, frequent = (
-        pd.DataFrame([(1, "type", "in", "Fisher, up", ratio, "odds ratio", 1e-9), weak], columns=columns)
-        for ratio in (0.2, 5.0)
-    )
-    assert findings(rare, 1) == []
-    assert findings(frequent, 1) == ["type: in more often up (odds ratio 5.00, q = 1e-09)"]
-    assert in_words(rare.iloc[0].to_dict()) == "in is less often up in module 1 (odds ratio 0.20, q = 1e-09)"

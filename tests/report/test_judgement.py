@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import netbic
-from netbic.report import contents, judgement, modules, pictures
+from netbic.report import contents, modules, pictures
 from netbic.selection import SampleGroups, verdicts
 
 
@@ -62,6 +62,8 @@ def test_the_page_and_every_card_begin_with_verdicts_and_samples(text, tables):
         shown = ", ".join(f"{side} in {groups[side]}" for side in ("up", "down") if side in groups)
         assert f"<b>Samples:</b> {f'{shown} of 120 samples.' if shown else 'gradient. '}" in card
     assert "<b>Samples:</b> gradient" in text
+    cells = re.findall(r'data-value="(\d)"><a href="#module-(\d)">(\d)</a>', text)
+    assert cells == [("1", "1", "1"), ("2", "2", "2"), ("3", "3", "3")]
 
 
 def test_a_heatmap_of_all_samples_is_in_the_order_of_the_scores(study, gathered, tables):
@@ -90,8 +92,15 @@ def test_a_page_of_many_samples_stays_small(folder, text, monkeypatch):
     assert "Search for a gene or sample</label>" in text
 
 
-def test_tables_about_other_samples_or_modules_are_left_out(folder, tables):
+def test_tables_about_other_samples_or_modules_are_left_out(folder, gathered, tables):
     samples, judged = tables
+    netbic.io.write_table(folder / "samples.tsv", samples.iloc[::-1])  # in another order they are matched
+    for module, other in zip(contents.gather(folder).modules, gathered.modules, strict=True):
+        assert module.scores.scores.tolist() == other.scores.scores.tolist()
+        assert module.scores.groups.tolist() == other.scores.groups.tolist()
+    for n in (240, 0):
+        netbic.io.write_table(folder / "samples.tsv", samples.head(n))
+        assert all(module.scores is None for module in contents.gather(folder).modules)
     netbic.io.write_table(folder / "samples.tsv", samples.assign(sample=samples["sample"] + "x"))
     netbic.io.write_table(folder / "verdicts.tsv", judged.head(2))
     gathered = contents.gather(folder)
@@ -104,13 +113,6 @@ def test_tables_about_other_samples_or_modules_are_left_out(folder, tables):
     (folder / "verdicts.tsv").write_text("a\tb\n")
     with pytest.raises(netbic.InputError, match=r"verdicts.tsv.*has no column closest.*fit again"):
         contents.gather(folder)
-
-
-def test_modules_are_numbered_from_one(text):
-    assert re.findall(r'id="(module-\d+)"', text) == ["module-1", "module-2", "module-3"]
-    assert re.findall(r"<h3>(Module \d+)</h3>", text) == ["Module 1", "Module 2", "Module 3"]
-    cells = re.findall(r'data-value="(\d)"><a href="#module-(\d)">(\d)</a>', text)
-    assert cells == [("1", "1", "1"), ("2", "2", "2"), ("3", "3", "3")]
 
 
 def test_warnings_are_shown_as_the_command_recorded_them_unless_a_diagnostic_says_the_same(folder):
@@ -147,22 +149,47 @@ def test_diagnostics_say_what_is_wrong_with_a_module():
     repeated = {"repeats": 1, "correlation": 0.83, "gene_overlap": 0.1}
     assert badges(module_page(**repeated)) == ["repeats module 1"]
     assert "0.83 with those of module 1; both contain 10%" in module_page(**repeated).details[0].text
-    verdict = judgement.Verdict("repeats 1", "Repeats module 1: same samples, further genes.", 1, 0.83, 0.1)
+    verdict = modules.Verdict("repeats 1", "Repeats module 1: same samples, further genes.", 1, 0.83, 0.1)
     assert module_page(verdict=verdict, **repeated).details == []
     (size,) = module_page(size_diagnostics={"columns": "overlapping"}).details
     assert size.badge == "size not identified"
     assert "how many genes belong to it: the scores of members and others overlap" in size.text
-    assert all(kind in judgement.EXPLANATIONS for kind in ("graph-driven", "repeats", same.kind, size.kind))
+    assert all(kind in modules.EXPLANATIONS for kind in ("graph-driven", "repeats", same.kind, size.kind))
+    star, everyone = np.zeros((20, 20)), np.arange(20)
+    star[0, 1:] = star[1:, 0] = 1
+    ring = np.roll(np.eye(20), 1, axis=1) + np.roll(np.eye(20), -1, axis=1)
+    for weights, share, expected in ((star, 1.0, ["hub-driven"]), (ring, 0.2, []), (1 - np.eye(20), None, [])):
+        network = pictures.subnetwork(netbic.Graph(weights), everyone, np.linspace(1, 0.1, 20), everyone)
+        assert share is None or network.hub_share == pytest.approx(share)  # three nodes in a row of a ring
+        assert badges(module_page(network=network)) == expected
 
 
-def test_genes_that_lead_most_modules_are_named(tmp_path):
-    X = np.random.default_rng(0).normal(size=(60, 30))
-    X[:, 7] *= 30
+def test_default_sizes_and_settings_and_genes_that_lead_most_modules_are_named(folder, tmp_path):
+    record = {"settings": {"modules": 3, "genes": 40, "samples": None, "smoothness": None, "graph_term": None}}
+    shown = dict(contents.gather(folder, record=record).settings)
+    assert (shown["samples"], shown["smoothness"], shown["graph_term"]) == ("all", "0.6", "modularity")
+    assert shown["smoothness_scale"] == "module: in units of the strength of each module"
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 1)) @ rng.normal(size=(1, 150)) + rng.normal(size=(60, 150))  # every gene follows it
+    model = netbic.SparseGraphSVD(1, column_penalty=netbic.AdaptiveSupport(clip=None, fallback=30)).fit(X)
+    assert model.choices_["fallback"].tolist() == [True]
+    netbic.save(model, tmp_path)
+    gathered = contents.gather(tmp_path, record={"settings": {"genes": None}})
+    shown = {"genes": "chosen per module, 30 where the data do not determine a size", "samples": "all"}
+    assert dict(gathered.settings) == shown
+    assert gathered.with_default_size == [1]
+    assert gathered.modules[0].details == []
+    text = netbic.report.write_report(tmp_path).read_text()
+    reason = "because most genes follow it to some degree. So the default size, 30 genes, was used."
+    assert f"<b>Size:</b> The data do not show where the module ends, {reason}</p>" in text
+    assert "<li><b>Default size</b>: module " in text
+    assert "No warnings" not in text
+    X = rng.normal(size=(60, 30)) * np.where(np.arange(30) == 7, 30, 1)
     model = netbic.SparseGraphSVD(4, n_rows=20, n_columns=20, deflation="hotelling").fit(X)
     netbic.save(model, tmp_path)
-    shown = [module.recurrent for module in contents.gather(tmp_path).modules]
-    assert [len(names) for names in shown] == model.diagnostics_["recurrent"].tolist()
-    assert sum("7" in names for names in shown) >= 2
+    names = [module.recurrent for module in contents.gather(tmp_path).modules]
+    assert [len(own) for own in names] == model.diagnostics_["recurrent"].tolist()
+    assert sum("7" in own for own in names) >= 2
 
 
 def test_verdicts_that_could_not_be_given_are_explained(study, tmp_path):
@@ -177,34 +204,6 @@ def test_verdicts_that_could_not_be_given_are_explained(study, tmp_path):
     assert "too few samples to tell" in text
     assert "<h4>Network</h4>" not in text  # without a network there is no place for one
     assert "Edges inside the module" not in text
-
-
-def test_settings_name_the_defaults(folder, study):
-    record = {"settings": {"modules": 3, "genes": 40, "samples": None, "smoothness": None, "graph_term": None}}
-    shown = dict(contents.gather(folder, record=record).settings)
-    assert shown["samples"] == "all"
-    assert shown["smoothness"] == "0.6"
-    assert shown["smoothness_scale"] == "module: in units of the strength of each module"
-    assert shown["graph_term"] == "modularity"
-    adaptive = netbic.SparseGraphSVD(1, column_penalty=netbic.AdaptiveSupport(fallback=80)).fit(study.expression)
-    shown = dict(contents.gather(folder, adaptive, record | {"settings": {"genes": None}}).settings)
-    assert shown == {"genes": "chosen per module, 80 where the data do not determine a size", "samples": "all"}
-
-
-def test_default_sizes_are_marked_and_explained(tmp_path):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 1)) @ rng.normal(size=(1, 150)) + rng.normal(size=(60, 150))  # every gene follows it
-    model = netbic.SparseGraphSVD(1, column_penalty=netbic.AdaptiveSupport(clip=None, fallback=30)).fit(X)
-    assert model.choices_["fallback"].tolist() == [True]
-    netbic.save(model, tmp_path)
-    gathered = contents.gather(tmp_path)
-    assert gathered.with_default_size == [1]
-    assert gathered.modules[0].details == []
-    text = netbic.report.write_report(tmp_path).read_text()
-    reason = "because most genes follow it to some degree. So the default size, 30 genes, was used."
-    assert f"<b>Size:</b> The data do not show where the module ends, {reason}</p>" in text
-    assert "<li><b>Default size</b>: module " in text
-    assert "No warnings" not in text
 
 
 def test_selected_samples_are_listed_and_no_groups_are_looked_for_among_them(study, tmp_path):
@@ -237,36 +236,22 @@ def test_modules_that_are_not_found_again_are_warnings(gathered):
         """Two modules, the second with another verdict; the third is noise, with other diagnostics."""
         judged = [None if verdict is None else strong._replace(word=verdict) for verdict in ("strong", word)]
         pages = [replace(module, verdict=verdict) for module, verdict in zip(gathered.modules, judged, strict=False)]
-        return replace(gathered, modules=pages)
+        return contents.warnings_of(pages, {}, True)
 
-    assert shown("strong").no_warnings.startswith("No warnings: all modules converged, and all are found again")
+    assert shown("strong")["no_warnings"].startswith("No warnings: all modules converged, and all are found again")
     for word, kind in (("doubtful", "doubtful"), ("repeats 1", "repeats"), ("too few samples to tell", "not judged")):
-        assert [(kind, which) for kind, which, _ in shown(word).explanations] == [(kind, [2])]
-        assert shown(word).no_warnings == ""
-    unknown = replace(gathered, modules=[replace(module, verdict=None) for module in gathered.modules[:2]])
-    assert unknown.no_warnings == "No warnings, but the modules were not judged: they may be noise."
-
-
-def test_a_warning_about_edges_is_the_sentence_of_the_card(gathered):
-    pages = gathered.modules
+        assert [(kind, which) for kind, which, _ in shown(word)["explanations"]] == [(kind, [2])]
+        assert shown(word)["no_warnings"] == ""
     edges = {"n_edges": 20, "q_value": 0.01, "degree_q_value": 0.5, "degree_expected": 19.0}
-    by_degree = replace(pages[0], network=None, edges=edges)
-    matched = replace(pages[1], network=None, edges=edges | {"degree_matched_on": "degree, mean"})
-    shown = {kind: text for kind, _, text in replace(gathered, modules=[by_degree, matched]).explanations}
+    by_degree = replace(gathered.modules[0], network=None, edges=edges)
+    matched = replace(gathered.modules[1], network=None, edges=edges | {"degree_matched_on": "degree, mean"})
+    found = {kind: text for kind, _, text in contents.warnings_of([by_degree, matched], {}, True)["explanations"]}
     than = "More edges than among random genes, but not more than among random genes with as many neighbours"
-    assert shown["hub-driven"].startswith(f"{than}. This says nothing against the genes themselves")
-    assert shown["edges as expected"].startswith(f"{than} and a similar mean. This says nothing against the genes")
-    assert shown["hub-driven"] in [one.text for one in by_degree.details]
-
-
-def test_scores_in_another_order_are_matched_and_others_are_not_used(folder, gathered, tables):
-    netbic.io.write_table(folder / "samples.tsv", tables[0].iloc[::-1])
-    for module, other in zip(contents.gather(folder).modules, gathered.modules, strict=True):
-        assert module.scores.scores.tolist() == other.scores.scores.tolist()
-        assert module.scores.groups.tolist() == other.scores.groups.tolist()
-    for n in (240, 0):
-        netbic.io.write_table(folder / "samples.tsv", tables[0].head(n))
-        assert all(module.scores is None for module in contents.gather(folder).modules)
+    assert found["hub-driven"].startswith(f"{than}. This says nothing against the genes themselves")
+    assert found["edges as expected"].startswith(f"{than} and a similar mean. This says nothing against the genes")
+    assert found["hub-driven"] in [one.text for one in by_degree.details]  # the sentence of the card
+    unknown = contents.warnings_of([replace(module, verdict=None) for module in gathered.modules[:2]], {}, True)
+    assert unknown["no_warnings"] == "No warnings, but the modules were not judged: they may be noise."
 
 
 def test_a_module_is_shown_as_replicated_only_if_the_table_is_about_it(folder):
@@ -281,40 +266,18 @@ def test_a_module_is_shown_as_replicated_only_if_the_table_is_about_it(folder):
     assert all(module.replication is None for module in contents.gather(folder).modules)
 
 
-def test_a_card_shows_the_leading_genes_unless_its_name_does(folder_of_all_samples, gathered):
+def test_a_card_has_leading_genes_unless_its_name_does_and_directions_of_gene_sets(folder_of_all_samples, gathered):
     summary = netbic.storage.summary_table(netbic.load(folder_of_all_samples))
     for module, top in zip(gathered.modules, summary["top_features"], strict=True):
         assert module.leading_genes == []  # named after them
         named = replace(module, name=f"some set: {', '.join(module.genes.names[3:6])}")
         assert ", ".join(named.leading_genes) == top
-
-
-def test_gene_sets_of_a_card_say_in_which_direction(gathered):
     module = gathered.modules[0]
     names, weights = module.genes.names, -np.abs(module.genes.weights)
     weights[:4] *= -1
     turned = replace(module, genes=module.genes._replace(weights=weights))
     for own, side in ((names[:4], "up"), (names[3:8], "down"), (names[2:8], "up and down"), (names[:5], "up")):
         assert turned.side_of({"genes": ", ".join(own)}) == side
-
-
-def drawn_network(weights):
-    everyone = np.arange(len(weights))
-    return pictures.subnetwork(netbic.Graph(weights), everyone, np.linspace(1, 0.1, len(weights)), everyone)
-
-
-def star(size):
-    weights = np.zeros((size, size))
-    weights[0, 1:] = weights[1:, 0] = 1
-    return weights
-
-
-def test_a_star_is_hub_driven_and_a_ring_or_a_clique_is_not():
-    ring = np.roll(np.eye(12), 1, axis=1) + np.roll(np.eye(12), -1, axis=1)
-    shares = [round(drawn_network(weights).hub_share, 3) for weights in (star(12), ring)]
-    assert shares == [1.0, 0.333]  # three nodes in a row of a ring touch four of its twelve edges
-    for weights, expected in ((star(20), ["hub-driven"]), (ring, []), (1 - np.eye(8), []), (1 - np.eye(10), [])):
-        assert badges(module_page(network=drawn_network(weights))) == expected
 
 
 def test_edges_that_random_genes_have_as_well_are_named(ordinary_folder):

@@ -113,18 +113,6 @@ def test_the_table_holds_the_summary(ordinary_folder, page):
     np.testing.assert_array_equal(table["degree_fold_change"].astype(float), edges["degree_fold_change"])
 
 
-def test_planted_gene_sets_are_shown_with_their_modules(ordinary_folder, page):
-    sets = netbic.io.read_table(ordinary_folder / "gene_sets.tsv")
-    assert len(sets) >= 3
-    best = sets.groupby("module")["q_value"].min()
-    expected = [f"q {_chance(best[k])}" if k in best else "none at q ≤ 0.05" for k in range(1, 5)]
-    shown = [text for text in page.texts["span"] if re.match("q |none at q", text)]
-    assert shown[-4:] == expected  # of the table; those of the cards come before
-    assert set(expected) - {"none at q ≤ 0.05"} <= set(shown[:-4])
-    for name in sets["name"]:
-        assert name in page.texts["bdi"]
-
-
 def test_terminal_and_cards_name_the_same_gene_sets(ordinary_folder, page):
     model, table = netbic.load(ordinary_folder), netbic.io.read_table(ordinary_folder / "gene_sets.tsv")
     sets, names = (name(model, table) for name in (netbic.enrichment.naming_sets, netbic.enrichment.module_names))
@@ -134,33 +122,10 @@ def test_terminal_and_cards_name_the_same_gene_sets(ordinary_folder, page):
         assert line.startswith(f"  module {number} ({own}): " if own else f"  module {number}: ")
         assert name.startswith(own)
         assert name in page.texts["bdi"]
-
-
-def test_a_folder_without_optional_files_has_a_report_that_lists_them(ordinary_folder, tmp_path):
-    shutil.copytree(ordinary_folder / "model", tmp_path / "bare")
-    page = Page(netbic.report.write_report(tmp_path / "bare").read_text())
-    text = " ".join(page.texts["li"])
-    for missing in ("verdicts.tsv", "samples.tsv", "heatmaps.npz", "edges.tsv", "gene_sets.tsv", "alignment.json"):
-        assert missing in text
-    assert len(page.all("details")) == 3 * 4
-    assert page.all("circle")
-
-
-def test_the_same_fit_writes_the_same_page_also_after_an_interruption(ordinary_folder, tmp_path, monkeypatch):
-    files = (ordinary_folder.parent / "expression.parquet", "--graph", ordinary_folder.parent / "network.parquet")
-    sizes = ("--modules", 4, "--genes", 40, "--samples", 30)
-    sets = ("--gene-sets", ordinary_folder.parent / "sets.gmt")
-    arguments = ["fit", *files, *sets, *sizes, "--out", tmp_path / "out", "--resume"]
-    with monkeypatch.context() as patch:
-        patch.setattr(netbic.report, "write_report", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
-        assert run(*arguments).exit_code == 1
-    assert not (tmp_path / "out" / "report.html").exists()
-    assert not (tmp_path / "out" / "run.json").exists()
-    run_successfully(*arguments)
-    before = (tmp_path / "out" / "report.html").read_bytes()
-    assert before == (ordinary_folder / "report.html").read_bytes()
-    run_successfully("report", tmp_path / "out")
-    assert (tmp_path / "out" / "report.html").read_bytes() == before
+    assert set(table["name"]) <= set(page.texts["bdi"])
+    best = table.groupby("module")["q_value"].min()
+    expected = [f"q {_chance(best[k])}" if k in best else "none at q ≤ 0.05" for k in range(1, 5)]
+    assert [text for text in page.texts["span"] if re.match("q |none at q", text)][-4:] == expected  # of the table
 
 
 def test_a_fit_without_the_libraries_explains_how_to_install_them_and_continues(ordinary_folder, tmp_path, monkeypatch):
@@ -189,9 +154,10 @@ def test_resume_adds_gene_sets_and_report_to_a_finished_fit(ordinary_folder, tmp
             assert path.read_bytes() == (tmp_path / "out" / path.relative_to(ordinary_folder)).read_bytes(), path
     again = run_successfully(*arguments, "--resume", "--gene-sets", ordinary_folder.parent / "sets.gmt")
     assert "nothing to do" in again.output
-    (tmp_path / "out" / "report.html").unlink()
-    run_successfully(*arguments, "--resume")
-    assert (tmp_path / "out" / "report.html").read_bytes() == (ordinary_folder / "report.html").read_bytes()
+    for again in (("report", tmp_path / "out"), (*arguments, "--resume")):
+        (tmp_path / "out" / "report.html").unlink()
+        run_successfully(*again)
+        assert (tmp_path / "out" / "report.html").read_bytes() == (ordinary_folder / "report.html").read_bytes()
 
 
 def test_a_bad_file_of_gene_sets_changes_nothing(copy, tmp_path):
@@ -205,7 +171,14 @@ def test_a_bad_file_of_gene_sets_changes_nothing(copy, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_models_without_a_network_or_without_modules_have_a_report(tmp_path):
+def test_models_without_other_files_a_network_or_modules_have_a_report(ordinary_folder, tmp_path):
+    shutil.copytree(ordinary_folder / "model", tmp_path / "bare")
+    page = Page(netbic.report.write_report(tmp_path / "bare").read_text())
+    text = " ".join(page.texts["li"])
+    for missing in ("verdicts.tsv", "samples.tsv", "heatmaps.npz", "edges.tsv", "gene_sets.tsv", "alignment.json"):
+        assert missing in text
+    assert len(page.all("details")) == 3 * 4
+    assert page.all("circle")
     X = netbic.simulate.paper(0.02, random_state=0).X
     for name, size in (("one", {"n_columns": 20}), ("none", {"column_penalty": netbic.L1(1e9)})):
         model = netbic.SparseGraphSVD(1, n_rows=20, **size).fit(X)

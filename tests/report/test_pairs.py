@@ -10,7 +10,7 @@ import netbic
 from netbic import InputError
 from netbic.report.pairs import scatter
 from support.commands import run_successfully
-from support.pair_folders import TRAP, model_of, saved
+from support.pair_folders import model_of, saved
 
 
 def test_the_page_shows_both_sides_of_every_pair(tmp_path):
@@ -54,13 +54,10 @@ def test_columns_of_tests_are_shown_if_pairs_tsv_has_them(tmp_path):
     netbic.io.write_table(path, table.drop(columns=["d"]))
     with pytest.raises(InputError, match=r"pairs\.tsv: has no column d"):
         netbic.report.write_report(tmp_path)
-
-
-def test_names_with_markup_stay_text(tmp_path):
-    saved(tmp_path, TRAP)
-    page = netbic.report.write_report(tmp_path).read_text()
-    assert TRAP not in page
-    assert "&lt;img" in page
+    path.unlink()
+    netbic.io.write_json(tmp_path / "alignment.json", {"samples": {"in_third": 3}})
+    with pytest.raises(InputError, match=r"alignment\.json was not written by netbic"):
+        netbic.report.write_report(tmp_path)
 
 
 def test_a_model_without_pairs_has_a_page(tmp_path):
@@ -82,19 +79,7 @@ def test_points_are_where_the_scores_are():
     slope, start = np.polyfit(across, x, 1)
     for at, label in drawn["x_ticks"]:
         assert float(label.replace("\N{MINUS SIGN}", "-")) == pytest.approx(slope * at + start, abs=0.02)
-
-
-def test_very_many_samples_are_drawn_in_part_and_constant_scores_too():
-    random = np.random.default_rng(0)
-    drawn = scatter(random.standard_normal(5000), random.standard_normal(5000), np.arange(5000))
-    assert (len(drawn["points"]), drawn["n"]) == (2000, 5000)
-    assert len({point["text"] for point in drawn["points"]}) == 2000
+    drawn = scatter(*random.standard_normal((2, 5000)), np.arange(5000))  # very many are drawn in part
+    assert (len({point["text"] for point in drawn["points"]}), drawn["n"]) == (2000, 5000)
     constant = scatter(np.zeros(4), np.arange(4.0), np.arange(4))
     assert len({point["x"] for point in constant["points"]}) == 1
-
-
-def test_damaged_summaries_are_refused_in_one_line(tmp_path):
-    saved(tmp_path)
-    netbic.io.write_json(tmp_path / "alignment.json", {"samples": {"in_third": 3}})
-    with pytest.raises(InputError, match=r"alignment\.json was not written by netbic"):
-        netbic.report.write_report(tmp_path)

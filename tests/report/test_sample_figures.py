@@ -3,7 +3,6 @@
 import base64
 import io
 import re
-import shutil
 
 import numpy as np
 import pandas as pd
@@ -11,13 +10,13 @@ import pytest
 from PIL import Image
 
 import netbic
-from netbic.association import Variable, kaplan_meier
-from netbic.pl import variable_colours
+from netbic.association.tests import kaplan_meier
+from netbic.association.variables import Variable
+from netbic.pl.base import variable_colours
 from netbic.report.charts import charts
-from netbic.report.contents import gather
-from netbic.report.figures import SampleScores, box_plot, strips, survival_plot
+from netbic.report.contents import for_script, gather
+from netbic.report.pictures import SampleScores, box_plot, strips, survival_plot
 from support import report_folders
-from support.commands import run_successfully
 
 TIME = f"<b>days</b>{report_folders.TRAP}"
 NO_TESTS = pd.DataFrame({"test": [], "p": []})
@@ -60,12 +59,16 @@ def test_box_plots_are_quartiles():
     assert box_plot(scores, categorical([f"l{k % 20}" for k in range(60)]), 0.5) is None
 
 
-def test_plots_begin_with_the_strongest_association(contents):
+def test_plots_begin_with_the_strongest_association(contents, folder_of_all_samples):
     for module in contents.modules:
         assert [plot["q"] for plot in module.plots] == sorted(plot["q"] for plot in module.plots)
         assert {plot["variable"] for plot in module.plots} == {"type", "site", "grade", TIME}
     grade = next(plot for plot in contents.modules[0].plots if plot["variable"] == "grade")
     assert [box["label"] for box in grade["boxes"]] == ["low", "middle", "high"]
+    plain = gather(folder_of_all_samples)  # without a sample table
+    assert for_script(plain)["labels"] == {}
+    assert plain.sample_settings == []
+    assert all(not module.plots and not module.strips for module in plain.modules)
 
 
 def numbers(path):
@@ -127,18 +130,7 @@ def test_curves_say_which_samples_they_compare_and_who_is_at_risk():
         assert longest * 0.6 < values[-1] <= longest
 
 
-def test_strips_have_a_colour_per_label_and_grey_for_missing():
-    labels = categorical(["a", "b", None, "a"])
-    strip = strips([labels], np.array([3, 2, 1, 0]), variable_colours([labels]))[0]
-    assert drawn(strip) == ["#E69F00", "#D4D4D4", "#0072B2", "#E69F00"]
-    assert strip["legend"] == [("a", "#E69F00"), ("b", "#0072B2"), ("missing", "#D4D4D4")]
-    labels = categorical([f"l{k:02}" for k in range(30) for _ in range(30 - k)])  # rare levels share a colour
-    strip = strips([labels], np.arange(labels.values.size), variable_colours([labels]))[0]
-    assert [label for label, _ in strip["legend"]] == [*(f"l{k:02}" for k in range(19)), "other"]
-    assert len(set(drawn(strip))) == 20
-
-
-def test_numbers_are_shades_from_the_lowest_to_the_highest():
+def test_strips_have_a_colour_per_label_shades_for_numbers_and_grey_for_missing():
     ages = Variable("age", "numeric", "", np.array([10.0, np.nan, 30, 20]))
     strip = strips([ages], np.arange(4), {})[0]
     assert [label for label, _ in strip["legend"]] == ["10", "20", "30", "missing"]
@@ -147,7 +139,15 @@ def test_numbers_are_shades_from_the_lowest_to_the_highest():
     grades = Variable("grade", "ordered", "", np.array([0.0, 2, 1]), ("low", "middle", "high"))
     strip = strips([grades], np.arange(3), {})[0]
     assert [label for label, _ in strip["legend"]] == ["low", "middle", "high"]
-    assert drawn(strip) == [colour for _, colour in (strip["legend"][0], strip["legend"][2], strip["legend"][1])]
+    assert drawn(strip) == [strip["legend"][at][1] for at in (0, 2, 1)]
+    labels = categorical(["a", "b", None, "a"])
+    strip = strips([labels], np.array([3, 2, 1, 0]), variable_colours([labels]))[0]
+    assert drawn(strip) == ["#E69F00", "#D4D4D4", "#0072B2", "#E69F00"]
+    assert strip["legend"] == [("a", "#E69F00"), ("b", "#0072B2"), ("missing", "#D4D4D4")]
+    labels = categorical([f"l{k:02}" for k in range(30) for _ in range(30 - k)])  # rare levels share a colour
+    strip = strips([labels], np.arange(labels.values.size), variable_colours([labels]))[0]
+    assert [label for label, _ in strip["legend"]] == [*(f"l{k:02}" for k in range(19)), "other"]
+    assert len(set(drawn(strip))) == 20
 
 
 def test_at_most_four_strips_the_strongest_first_in_the_same_colours(labelled_folder, contents):
@@ -164,16 +164,6 @@ def test_at_most_four_strips_the_strongest_first_in_the_same_colours(labelled_fo
                 assert {key: colours.get(key, colour) for key, colour in own.items()} == own
                 colours |= own
     assert len(set(colours.values())) == len(colours)  # those of different variables differ
-
-
-def test_lists_to_copy_are_the_sides_of_the_module(labelled_folder, contents):
-    members = netbic.io.read_table(labelled_folder / "modules.tsv").query("module == 1 and axis == 'gene'")
-    groups = netbic.io.read_table(labelled_folder / "samples.tsv").query("module == 1")["group"].value_counts()
-    counts = {("gene", "up"): (members["weight"] > 0).sum(), ("gene", "down"): (members["weight"] < 0).sum()}
-    counts |= {("sample", side): groups.get(side, 0) for side in ("up", "down")}
-    found = {(kind, side): n for kind, side, n in contents.modules[0].copies(True)}
-    assert found == {key: n for key, n in counts.items() if n}
-    assert {kind for kind, _, _ in contents.modules[0].copies(False)} == {"gene"}
 
 
 def values_of(chart):
@@ -213,18 +203,6 @@ def test_settings_name_covariates_of_the_fit_and_of_the_tests(tmp_path):
     assert "Tests are adjusted for <bdi>age</bdi>" in page
     assert "the curves are not adjusted" in page
     assert "log-rank p" not in page
-
-
-def test_without_survival_or_a_sample_table_there_are_no_such_figures(tmp_path, labelled_folder, folder_of_all_samples):
-    copy = shutil.copytree(labelled_folder, tmp_path / "copy")
-    labels = labelled_folder.parent / "labels.tsv"
-    run_successfully("associate", copy, "--sample-info", labels, "--variables", "type,age")
-    contents = gather(copy)
-    assert [(plot["variable"], plot["kind"]) for plot in contents.modules[0].plots] == [("type", "boxes")]
-    plain = gather(folder_of_all_samples)
-    assert plain.for_script()["labels"] == {}
-    assert plain.sample_settings == []
-    assert all(not module.plots and not module.strips for module in plain.modules)
 
 
 def test_a_histogram_counts_every_sample_once():

@@ -63,17 +63,11 @@ def test_halves_with_missing_entries_and_outliers():
     np.testing.assert_allclose(every, filled - filled.mean(axis=0), atol=1e-9)
 
 
-@pytest.mark.filterwarnings("ignore:no sample or no feature of module")
-def test_stability_and_the_refitted_modules():
+def test_stability():
     found = selection.stability(MODEL, X, covariates=TABLE, n_pairs=6, random_state=0)
     again = selection.stability(FITTED, X, n_pairs=6, random_state=0)
     pd.testing.assert_frame_equal(found.table, again.table)
     assert found.table["stable_columns"].tolist()[:2] == [20, 20]
-    refitted = again.refit(X)
-    assert refitted.covariate_coding_ == FITTED.covariate_coding_
-    inside = residuals(X, TABLE)[:, refitted.columns_[0]]
-    assert refitted.singular_values_[0] == pytest.approx(np.linalg.svd(inside, compute_uv=False)[0])
-    assert refitted.transform(X, covariates=TABLE).shape == (100, refitted.n_components_)
     with pytest.raises(InputError, match="fitted with covariates, to other samples than those in X"):
         selection.stability(FITTED, X[:60], n_pairs=2)
 
@@ -90,7 +84,7 @@ def test_groups_of_samples():
 def test_held_out_parts_are_corrected_by_the_effects_of_the_fitted_part(kind):
     design = FITTED.covariates_.to_numpy()
     held_rows, held_columns = np.arange(0, 100, 4), np.arange(1, 90, 4)
-    split = Block(kind(X), held_rows, held_columns, design)
+    split = Block(kind(X), (held_rows, held_columns), design)
     model = split.training_model(MODEL)
     prepared, score = split.prepare(MODEL)
     modules = model.modules_of(prepared)
@@ -121,13 +115,13 @@ def test_the_value_of_a_graph():
     design = FITTED.covariates_.to_numpy()
     seed = int(np.random.default_rng(0).integers(2**31))
     fits = fit_folds((model, X, 3, seed, design), (["true"], [(0, 0), (0, 1), (0, 2)]))
-    assert value.share == np.mean([score for score, _ in fits])
+    assert value.share == np.mean(fits)
     order = np.random.default_rng([seed, 0]).permutation(100)
     held = np.sort(np.array_split(order, 3)[0])
     kept = np.setdiff1d(np.arange(100), held)
     part = clone(model).fit(X[kept], covariates=TABLE.iloc[kept])
     expected = part.score(X[held], covariates=TABLE.iloc[held])
-    assert fits[0][0] == pytest.approx(expected, rel=1e-9)
+    assert fits[0] == pytest.approx(expected, rel=1e-9)
 
 
 def test_copies_have_no_batches_and_the_right_variance():
@@ -148,13 +142,13 @@ def test_copies_have_no_batches_and_the_right_variance():
 def test_batches_are_no_modules():
     for center, data in (("columns", X), (None, X - X.mean(axis=0))):
         model = SparseGraphSVD(n_columns=20, center=center)
-        assert selection.n_modules(model, data, covariates=TABLE, most=4, random_state=0).n == 2
-        assert selection.n_modules(model, data, most=4, random_state=0).n >= 3
+        assert selection.n_modules(model, data, covariates=TABLE, most=3, random_state=0).n == 2
+        assert selection.n_modules(model, data, most=3, random_state=0).n >= 3
     # Missing entries are filled with what covariates predict.
     holes = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
     tolerant = SparseGraphSVD(n_columns=20, missing="ignore")
-    assert selection.n_modules(tolerant, holes, covariates=TABLE, most=4, random_state=0).n == 2
-    auto = selection.AutoSVD(SparseGraphSVD(), most=4, random_state=0).fit(X, covariates=TABLE)
+    assert selection.n_modules(tolerant, holes, covariates=TABLE, most=3, random_state=0).n == 2
+    auto = selection.AutoSVD(SparseGraphSVD(), most=3, random_state=0).fit(X, covariates=TABLE)
     assert auto.transform(X, covariates=TABLE).shape == (100, 2)
 
 

@@ -73,7 +73,7 @@ def test_columns_of_a_half_are_centred_and_scores_regressed_out():
 
 
 def test_measures_of_one_pair_equal_those_computed_directly():
-    whole = Halves.of(model, X, np.arange(80), seed=0)
+    whole = Halves(model, X, np.arange(80), seed=0)
     measures = whole.measure((5, 0))
     inside = np.isin(np.arange(80), np.random.default_rng([5, 0]).permutation(80)[:40])
     refitted = fitted(X[inside], 5)  # two more than the model

@@ -63,9 +63,3 @@ def test_edges_that_inhibit_are_drawn_dashed(model):
     drawn = subnetwork(model.graphs_["columns"], members, model.components_[0, members], inside.names)
     assert drawn.path(inhibit=True).count("M") == inside.n_inhibiting
     assert drawn.path().count("M") == inside.n_edges - inside.n_inhibiting
-
-
-def test_edges_are_counted_whatever_their_signs(model):
-    graph = model.graphs_["columns"]
-    counted = [netbic.enrichment.edges(model, own, random_state=0) for own in (graph, graph.unsigned())]
-    assert counted[0].equals(counted[1])

@@ -2,7 +2,6 @@
 
 import json
 import tracemalloc
-from contextlib import nullcontext
 
 import anndata
 import networkx as nx
@@ -71,18 +70,6 @@ def test_results_survive_a_file(tmp_path):
     np.testing.assert_array_equal(refit.components_, one.components_)
 
 
-@pytest.mark.parametrize("mask", ["chosen", np.arange(600) % 3 != 0])
-def test_only_some_genes(mask):
-    data = cells()
-    tl.modules(data, study.network, 2, mask_var=mask, key_added="part", **PARAMETERS)
-    chosen = study.expression.loc[:, np.arange(600) % 3 != 0]
-    model = SparseGraphSVD(2, column_graph=study.network, **PARAMETERS).fit(chosen)
-    members = data.varm["part_members"]
-    assert not members[::3].any()
-    np.testing.assert_array_equal(members[np.arange(600) % 3 != 0], model.columns_.T)
-    assert tl.from_anndata(data, "part").components_.shape == (2, 400)
-
-
 def test_the_cells_of_the_fit_have_the_same_scores_again():
     incomplete = np.where(np.random.default_rng(0).random(values.shape) < 0.05, np.nan, values)
     for X, options in ((values, {"layer": "twice"}), (incomplete, {"missing": "ignore"})):
@@ -92,16 +79,32 @@ def test_the_cells_of_the_fit_have_the_same_scores_again():
         assert np.isfinite(before).all()
         tl.score(data)
         np.testing.assert_allclose(data.obsm["X_netbic"], before, atol=1e-9)
+        if "layer" in options:
+            copied = tl.modules(data, None, 2, copy=True, **PARAMETERS)  # of X
+            doubled = data.uns["netbic"]["singular_values"]
+            np.testing.assert_allclose(2 * copied.uns["netbic"]["singular_values"], doubled, rtol=1e-10)
 
 
-def test_layers_and_copies():
-    data = cells()
-    tl.modules(data, None, 1, **PARAMETERS)
-    copied = tl.modules(data, None, 1, layer="twice", copy=True, **PARAMETERS)
-    assert copied is not data
-    np.testing.assert_allclose(
-        copied.uns["netbic"]["singular_values"], 2 * data.uns["netbic"]["singular_values"], rtol=1e-10
+def test_some_genes_and_graphs_by_name_or_position():
+    chosen, found = np.arange(600) % 3 != 0, []
+    by_name = nx.relabel_nodes(
+        nx.from_scipy_sparse_array(study.network.weights), dict(enumerate(study.expression.columns))
     )
+    for mask, graph in (("chosen", study.network), (chosen, study.network.weights), (chosen, by_name)):
+        data = cells()
+        tl.modules(data, graph, 2, mask_var=mask, key_added="part", **PARAMETERS)
+        found.append(data)
+    model = SparseGraphSVD(2, column_graph=study.network, **PARAMETERS).fit(study.expression.loc[:, chosen])
+    for data in found:
+        assert not data.varm["part_members"][::3].any()
+        np.testing.assert_array_equal(data.varm["part_members"][chosen], model.columns_.T)
+        np.testing.assert_array_equal(data.varm["part"], found[0].varm["part"])
+    stored = tl.from_anndata(data, "part")
+    again = tl.from_anndata(data[:, np.random.default_rng(0).permutation(600)].copy(), "part")  # in another order
+    order = pd.Index(again.names_["columns"]).get_indexer(stored.names_["columns"])
+    np.testing.assert_array_equal(again.components_[:, order], stored.components_)
+    with pytest.raises(InputError, match="subset cells only, not genes"):
+        tl.from_anndata(data[:, :300].copy(), "part")
 
 
 def test_new_cells_are_scored_by_the_names_of_their_genes():
@@ -113,33 +116,9 @@ def test_new_cells_are_scored_by_the_names_of_their_genes():
     np.testing.assert_allclose(new.obsm["X_netbic"], data.obsm["X_netbic"][:40], atol=1e-10)
     tl.score(new, tl.from_anndata(data), key="model")
     np.testing.assert_allclose(new.obsm["X_model"], new.obsm["X_netbic"])
-
-
-def test_missing_genes_count_as_average():
-    data = cells()
-    tl.modules(data, None, 2, **PARAMETERS)
-    gone = np.flatnonzero(data.varm["netbic_members"].any(axis=1))[:7]
-    fewer = cells()[:, np.setdiff1d(np.arange(600), gone)].copy()
-    with pytest.warns(UserWarning, match="7 of .* genes of the modules are missing"):
-        tl.score(fewer, data)
-    filled = cells(X=values.copy())
-    filled.X[:, gone] = values[:, gone].mean(axis=0)
-    tl.score(filled, data)
-    np.testing.assert_allclose(fewer.obsm["X_netbic"], filled.obsm["X_netbic"], atol=1e-10)
-
-
-def test_networkx_graphs_and_positional_matrices():
-    by_position, by_name = cells(), cells()
-    tl.modules(by_position, study.network.weights, 1, mask_var="chosen", **PARAMETERS)
-    names = dict(enumerate(study.expression.columns))
-    tl.modules(
-        by_name,
-        nx.relabel_nodes(nx.from_scipy_sparse_array(study.network.weights), names),
-        1,
-        mask_var="chosen",
-        **PARAMETERS,
-    )
-    assert np.array_equal(by_position.varm["netbic"], by_name.varm["netbic"])
+    new.var_names = ["a", *new.var_names[2:], "a"]
+    with pytest.raises(InputError, match="'a' occurs more than once"):
+        tl.score(new, data)
 
 
 def test_usage_errors_explain_what_to_do():
@@ -175,53 +154,11 @@ def test_functions_of_matrices_refer_anndata_users_to_tl():
         lambda data: netbic.io.scores_by_name(SparseGraphSVD(1).fit(values), data, data.var_names),
         lambda data: netbic.selection.tune(SparseGraphSVD(), data),
         lambda data: netbic.selection.stability(SparseGraphSVD(n_columns=60), data),
-        lambda data: netbic.selection.n_modules(SparseGraphSVD(), data),
-        lambda data: netbic.selection.graph_value(SparseGraphSVD(column_graph=study.network), data),
         lambda data: netbic.selection.AutoSVD().fit(data),
     ]
     for call in calls:
         with pytest.raises(TypeError, match=r"X is an AnnData object: use netbic\.tl .*adata\.to_df\(\)"):
             call(cells())
-
-
-def test_stored_modules_survive_another_order_of_genes():
-    data = cells()
-    tl.modules(data, study.network, 2, mask_var="chosen", **PARAMETERS)
-    turned = data[:, np.random.default_rng(0).permutation(600)].copy()
-    model, again = tl.from_anndata(data), tl.from_anndata(turned)
-    names, weights = pd.Index(again.names_["columns"]), model.components_
-    np.testing.assert_array_equal(again.components_[:, names.get_indexer(model.names_["columns"])], weights)
-    with pytest.raises(InputError, match="subset cells only, not genes"):
-        tl.from_anndata(data[:, :300].copy())
-
-
-def test_an_earlier_graph_is_removed():
-    data = cells()
-    tl.modules(data, study.network, 1, **PARAMETERS)
-    alignment = json.loads(data.uns["netbic"]["alignment"])
-    assert alignment["edges_kept"] == study.network.n_edges
-    tl.modules(data, None, 1, **PARAMETERS)
-    assert "netbic" not in data.varp
-    assert tl.from_anndata(data).column_graph is None
-
-
-@pytest.mark.parametrize("center", ["columns", "both", "rows"])
-def test_sparse_and_dense_cells_have_the_same_scores(center):
-    model = SparseGraphSVD(2, center=center, scale=True, **PARAMETERS).fit(study.expression.iloc[:100])
-    genes = study.expression.columns[5:]  # five are missing
-    new = counts[100:, 5:]
-    with pytest.warns(UserWarning, match="set to their mean") if model.columns_[:, :5].any() else nullcontext():
-        dense, sparse = (netbic.io.scores_by_name(model, kind(new), genes) for kind in (np.asarray, sp.csr_array))
-    np.testing.assert_allclose(sparse, dense, atol=1e-9)
-
-
-def test_duplicate_gene_names_are_refused():
-    data = cells()
-    tl.modules(data, None, 1, **PARAMETERS)
-    twice = data[:5].copy()
-    twice.var_names = ["a", *twice.var_names[2:], "a"]
-    with pytest.raises(InputError, match="'a' occurs more than once"):
-        tl.score(twice, data)
 
 
 @pytest.fixture(scope="module")
@@ -255,32 +192,26 @@ def test_groups_of_samples_are_those_of_selection_and_survive_a_file(clear, tmp_
 
 def test_verdicts_are_those_of_selection_and_survive_a_file(clear, tmp_path):
     data, used = clear
-    copied = tl.verdicts(data, n_pairs=3, random_state=0, copy=True)
+    copied = tl.verdicts(data, groups="donor", n_pairs=3, random_state=0, copy=True)  # cells of a donor stay together
     assert "verdicts" not in data.uns["netbic"]
     copied.write_h5ad(tmp_path / "data.h5ad")
-    expected = netbic.selection.verdicts(
-        tl.from_anndata(data), used, n_pairs=3, random_state=0, feature_name="gene"
-    ).table
-    stored = anndata.read_h5ad(tmp_path / "data.h5ad").uns["netbic"]["verdicts"].reset_index(drop=True)
-    pd.testing.assert_frame_equal(stored, expected, check_dtype=False)
-
-
-def test_groups_of_cells_that_belong_together_may_be_a_column(clear):
-    data, used = clear
-    copied = tl.verdicts(data, groups="donor", n_pairs=3, random_state=0, copy=True)
     options = {"groups": np.arange(200) // 2, "n_pairs": 3, "random_state": 0}
     expected = netbic.selection.verdicts(tl.from_anndata(data), used, **options, feature_name="gene").table
-    assert copied.uns["netbic"]["verdicts"]["reason"].tolist() == expected["reason"].tolist()
+    stored = anndata.read_h5ad(tmp_path / "data.h5ad").uns["netbic"]["verdicts"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(stored, expected, check_dtype=False)
     with pytest.raises(InputError, match=r"groups='patient' is not a column of obs \(there are: donor\)"):
         tl.verdicts(data, groups="patient")
 
 
-def test_new_modules_remove_earlier_groups_and_verdicts(clear):
+def test_new_modules_remove_the_earlier_graph_groups_and_verdicts(clear):
     data = clear[0].copy()
     tl.sample_groups(data)
+    assert json.loads(data.uns["netbic"]["alignment"])["edges_kept"] == data.varp["netbic"].nnz // 2 > 0
     tl.modules(data, None, 1, n_rows=50, n_columns=50, layer="log")
     assert not {"netbic_scores", "netbic_groups"} & set(data.obsm)
     assert not {"groups", "verdicts"} & set(data.uns["netbic"])
+    assert "netbic" not in data.varp
+    assert tl.from_anndata(data).column_graph is None
 
 
 @pytest.mark.filterwarnings("ignore:the 2 most variable genes")  # one of them has nearly all of the variance
@@ -291,20 +222,6 @@ def test_warnings_are_about_genes():
     with pytest.warns(UserWarning, match=r"leading genes of .*\(recurrent\)") as caught:
         netbic.tl.modules(adata, graph, 4, n_rows=10, n_columns=25, column_smoothness=0.1, key_added="own")
     assert {warning.filename for warning in caught} == {__file__}
-
-
-def test_columns_of_scores_and_groups_have_different_names_that_count_from_one():
-    data = anndata.AnnData(netbic.simulate.cohort(100, 300, n_modules=2, strength=2, random_state=0).expression)
-    tl.modules(data, n_modules=2, n_genes=40, key_added="adj", obs_columns=True)
-    tl.sample_groups(data, key="adj")
-    data.obs = data.obs.join(data.obsm["adj_groups"])
-    assert [name for name in data.obs if name.startswith("adj")] == ["adj_1", "adj_2", "adj_1_group", "adj_2_group"]
-    for number in (0, 1):
-        assert data.obs[f"adj_{number + 1}"].tolist() == pytest.approx(data.obsm["adj_scores"][:, number].tolist())
-    assert set(netbic.get.modules_df(data, 1, key="adj")["module"]) == {1}
-    data.obs["sex"] = list("fm") * 50
-    tl.associate(data, key="adj")
-    assert data.uns["adj"]["variables"]["name"].tolist() == ["sex"]
 
 
 def test_studies_are_a_column_of_obs(tmp_path):

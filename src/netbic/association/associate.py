@@ -39,7 +39,8 @@ from netbic.enrichment import adjust_p_values
 from netbic.errors import InputError, one_line, shown
 from netbic.estimators import SparseGraphSVD, axis_names, fitted_model, names_of
 from netbic.selection import SampleGroups
-from netbic.storage import PairModel, fitted_pair_model, sample_names
+from netbic.storage.models import PairModel, fitted_pair_model
+from netbic.storage.tables import sample_names
 
 _COLUMNS = ["module", "variable", "level", "test", "n", "effect", "effect_name", "ci_low", "ci_high", "p"]
 _TIME = re.compile(r"time|days|months|years|surv", re.IGNORECASE)

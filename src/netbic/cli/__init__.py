@@ -3,11 +3,10 @@
 import click
 
 from netbic import __version__
-from netbic.cli.compare import compare, replicate
 from netbic.cli.data import align, convert, demo, graph, simulate
 from netbic.cli.fit import fit
 from netbic.cli.pairs import pairs
-from netbic.cli.results import enrich, export, plot, report
+from netbic.cli.results import compare, enrich, export, plot, replicate, report
 from netbic.cli.samples import associate, score
 from netbic.cli.tune import tune
 
@@ -48,6 +47,7 @@ def main() -> None:
     """
 
 
-_BEFORE_RESULTS = (demo, simulate, convert, graph, align, tune, fit, pairs)
-for each in (*_BEFORE_RESULTS, enrich, associate, report, plot, export, score, compare, replicate):
+for each in (demo, simulate, convert, graph, align, tune, fit, pairs, enrich, associate, report, plot, export, score):
+    main.add_command(each)
+for each in (compare, replicate):
     main.add_command(each)

@@ -1,7 +1,8 @@
-"""What all commands share: help in two lengths, errors in one line, exit codes, progress."""
+"""What all commands share: help in two lengths, errors in one line, exit codes, progress, a Dask cluster."""
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import signal
@@ -9,13 +10,16 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from time import monotonic
 from types import FrameType, TracebackType
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import click
+
+if TYPE_CHECKING:
+    from distributed import Client, LocalCluster
 
 # Parameters of the library whose options have other names.
 _OPTIONS: Final = {
@@ -33,6 +37,8 @@ _OPTIONS: Final = {
     "y_smoothness": "--smoothness2",
 }
 _GAP = 5.0  # seconds between lines of progress, and before the first one
+_SECONDS = 10  # to wait for an answer of a Dask scheduler
+_IGNORE_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"  # also for restarted workers
 RESUMABLE, QUIET = "netbic.resumable", "netbic.quiet"  # in the context of a command that can be resumed, is silent
 
 
@@ -72,15 +78,10 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command."""
-        debug = ctx.params.pop("debug")
-
-        def show(message: Warning | str, *_: object, **__: object) -> None:
-            echo_warning(in_options(str(message)))
-
+        debug, ctx.meta[QUIET] = ctx.params.pop("debug"), ctx.params.pop("quiet", False)
         try:
-            with warnings.catch_warnings(), _signals_as_interrupts():
-                warnings.simplefilter("always", UserWarning)
-                warnings.showwarning = show
+            with warnings.catch_warnings(action="always", category=UserWarning), _signals_as_interrupts():
+                warnings.showwarning = lambda message, *_, **__: echo_warning(in_options(str(message)))
                 return super().invoke(ctx)
         except click.UsageError as problem:
             problem.ctx = None  # the message says what to do: print it without the usage of the command
@@ -103,20 +104,18 @@ class Command(click.Command):
         from netbic.operators.executors import BlockError, ClusterError
 
         text = in_options(" ".join(str(problem).split()))
-        kept = f"modules found so far are kept: {self.resume_hint}"
         if isinstance(problem, FolderInUse):
             return click.UsageError(text)
-        if isinstance(problem, WriteError):
-            return click.ClickException(f"{text} ({kept if resumable else self.unchanged_hint})")
-        if isinstance(problem, (BlockError, ClusterError)):
-            return click.ClickException(f"{text} ({kept})" if resumable else text)
-        if isinstance(problem, (ValueError, OSError)):
-            return click.ClickException(text)
-        if isinstance(problem, MemoryError):
-            remedy = "keep fewer genes (--top-genes), use a sparse format, or --dask"
-            return click.ClickException(f"not enough memory: {remedy}")
-        bug = "this is a bug: please report it with the output of --debug"
-        return click.ClickException(f"{type(problem).__name__}: {text} ({bug})")
+        if resumable and isinstance(problem, (WriteError, BlockError, ClusterError)):
+            text += f" (modules found so far are kept: {self.resume_hint})"
+        elif isinstance(problem, WriteError):
+            text += f" ({self.unchanged_hint})"
+        elif isinstance(problem, MemoryError):
+            text = "not enough memory: keep fewer genes (--top-genes), use a sparse format, or --dask"
+        elif not isinstance(problem, (ValueError, OSError, BlockError, ClusterError)):
+            bug = "this is a bug: please report it with the output of --debug"
+            text = f"{type(problem).__name__}: {text} ({bug})"
+        return click.ClickException(text)
 
 
 def _show_all(ctx: click.Context, param: click.Parameter, value: bool) -> None:
@@ -236,3 +235,71 @@ class Progress:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self._bar is not None:
             self._bar.stop()
+
+
+# The cluster of --dask: on this machine or elsewhere
+
+
+@contextmanager
+def client_of(where: str | None, n_workers: int | None = None) -> Iterator[Client | None]:
+    """A client of workers on this machine ("local") or of the scheduler at an address; None without `where`."""
+    if where is None:
+        yield None
+        return
+    from netbic.errors import import_optional
+
+    distributed, dask = import_optional("distributed", "dask", "--dask"), import_optional("dask", "dask", "--dask")
+    import_optional("dask.array", "dask", "--dask")
+    if where != "local" and "://" not in where:
+        raise click.UsageError(
+            f"--dask {where} is not an address: use 'local' or a scheduler's address such as tcp://host:8786"
+        )
+    for name in [*logging.root.manager.loggerDict, "distributed", "asyncio", "tornado"]:
+        if name.split(".")[0] in ("distributed", "asyncio", "tornado"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)  # errors that matter are reported by this command
+    warnings.simplefilter("ignore", distributed.versions.VersionMismatchWarning)
+    with ExitStack() as closing:
+        # A client that cannot connect, or that lost its cluster, does not reset Dask's configuration.
+        closing.callback(dask.config.set, scheduler=dask.config.get("scheduler", None))
+        address = closing.enter_context(_local(distributed, n_workers)) if where == "local" else where
+        try:
+            if isinstance(address, str):  # a client that cannot connect would otherwise stay the current one of Dask
+                distributed.Client(address, timeout=_SECONDS, set_as_default=False).close()
+            client = distributed.Client(address, timeout=_SECONDS)
+        except ValueError as problem:  # an unknown scheme, no port
+            what = " ".join(str(problem).split())
+            raise click.UsageError(f"--dask {where}: {what}: use an address such as tcp://host:8786") from None
+        except OSError as problem:
+            raise click.ClickException(
+                f"--dask {where}: no Dask scheduler answered within {_SECONDS} seconds ({type(problem).__name__}): "
+                "start one (dask scheduler, and dask worker on every machine), or use --dask local for this machine"
+            ) from None
+        yield closing.enter_context(client)
+
+
+def _local(distributed: Any, n_workers: int | None) -> LocalCluster:
+    """Workers on this machine: processes with one thread each, so that none waits for another."""
+    from joblib import effective_n_jobs
+
+    count, before = effective_n_jobs(n_workers or -1), None
+    if threading.current_thread() is threading.main_thread():
+        # Processes started meanwhile ignore Ctrl-C: this process handles it, and they end with this process.
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        return distributed.LocalCluster(
+            n_workers=count,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address="127.0.0.1:0",  # any free port, on this machine only: 8787 may be in use
+            silence_logs=logging.CRITICAL + 1,
+            preload=[_IGNORE_CTRL_C],
+        )
+    except (RuntimeError, OSError) as problem:  # a worker or its nanny died or did not answer; no port, no process
+        what = " ".join(str(problem).split()).rstrip(".") or type(problem).__name__
+        raise click.ClickException(
+            f"--dask local: the {count} Dask workers could not be started ({what}), probably because there was not "
+            "enough memory or they were killed: try again, or use fewer workers (--jobs)"
+        ) from None
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGINT, before)

@@ -10,6 +10,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import click
+from click import option
 
 from netbic.cli import options
 from netbic.cli.command import Command, Progress, counted, echo, in_options
@@ -28,11 +29,9 @@ _VERDICTS = {"strong": "strong", "moderate": "moderate", "repeats": "repeats ano
 
 @click.command(cls=Command)
 @click.argument("expression", type=options.File)
-@click.option(
-    "--graph", required=True, type=options.File, help="Network: SIF, edge table, STRING, GraphML, Parquet, .npz."
-)
+@option("--graph", required=True, type=options.File, help="Network: SIF, edge table, STRING, GraphML, Parquet, .npz.")
 @options.reads_dataset
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+@option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 def align(expression: str, graph: str, as_json: bool, **reading: Any) -> None:
     """Report which genes of EXPRESSION are in the network, and how many edges connect them.
 
@@ -42,9 +41,8 @@ def align(expression: str, graph: str, as_json: bool, **reading: Any) -> None:
     from netbic.io.dataset import open_dataset
 
     dataset = open_dataset(expression, graph, **reading)
-    lines = [in_options(line) for line in dataset.alignment.lines()]
     if not as_json:
-        echo(*lines)
+        echo(*map(in_options, dataset.alignment.lines()))
     dataset = check_data(dataset)
     if as_json:
         echo(json.dumps(dataset.alignment.to_dict(), indent=1))
@@ -54,11 +52,9 @@ def align(expression: str, graph: str, as_json: bool, **reading: Any) -> None:
 @click.argument("expression", type=options.File)
 @click.argument("out", type=click.Path(path_type=str))
 @options.reads_expression
-@click.option("--block-rows", type=click.IntRange(1), show_default="about 64 MB", help="Samples per block.")
-@click.option(
-    "--dtype", type=click.Choice(["float32", "float64"]), show_default="as in the file", help="Floating-point type."
-)
-@click.option("--force", is_flag=True, help="Replace an existing store.")
+@option("--block-rows", type=options.COUNT, show_default="about 64 MB", help="Samples per block.")
+@option("--dtype", type=click.Choice(["float32", "float64"]), show_default="as in the file", help="Type of numbers.")
+@option("--force", is_flag=True, help="Replace an existing store.")
 @options.quiet
 def convert(expression: str, out: str, **given: Any) -> None:
     """Convert EXPRESSION to a Zarr store OUT.zarr, which netbic fit --dask reads in blocks of samples.
@@ -80,12 +76,12 @@ def convert(expression: str, out: str, **given: Any) -> None:
 
 @click.command(cls=Command, **_ALL_OR_NOTHING)
 @click.argument("reference", type=options.File)
-@click.option("--out", required=True, type=options.Output, help="Network file to write (.npz).")
-@click.option("--neighbours", default=10, type=click.IntRange(1), help="Most correlated genes to connect each gene to.")
-@click.option("--absolute", is_flag=True, help="Use absolute correlations, not only positive ones.")
+@option("--out", required=True, type=options.Output, help="Network file to write (.npz).")
+@option("--neighbours", default=10, type=options.COUNT, help="Most correlated genes to connect each gene to.")
+@option("--absolute", is_flag=True, help="Use absolute correlations, not only positive ones.")
 @options.reads_expression
 @options.preprocesses_genes
-@click.option("--force", is_flag=True, help="Replace an existing file.")
+@option("--force", is_flag=True, help="Replace an existing file.")
 @options.quiet
 def graph(reference: str, out: Path, neighbours: int, absolute: bool, force: bool, **reading: Any) -> None:
     """Connect each gene to its most correlated genes in REFERENCE, a study other than the one to analyse.
@@ -95,7 +91,7 @@ def graph(reference: str, out: Path, neighbours: int, absolute: bool, force: boo
     """
     from netbic.graph import coexpression
     from netbic.io.dataset import open_dataset
-    from netbic.storage import check_network_file, write_network
+    from netbic.storage.tables import check_network_file, write_network
 
     inputs = {"the reference data": reference, "the id map": reading["id_map"]}
     check_network_file(out, inputs, force=force)
@@ -106,10 +102,9 @@ def graph(reference: str, out: Path, neighbours: int, absolute: bool, force: boo
     made = coexpression(dataset.X, neighbours, positive=not absolute)
     named = made if made.names is not None else made.renamed(dataset.expression.genes)
     write_network(named, out, force=force, inputs=inputs)
-    samples = f"correlated in {dataset.expression.shape[0]:,} samples"
-    seconds = f"{perf_counter() - started:.1f} s"
+    found = f"{made.n_edges:,} edges between genes correlated in {dataset.expression.shape[0]:,} samples"
     echo(
-        f"{out}: {made.n_nodes:,} genes, {made.n_edges:,} edges between genes {samples} ({seconds})",
+        f"{out}: {made.n_nodes:,} genes, {found} ({perf_counter() - started:.1f} s)",
         f"next: netbic fit EXPRESSION --graph {out} --diffusion cv --out FOLDER",
         "EXPRESSION must have other samples: with the same ones, their correlations would be used twice",
     )
@@ -117,19 +112,17 @@ def graph(reference: str, out: Path, neighbours: int, absolute: bool, force: boo
 
 @click.command(cls=Command)
 @click.argument("folder", type=options.Output)
-@click.option("--samples", default=400, type=click.IntRange(20), help="Number of samples.")
-@click.option("--genes", default=3000, type=click.IntRange(50), help="Number of genes.")
-@click.option("--modules", default=5, type=click.IntRange(1), help="Number of planted modules.")
-@click.option(
-    "--strength", default=0.75, type=options.Finite(0, 100), help="Strength of the modules; 0.5 is hard to find."
-)
+@option("--samples", default=400, type=click.IntRange(20), help="Number of samples.")
+@option("--genes", default=3000, type=click.IntRange(50), help="Number of genes.")
+@option("--modules", default=5, type=options.COUNT, help="Number of planted modules.")
+@option("--strength", default=0.75, type=options.Finite(0, 100), help="Strength of the modules; 0.5 is hard to find.")
 @options.seed
-@click.option("--force", is_flag=True, help="Replace an earlier simulation in the folder.")
+@option("--force", is_flag=True, help="Replace an earlier simulation in the folder.")
 def simulate(folder: Path, samples: int, genes: int, modules: int, strength: float, seed: int, force: bool) -> None:
     """Write a simulated cohort: expression.tsv.gz, network.sif, labels.tsv and truth.tsv (what was planted)."""
     from netbic.files import recorded_files
     from netbic.simulate import cohort
-    from netbic.storage import write_cohort
+    from netbic.storage.tables import write_cohort
 
     if "expression.tsv.gz" in recorded_files(folder) and not force:
         raise click.UsageError(
@@ -144,9 +137,9 @@ def simulate(folder: Path, samples: int, genes: int, modules: int, strength: flo
 
 
 @click.command(cls=Command)
-@click.option("--out", default="netbic-demo", type=options.Output, help="Folder for data and results.")
+@option("--out", default="netbic-demo", type=options.Output, help="Folder for data and results.")
 @options.seed
-@click.option("--force", is_flag=True, help="Replace the results of an earlier demo in the folder.")
+@option("--force", is_flag=True, help="Replace the results of an earlier demo in the folder.")
 def demo(out: Path, seed: int, force: bool) -> None:
     """Simulate patients, find the gene programs that were planted in them, and judge each module.
 
@@ -156,19 +149,20 @@ def demo(out: Path, seed: int, force: bool) -> None:
 
     from netbic.report import missing_library
     from netbic.simulate import patients
-    from netbic.storage import check_folder, write_cohort
+    from netbic.storage.runs import check_folder
+    from netbic.storage.tables import write_cohort
 
     results = out / "modules"
     if not force and out.is_dir() and any(out.iterdir()):
         raise click.UsageError(
             f"{out} is not empty: choose another folder with --out, or use --force to replace an earlier demo"
         )
-    check_folder(results, resume=False, force=force)
+    check_folder(results, force=force)
     click.echo("simulating 400 patients, finding modules and judging them (about ten seconds) ...", err=True)
     cohort = patients(400, 800, random_state=seed)
     write_cohort(cohort, out)
-    given = ["--graph", str(out / "network.sif"), "--modules", "6", "--out", str(results)]
-    arguments = [str(out / "expression.tsv.gz"), *given]
+    arguments = [str(out / "expression.tsv.gz"), "--graph", str(out / "network.sif"), "--modules", "6"]
+    arguments += ["--out", str(results)]
     fit.main([*arguments, "--quiet", *["--force"] * force], prog_name="netbic fit", standalone_mode=False)
     console = Console(highlight=False)
     for part in _answer(cohort, results):
@@ -185,7 +179,7 @@ def _answer(cohort: Cohort, folder: Path) -> Iterator[Any]:
     """What was planted and what was found: the verdicts, a table, how to read it, and reasons."""
     from netbic.files import read_table
     from netbic.simulate import recovery
-    from netbic.storage import load_modules
+    from netbic.storage.models import load_modules
 
     verdicts = read_table(folder / "verdicts.tsv")
     columns = load_modules(folder).columns_
@@ -228,16 +222,16 @@ def _table(cohort: Cohort, f1: pd.Series[float], module_of: dict[int, int], fold
 
     from netbic.files import read_table
 
-    summary, samples = (read_table(folder / f"{name}.tsv") for name in ("summary", "samples"))
+    summary = read_table(folder / "summary.tsv").set_index("module")
+    is_up = (read_table(folder / "samples.tsv")["group"] == "up").to_numpy().reshape(len(summary), -1)
 
     def cells(module: int, program: int | None) -> tuple[str, ...]:
-        row = summary[summary["module"] == module].iloc[0]
-        up = (samples["group"][samples["module"] == module] == "up").to_numpy()
-        agreement = ("", "")
+        up, agreement = is_up[module - 1], ("", "")
         if program is not None:
             agreement = f"{f1[program]:.2f}", f"{adjusted_rand_score(cohort.samples[program], up):.2f}"
+        n_genes, verdict = (str(summary.loc[module, name]) for name in ("n_genes", "verdict"))
         groups = str(up.sum()) if up.any() else "-"
-        return f"module {module}", str(row["n_genes"]), agreement[0], groups, agreement[1], str(row["verdict"])
+        return f"module {module}", n_genes, agreement[0], groups, agreement[1], verdict
 
     n_samples, n_genes = cohort.expression.shape
     title = f"{n_samples:,} simulated patients, {n_genes:,} genes, a network with {cohort.network.n_edges:,} edges"
@@ -248,6 +242,6 @@ def _table(cohort: Cohort, f1: pd.Series[float], module_of: dict[int, int], fold
         planted = (name, str(cohort.genes[k].sum()), str(cohort.samples[k].sum()))
         table.add_row(*planted, *(cells(module_of[k], k) if k in module_of else ("not found",)))
     table.add_section()
-    for module in sorted(set(summary["module"]) - set(module_of.values())):
+    for module in sorted({*summary.index} - {*module_of.values()}):
         table.add_row("(nothing)", "", "", *cells(module, None))
     return table

@@ -10,19 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+from click import option
 
-from netbic.cli import options
-from netbic.cli.command import (
-    RESUMABLE,
-    Command,
-    Progress,
-    counted,
-    echo,
-    echo_report_is_older,
-    echo_warning,
-    in_options,
-)
-from netbic.cli.samples import SampleTable, covariate_lines, read_covariates, read_studies, study_lines
+from netbic.cli import command, options
+from netbic.cli.command import Command, Progress, counted, echo, in_options
+from netbic.cli.samples import SampleTable, covariate_lines, read_covariates, read_studies
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +23,7 @@ if TYPE_CHECKING:
     from netbic.io.dataset import Dataset
     from netbic.io.samples import GeneSets
     from netbic.selection import Judgement, SampleGroups
-    from netbic.storage import Run
+    from netbic.storage.runs import Run
 
 _SETTINGS = ("modules", "genes", "samples", "smoothness", "diffusion", "method", "zscore", "missing", "seed", "auto")
 _MANY = 3  # samples per module below which the number of modules is remarkable
@@ -50,36 +42,31 @@ _STANDING_OUT = (
     "A module stands out if it is stronger than noise; its verdict also depends on whether it is found again in other "
     "samples."
 )
-_LISTED_MODULES, _LISTED_NUMBERS = 10, 12
+_LISTED_MODULES = 10
 
 
 @click.command(cls=Command, resume_hint="continue with netbic fit ... --resume")
 @click.argument("expression", type=options.File)
 @options.graph
 @options.out
-@click.option("--modules", default=10, type=click.IntRange(1), help="Number of modules.")
-@click.option("--genes", type=click.IntRange(1), show_default="chosen for each module", help="Genes per module.")
-@click.option(
-    "--samples",
-    type=click.IntRange(1),
-    show_default="all; groups are found from their scores",
-    help="Samples per module.",
-)
-@click.option("--smoothness", type=options.Finite(0), show_default="0.6", help="Weight of the network.")
-@click.option("--auto", is_flag=True, help="Choose number of modules, sizes and smoothness from the data.")
-@click.option("--gene-sets", type=options.File, help="GMT file with gene sets to test for enrichment.")
+@option("--modules", default=10, type=options.COUNT, help="Number of modules.")
+@option("--genes", type=options.COUNT, show_default="chosen for each module", help="Genes per module.")
+@option("--samples", type=options.COUNT, show_default="all, grouped by their scores", help="Samples per module.")
+@option("--smoothness", type=options.Finite(0), show_default="0.6", help="Weight of the network.")
+@option("--auto", is_flag=True, help="Choose number of modules, sizes and smoothness from the data.")
+@option("--gene-sets", type=options.File, help="GMT file with gene sets to test for enrichment.")
 @options.sample_info
 @options.covariates
-@click.option("--studies", metavar="NAME", help="Column of it with the study of each sample, if there are several.")
+@option("--studies", metavar="NAME", help="Column of it with the study of each sample, if there are several.")
 @options.scales_data
 @options.seed
-@click.option("--resume", is_flag=True, help="Continue an interrupted fit, or add what is missing to a finished one.")
-@click.option("--force", is_flag=True, help="Replace the results of an earlier fit in the folder.")
-@click.option("--verdict/--no-verdict", default=True, help="Judge each module in samples not used to find it.")
+@option("--resume", is_flag=True, help="Continue an interrupted fit, or add what is missing to a finished one.")
+@option("--force", is_flag=True, help="Replace the results of an earlier fit in the folder.")
+@option("--verdict/--no-verdict", default=True, help="Judge each module in samples not used to find it.")
 @options.report
 @options.quiet
 @options.group(
-    click.option(
+    option(
         "--diffusion",
         type=options.Finite(0, 1, max_open=True, word="cv"),
         metavar="FLOAT|cv",
@@ -87,22 +74,17 @@ _LISTED_MODULES, _LISTED_NUMBERS = 10, 12
         help="Smooth the data over the network before the search, by this much (0 to below 1), or cv to choose it by "
         "cross-validation; for networks of correlated genes (see netbic graph).",
     ),
-    click.option(
+    option(
         "--method",
         help="Published method: sgSVD*, sgSVD, L0SVD, PMD, ALSVD, ...; --smoothness is then the paper's sigma.",
     ),
-    click.option(
-        "--jobs",
-        type=options.Jobs(),
-        show_default="all cores",
-        help="Number of threads, or of workers of --dask local.",
-    ),
+    options.jobs("Number of threads, or of workers of --dask local."),
     section="Module search",
 )
 @options.group(options.tests_samples, section="Sample table")
 @options.reads_dataset
 @options.group(
-    click.option(
+    option(
         "--dask",
         metavar="local|ADDRESS",
         help="Read the matrix in blocks with Dask, without loading it into memory: `local` starts workers on this "
@@ -126,32 +108,38 @@ def fit(
     DIR/report.html      all results as a web page
     DIR/model/           the fitted model: netbic.load("DIR")
     """
+    from netbic.errors import some_names
+    from netbic.files import labelled
     from netbic.io.dataset import digest
-    from netbic.io.samples import read_gene_sets
-    from netbic.storage import Run, check_folder
+    from netbic.io.samples import read_gene_sets, read_sample_info
+    from netbic.storage.runs import Run, check_folder
 
     settings, tests = ({name: given.pop(name) for name in names} for names in (_SETTINGS, options.TESTS))
     how = {name: given.pop(name) for name in ("verdict", "report", "jobs")}
     gene_sets, sample_info, studies = (given.pop(name) for name in ("gene_sets", "sample_info", "studies"))
     covariates = given.pop("covariates")
     inputs = {"expression": expression, "graph": graph, "gene_sets": gene_sets} | given
-    check_folder(out, resume=resume, force=force, inputs=inputs | {"sample_info": sample_info})
+    check_folder(out, resume=resume, force=force, inputs=labelled(inputs | {"sample_info": sample_info}))
     sets = None if gene_sets is None else read_gene_sets(gene_sets)
     _check(settings, graph is not None, studies, dask)
     context = click.get_current_context()
-    if dask is not None:
-        from netbic.cli.cluster import client_of
-
-        context.with_resource(client_of(dask, how["jobs"]))
-    dataset = read_data(expression, graph, settings, lazy=dask is not None, **given)
+    context.with_resource(command.client_of(dask, how["jobs"]))
+    dataset = read_data(expression, graph, settings["zscore"], settings["missing"], lazy=dask is not None, **given)
     names = dataset.names[0]
     labels = SampleTable.read(sample_info, expression, names, tests, studies)
     model = _estimator(dataset, settings, how["jobs"])
-    removed = read_covariates(covariates, None if labels is None else labels.for_covariates(), names, tests["types"])
+    table = None if labels is None else labels.table
+    if covariates and labels is not None and labels.na_values is None:  # then "unknown" is a group of a covariate
+        table = read_sample_info(labels.origin, na_values=())
+    removed = read_covariates(covariates, table, names, tests["types"])
     study_of = read_studies(studies, None if labels is None else labels.table, names)
     units = None if labels is None else labels.units()
     n_units = len(names) if units is None else int(units.max()) + 1
-    echo(*study_lines(study_of), *covariate_lines(removed))
+    if study_of is not None:
+        counts = study_of.astype(str).value_counts().sort_index()
+        each = some_names([f"{study}: {count:,}" for study, count in counts.items()], 5, quoted=False)
+        echo(f"{len(counts)} studies ({each}), each centred and scaled by itself")
+    echo(*covariate_lines(removed))
     echo(*_cautions(n_units, settings["modules"], how["verdict"], units is not None))
     data = dataset.fingerprint()
     for name, table in (("covariates", removed), ("studies", None if study_of is None else study_of.to_frame())):
@@ -167,7 +155,7 @@ def fit(
         echo(f"{out} is already finished: {'the modules are unchanged' if lines else 'nothing to do'}")
     else:
         context.with_resource(run)
-        context.meta[RESUMABLE] = True
+        context.meta[command.RESUMABLE] = True
         lines = _fit(run, model, dataset, labels, sets, {"covariates": removed, "studies": study_of}, how)
     echo(*lines, *summary_lines(out))
 
@@ -177,40 +165,33 @@ def _check(settings: dict[str, Any], has_graph: bool, studies: str | None, dask:
     from netbic.methods import METHODS
 
     smoothness, diffusion, auto, method = (settings[name] for name in ("smoothness", "diffusion", "auto", "method"))
-    for option, value in (("smoothness", smoothness), ("diffusion", diffusion)):
-        if value is not None and (value or option == "diffusion") and not has_graph:
-            raise click.UsageError(f"--{option} needs a network: use --graph")
-    if diffusion is not None and (auto or method is not None):
-        raise click.UsageError("--diffusion cannot be combined with --auto (which tries it) or --method")
-    if auto and (method is not None or smoothness is not None):
-        raise click.UsageError(
-            "--auto chooses the smoothness, for netbic's own method only: omit --smoothness and --method"
-        )
-    if auto and studies is not None:
-        raise click.UsageError("--auto cannot be combined with --studies: omit one of them")
-    if auto and dask is not None:
-        raise click.UsageError("--auto needs the matrix in memory: omit --dask, or give --genes and --samples")
-    if dask is not None and settings["missing"] != "error":
-        raise click.UsageError("--dask does not support missing entries: fill them, or omit --dask")
-    if method is not None and method not in METHODS:
-        raise click.UsageError(f"unknown --method {method}: choose one of {', '.join(METHODS)}")
-    if method is not None and METHODS[method].uses_graph and has_graph and smoothness is None:
-        raise click.UsageError(f"--method {method} needs --smoothness, the paper's sigma (0.4 in its applications)")
+    own = f"unknown --method {method}: choose one of {', '.join(METHODS)}"
+    sigma = f"--method {method} needs --smoothness, the paper's sigma (0.4 in its applications)"
+    uses_graph = method in METHODS and METHODS[method].uses_graph and has_graph
+    options.refuse(
+        ("--smoothness needs a network: use --graph", smoothness and not has_graph),
+        ("--diffusion needs a network: use --graph", diffusion is not None and not has_graph),
+        ("--diffusion cannot be combined with --auto (which tries it)", diffusion is not None and auto),
+        ("--diffusion cannot be combined with --method", diffusion is not None and method is not None),
+        ("--auto is for netbic's own method and chooses the smoothness: omit --method", auto and method is not None),
+        ("--auto chooses the smoothness: omit --smoothness", auto and smoothness is not None),
+        ("--auto cannot be combined with --studies: omit one of them", auto and studies is not None),
+        ("--auto needs the matrix in memory: omit --dask, or give --genes and --samples", auto and dask is not None),
+        ("--dask does not support missing entries: fill them, or omit --dask", dask and settings["missing"] != "error"),
+        (own, method is not None and method not in METHODS),
+        (sigma, uses_graph and smoothness is None),
+    )
 
 
-def read_data(
-    expression: str, graph: str | None, settings: dict[str, Any], *, lazy: bool = False, **reading: Any
-) -> Dataset:
+def read_data(expression: str, graph: str | None, zscore: bool, missing: str, **reading: Any) -> Dataset:
     """Read data and network and print how they match; an error if there are missing entries and no --missing."""
     from netbic.io.dataset import open_dataset
 
-    dataset = open_dataset(expression, graph, lazy=lazy, **reading)
+    dataset = open_dataset(expression, graph, **reading)
     echo(*map(in_options, dataset.alignment.lines()))
-    dataset = check_data(dataset, scaled=settings["zscore"])
-    if settings["missing"] == "error" and (missing_text := dataset.expression.missing_entries()):
-        raise click.ClickException(
-            f"{missing_text}: use --missing ignore or --missing impute, or fill the missing entries"
-        )
+    dataset = check_data(dataset, scaled=zscore)
+    if missing == "error" and (found := dataset.expression.missing_entries()):
+        raise click.ClickException(f"{found}: use --missing ignore or --missing impute, or fill the missing entries")
     return dataset
 
 
@@ -229,7 +210,7 @@ def check_data(dataset: Dataset, *, scaled: bool = False, table: int | None = No
         if table is not None:
             text = f"table {table}: {text.replace('modules', 'pairs')}"
         findings.append({"kind": found.kind, "text": text, "names": list(found.names)})
-        echo_warning(text)
+        command.echo_warning(text)
     return replace(dataset, alignment=replace(dataset.alignment, findings=findings))
 
 
@@ -246,15 +227,12 @@ def _estimator(dataset: Dataset, settings: dict[str, Any], jobs: int | None) -> 
         **{"center": "columns", "scale": settings["zscore"], "missing": settings["missing"]},
     }
     usual = (None, None) if method in (None, "ALSVD", "SCADSVD") else usual_sizes(*shape)  # these choose their sizes
-    for name, option, available, default in zip(
+    for parameter, name, available, default in zip(
         ("n_rows", "n_columns"), ("samples", "genes"), shape, usual, strict=True
     ):
-        if (asked := settings[option] or 0) > available:
-            raise click.UsageError(
-                f"--{option} {asked:,} but the data have {available:,} {option}: choose 1 to {available:,}"
-            )
-        if (size := asked or default) is not None:
-            parameters[name] = size
+        options.check_size(name, settings[name], available)
+        if (size := settings[name] or default) is not None:
+            parameters[parameter] = size
     if method is not None:
         return published(method, modules, column_sigma=smoothness or 0.0, **parameters)
     model = SparseGraphSVD(modules, column_smoothness=smoothness, diffusion=settings["diffusion"], **parameters)
@@ -290,7 +268,10 @@ def _fit(
     from netbic.enrichment import write_enrichment
     from netbic.files import scratch_folder
     from netbic.report import write_heatmaps
-    from netbic.storage import write_results
+    from netbic.storage.runs import write_results
+
+    def texts() -> list[str]:  # the warnings so far, for the record
+        return dataset.alignment.warnings() + [in_options(str(each.message)) for each in caught]
 
     out, lines = run.folder, list[str]()
     if run.known:
@@ -299,8 +280,7 @@ def _fit(
         if how["most"] is not None:
             echo(*_choose(model, dataset, run, fitted["covariates"], how, progress))
         progress.update("modules", len(run.known), model.n_components)
-        with run, warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with run, warnings.catch_warnings(record=True, action="always") as caught:
             found = model.iter_fit(dataset.X, run.known, dataset.names, feature_name="gene", **fitted)
             for number, module in enumerate(found, len(run.known)):
                 run.keep(number, module)
@@ -314,15 +294,15 @@ def _fit(
                 if labels is not None and model.n_components_:
                     again = f"run netbic associate {out} --sample-info {labels.origin}"
                     with _results_are_kept("the modules were not compared with the sample table", again):
-                        lines.extend(labels.write(model, staged, out, judgement.groups.table))
+                        lines.extend(labels.write(model, staged, out))
                 if model.column_graph is not None or sets is not None:
                     tested = write_enrichment(model, staged, sets, X=dataset.X, random_state=how["seed"])
                     lines.extend(f"{out}/{line}" for line in tested)
                 write_results(staged, model, dataset.alignment.to_dict(), _summary_columns(model, judgement))
                 if how["report"]:
                     progress.update("report", 0, 1)
-                    lines.extend(report_lines(out, staged, model, run.record(_texts(dataset, caught))))
-                run.finish(staged, _texts(dataset, caught))
+                    lines.extend(report_lines(out, staged, model, run.record(texts())))
+                run.finish(staged, texts())
     for warning in caught:
         warnings.warn(warning.message, stacklevel=1)
     if model.diffusion == "cv":
@@ -333,17 +313,12 @@ def _fit(
     return lines
 
 
-def _texts(dataset: Dataset, caught: list[warnings.WarningMessage]) -> list[str]:
-    """The warnings of a fit, for the record."""
-    return dataset.alignment.warnings() + [in_options(str(each.message)) for each in caught]
-
-
 def _choose(
     model: SparseGraphSVD, dataset: Dataset, run: Run, covariates: Any, how: dict[str, Any], progress: Progress
 ) -> list[str]:
     """Set the model's parameters from the data; returns the reasons. A resumed run reads them from its checkpoint."""
     from netbic.selection import choose_settings
-    from netbic.storage import settings_from, settings_of
+    from netbic.storage.models import settings_from, settings_of
 
     kept = run.chosen
     if kept is None:
@@ -418,19 +393,16 @@ def _sample_groups(model: SparseGraphSVD, dataset: Dataset) -> SampleGroups:
     import numpy as np
 
     from netbic.selection import SampleGroups
+    from netbic.storage.tables import sides_of
 
     found = SampleGroups.find(model, dataset.X, names=list(dataset.names[0]))
     selected = found.summary["selected"].to_numpy(dtype=bool) & ~model.rows_.all(axis=1)
     if not selected.any():
         return found
-    weights, groups = model.left_vectors_.T, found.table["group"].to_numpy(dtype=object).reshape(len(selected), -1)
-    by_sign = np.where(weights > 0, "up", np.where(weights < 0, "down", ""))
-    groups = np.where(selected[:, None], by_sign, groups)
-    summary = found.summary.assign(
-        kind=found.summary["kind"].mask(selected, "selected"),
-        up=(groups == "up").sum(axis=1),
-        down=(groups == "down").sum(axis=1),
-    )
+    groups = found.table["group"].to_numpy(dtype=object).reshape(len(selected), -1)
+    groups = np.where(selected[:, None], sides_of(model.left_vectors_.T), groups)
+    summary = found.summary.assign(**{side: (groups == side).sum(axis=1) for side in ("up", "down")})
+    summary["kind"] = summary["kind"].mask(selected, "selected")
     return SampleGroups(found.table.assign(group=groups.ravel()), summary)
 
 
@@ -442,26 +414,21 @@ def _summary_columns(model: SparseGraphSVD, judgement: Judgement) -> pd.DataFram
     - `closest`: the earlier module with the most correlated scores (missing: none), and the `correlation` with its
       sign.
     """
+    import numpy as np
     import pandas as pd
 
     from netbic.penalties import ChosenByBIC
 
-    n_modules = model.n_components_
+    modules = np.arange(model.n_components_)
     choices = model.choices_[model.choices_["axis"] == "columns"].set_index("module")
-    default = (
-        choices["diagnostic"]
-        .where(choices["fallback"].astype(bool), "")
-        .reindex(range(1, n_modules + 1))
-        .reset_index(drop=True)
-    )
+    default = choices["diagnostic"].where(choices["fallback"].astype(bool), "").reindex(modules + 1).to_numpy(object)
     by_criterion = isinstance(model.column_penalty, ChosenByBIC)
-    sizes = pd.DataFrame({"size_chosen": default.eq("") | by_criterion, "size_diagnostic": default.fillna("")})
-    scores = judgement.groups.table["score"].to_numpy(dtype=float).reshape(max(n_modules, 1), -1)
-    own = pd.DataFrame(scores.T).corr().fillna(0.0).to_numpy()
-    nearest = [int(abs(own[number, :number]).argmax()) for number in range(1, n_modules)]
-    closest = pd.array([None, *(at + 1 for at in nearest)][:n_modules], dtype="Int64")
-    values = [0.0, *(float(own[number, at]) for number, at in enumerate(nearest, start=1))][:n_modules]
-    return judgement.summary.join([sizes, pd.DataFrame({"closest": closest, "correlation": values})])
+    columns = pd.DataFrame({"size_chosen": (default == "") | by_criterion, "size_diagnostic": default}).fillna("")
+    scores = judgement.groups.table["score"].to_numpy(dtype=float).reshape(max(len(modules), 1), -1)
+    earlier = np.tril(pd.DataFrame(scores.T).corr().fillna(0.0), -1)[: len(modules)]
+    nearest = np.abs(earlier).argmax(axis=1)
+    columns["closest"] = pd.Series(nearest + 1, dtype="Int64").mask(modules == 0)
+    return judgement.summary.join(columns.assign(correlation=earlier[modules, nearest]))
 
 
 def report_lines(out: Path, folder: Path, model: object, record: dict[str, Any]) -> Iterator[str]:
@@ -488,14 +455,15 @@ def _complete(
     from netbic import files
     from netbic.enrichment import write_enrichment
     from netbic.report import write_heatmaps
-    from netbic.storage import load_modules, summary_table
+    from netbic.storage.models import load_modules
+    from netbic.storage.tables import summary_table
 
     def has(name: str) -> bool:
         return (out / name).is_file()
 
-    def record(inputs: dict[str, Any]) -> None:  # run.json lists new files already
-        known = files.finished_record(out) or {}
-        files.write_json(out / files.RUN_RECORD, known | {"inputs": known.get("inputs", {}) | inputs})
+    def record(new: dict[str, Any]) -> None:  # run.json lists new files already
+        inputs.update(new)
+        files.write_json(out / files.RUN_RECORD, (files.finished_record(out) or {}) | {"inputs": inputs})
 
     model, inputs = load_modules(out), (files.finished_record(out) or {}).get("inputs", {})
     found = bool(model.n_components_)
@@ -524,13 +492,15 @@ def _complete(
             progress.update("report", 0, 1)
             yield from report_lines(out, out, model, files.finished_record(out) or {})
     if not how["report"]:
-        echo_report_is_older(out)
+        command.echo_report_is_older(out)
 
 
 def summary_lines(out: Path) -> Iterator[str]:
     """The modules in a folder in words: a line per module, and which sizes are defaults."""
     from netbic.enrichment import naming_sets
+    from netbic.errors import some_names
     from netbic.files import read_table
+    from netbic.penalties import DIAGNOSTICS
 
     table = read_table(out / "summary.tsv")
     names = [""] * len(table)  # of the gene sets that modules are called after, as in the report
@@ -545,7 +515,14 @@ def summary_lines(out: Path) -> Iterator[str]:
         yield f"  and {len(table) - _LISTED_MODULES} more (see {out}/summary.tsv)"
     if "sample_kind" in table and table["sample_kind"].eq("gradient").any():
         yield f"gradient: the samples form no groups; use their scores ({out}/samples.tsv)"
-    yield from _default_sizes(table)
+    known = table[table["size_diagnostic"].fillna("") != ""]
+    for reason, own in known.groupby("size_diagnostic", sort=False):  # modules that have the default size
+        text, which = DIAGNOSTICS[str(reason)].format(axis="gene"), f"module {own['module'].iloc[0]} ends"
+        if len(own) > 1:
+            which = f"modules {some_names(own['module'].tolist(), 12, quoted=False)} end"
+            text = text.replace(" it", " them")
+        default = f"so the default of {counted(int(own['n_genes'].iloc[0]), 'gene')} was used"
+        yield f"sizes: the data do not show where {which} ({text}), {default}"
 
 
 def _described(row: dict[Any, Any]) -> str:
@@ -563,19 +540,3 @@ def _described(row: dict[Any, Any]) -> str:
     is_doubtful = row.get("verdict") == "doubtful"  # where noise lives would mean nothing
     where = f", {row['studies']}" if isinstance(row.get("studies"), str) and not is_doubtful else ""
     return f"{verdict}{counted(row['n_genes'], 'gene')} ({row['top_genes']}{more}), {samples}{where}"
-
-
-def _default_sizes(table: pd.DataFrame) -> Iterator[str]:
-    """Which modules have the default size, and why; a line per reason."""
-    from netbic.penalties import DIAGNOSTICS
-
-    known = table[table["size_diagnostic"].fillna("") != ""]
-    for reason, own in known.groupby("size_diagnostic", sort=False):
-        numbers = [str(number) for number in own["module"]]
-        more = f" and {len(numbers) - _LISTED_NUMBERS} more" if len(numbers) > _LISTED_NUMBERS else ""
-        text, which = DIAGNOSTICS[str(reason)].format(axis="gene"), f"module {numbers[0]} ends"
-        if len(numbers) > 1:
-            which = f"modules {', '.join(numbers[:_LISTED_NUMBERS])}{more} end"
-            text = text.replace(" it", " them")
-        default = f"so the default of {counted(int(own['n_genes'].iloc[0]), 'gene')} was used"
-        yield f"sizes: the data do not show where {which} ({text}), {default}"

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
-
-from netbic.cli.command import QUIET
+from click import option
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 File = click.Path(exists=True, path_type=str)
 Folder = click.Path(exists=True, file_okay=False, path_type=Path)
 Output = click.Path(path_type=Path)
+COUNT = click.IntRange(1)
 NA_WORDS: Final = ("unknown", "not known", "not reported", "not available", "missing", "na", "?")  # of netbic.io
 # Parameters of a command that describe the tests of the samples, besides those for reading the data.
 TESTS: Final = ("variables", "adjust", "survival", "types", "by", "na_values")
@@ -38,40 +38,22 @@ class Finite(click.FloatRange):
         return number
 
 
-class Jobs(click.types.IntParamType):
-    """A number of threads or processes, as joblib counts them: negative numbers are counted from all cores."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The number."""
-        number = int(super().convert(value, param, ctx))
-        if not number:
-            self.fail("0 is not possible: use a number of at least 1, or -1 for all cores.", param, ctx)
-        return number
+def names(value: str) -> list[str]:
+    """Names separated by commas, each once."""
+    return list(dict.fromkeys(part.strip() for part in value.split(",") if part.strip()))
 
 
-class Names(click.ParamType):  # type: ignore[type-arg]
-    """Names separated by commas; so many of them, if their number is given."""
-
-    name = "name,..."
-
-    def __init__(self, count: int | None = None) -> None:
-        self._count = count
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[str]:
-        """The names, each once."""
-        if isinstance(value, list):
-            return value
-        names = list(dict.fromkeys(part.strip() for part in value.split(",") if part.strip()))
-        if self._count is not None and len(names) != self._count:
-            option = "" if param is None else param.opts[0]
-            raise click.UsageError(f"{option} {value!r}: name two columns, {getattr(param, 'metavar', '')}")
-        return names
+def two_columns(value: str) -> tuple[str, ...]:
+    """The columns of --survival."""
+    if len(found := names(value)) != 2:
+        raise click.UsageError(f"--survival {value!r}: name two columns, TIME,EVENT")
+    return tuple(found)
 
 
 class Numbers(click.ParamType):  # type: ignore[type-arg]
     """Numbers separated by commas."""
 
-    name = "numbers"
+    name = "n,..."
 
     def __init__(self, kind: type[int] | type[float], least: float) -> None:
         self._kind, self._least = kind, least
@@ -85,6 +67,31 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]
         if any(not self._least <= number < float("inf") for number in numbers):
             self.fail(f"{value!r}: expected numbers of at least {self._least:g}", param, ctx)
         return numbers
+
+
+def check_size(name: str, size: int | None, available: int, data: str = "the data have") -> None:
+    """Refuse a number of genes, samples or features that the data do not have."""
+    if size is not None and size > available:
+        noun = f"{name.rstrip('12')[:-1]}{'s' * (available != 1)}"
+        raise click.UsageError(f"--{name} {size:,} but {data} {available:,} {noun}: choose 1 to {available:,}")
+
+
+def refuse(*problems: tuple[str, object]) -> None:
+    """Raise the first message whose condition holds."""
+    for message, applies in problems:
+        if applies:
+            raise click.UsageError(message)
+
+
+def _check_jobs(ctx: click.Context, param: click.Parameter, number: int | None) -> int | None:
+    if number == 0:
+        raise click.BadParameter("0 is not possible: use a number of at least 1, or -1 for all cores.")
+    return number
+
+
+def jobs(text: str) -> Decorator:
+    """The number of threads or processes, as joblib counts them: negative numbers are counted from all cores."""
+    return option("--jobs", type=int, callback=_check_jobs, show_default="all cores", help=text)
 
 
 def group(*decorators: Decorator, section: str | None = None) -> Decorator:
@@ -101,7 +108,7 @@ def group(*decorators: Decorator, section: str | None = None) -> Decorator:
 
 
 _Settings = dict[str, dict[str, Any]]
-_NAMES: Final[dict[str, Any]] = {"type": Names(), "default": "", "show_default": False, "metavar": "NAME,..."}
+_NAMES: Final[dict[str, Any]] = {"type": names, "default": "", "show_default": False, "metavar": "NAME,..."}
 _COLUMN: Final[dict[str, Any]] = {"metavar": "COLUMN"}
 _EXPRESSION: Final[_Settings] = {
     "--samples-in-rows": {"is_flag": True, "help": "The table has samples in rows and genes in columns."},
@@ -156,7 +163,7 @@ def _built(specified: _Settings, section: str, twice: bool = False) -> Decorator
             else:
                 settings["multiple"] = True
                 settings.pop("default", None)
-        made.append(click.option(name, parameter, **settings))
+        made.append(option(name, parameter, **settings))
     return group(*made, section=section)
 
 
@@ -169,33 +176,25 @@ reads_two_tables = group(
     _built(_NETWORK, f"Reading the networks {_TWICE}", twice=True),
     _built(_GENES, f"Preprocessing {_TWICE}", twice=True),
 )
+_MISSING = click.Choice(["error", "ignore", "impute"])
 scales_data = group(
-    click.option("--zscore", is_flag=True, help="Scale each gene to unit standard deviation."),
-    click.option(
-        "--missing",
-        type=click.Choice(["error", "ignore", "impute"]),
-        default="error",
-        help="Missing entries: stop, use only the observed ones, or impute.",
+    option("--zscore", is_flag=True, help="Scale each gene to unit standard deviation."),
+    option(
+        "--missing", type=_MISSING, default="error", help="Missing entries: stop, use only observed ones, or impute."
     ),
 )
-seed = click.option("--seed", default=0, type=click.IntRange(0), help="Random seed.")
-quiet = click.option(
-    "--quiet",
-    is_flag=True,
-    expose_value=False,
-    callback=lambda ctx, param, value: ctx.meta.update({QUIET: value}),
-    help="Print only errors.",
-)
-out = click.option("--out", required=True, type=Output, help="Folder for the results.")
-report = click.option("--report/--no-report", default=True, help="Write DIR/report.html.")
-graph = click.option("--graph", type=File, help="Network: SIF, edge table, STRING, GraphML, Parquet, .npz.")
-sample_info = click.option(
+seed = option("--seed", default=0, type=click.IntRange(0), help="Random seed.")
+quiet = option("--quiet", is_flag=True, help="Print only errors.")
+out = option("--out", required=True, type=Output, help="Folder for the results.")
+report = option("--report/--no-report", default=True, help="Write DIR/report.html.")
+graph = option("--graph", type=File, help="Network: SIF, edge table, STRING, GraphML, Parquet, .npz.")
+sample_info = option(
     "--sample-info",
     type=File,
     show_default="obs of an .h5ad file",
     help="Table with a row for each sample: labels, numbers, survival times.",
 )
-covariates = click.option("--covariates", **_NAMES, help="Columns of it to remove from the data (batch).")
+covariates = option("--covariates", **_NAMES, help="Columns of it to remove from the data (batch).")
 
 
 def _types(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> dict[str, str | list[str]]:
@@ -209,7 +208,7 @@ def _types(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
     return types
 
 
-types = click.option(
+types = option(
     "--types",
     metavar="NAME=TYPE",
     multiple=True,
@@ -217,35 +216,29 @@ types = click.option(
     help="Type of a column: categorical, ordered, numeric, or its levels in order (grade=low<middle<high). Guessed by "
     "default. May be repeated.",
 )
+_SOME: Final[dict[str, Any]] = {"type": names, "metavar": "NAME,..."}
 tests_samples = group(
-    click.option(
-        "--variables",
-        type=Names(),
-        metavar="NAME,...",
-        show_default="all that can be tested",
-        help="Columns of the sample table to compare with the modules.",
-    ),
-    click.option("--adjust", **_NAMES, help="Columns to adjust all tests for."),
-    click.option(
+    option("--variables", **_SOME, show_default="all that can be tested", help="Columns to compare with the modules."),
+    option("--adjust", **_NAMES, help="Columns to adjust all tests for."),
+    option(
         "--survival",
-        type=Names(2),
+        type=two_columns,
         metavar="TIME,EVENT",
         multiple=True,
-        callback=lambda ctx, param, pairs: [tuple(pair) for pair in pairs] or None,
+        callback=lambda ctx, param, pairs: list(pairs) or None,
         help="Columns with the time and the event (1 seen, 0 not seen). May be repeated.",
     ),
     types,
-    click.option(
+    option(
         "--by",
-        type=Names(),
-        metavar="NAME,...",
+        **_SOME,
         help="Columns such as donor of which samples with the same values belong together: their averages are tested "
         "(netbic fit keeps them in the same half for the verdicts, and netbic pairs does not test pairs).",
     ),
-    click.option(
+    option(
         "--na",
         "na_values",
-        type=Names(),
+        type=names,
         metavar="VALUE,...",
         show_default=", ".join(NA_WORDS),
         help="Values of the sample table that mean missing, besides empty fields and NA.",

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click import option
 
 from netbic.cli import options
 from netbic.cli.command import Command, Progress, counted, echo, in_options
@@ -19,7 +20,7 @@ from netbic.cli.samples import SampleTable, sample_table_of
 if TYPE_CHECKING:
     from netbic.io.dataset import PairedDatasets
     from netbic.selection import PairTests
-    from netbic.storage import PairModel
+    from netbic.storage.models import PairModel
 
 _STAGES = {"pairs": "finding pairs", "tests": "testing pairs", "report": "writing the report"}
 _FEWEST = 20  # samples from which on pairs are tested
@@ -37,27 +38,27 @@ _SIZE = "1.5%, 50 to 200, at most a fifth"
 @click.argument("table1", type=options.File)
 @click.argument("table2", type=options.File)
 @options.out
-@click.option("--graph1", type=options.File, help="Network of the features of TABLE1.")
-@click.option("--graph2", type=options.File, help="Network of the features of TABLE2.")
-@click.option("--pairs", default=3, type=click.IntRange(1), help="Number of pairs.")
-@click.option("--features1", type=click.IntRange(1), show_default=_SIZE, help="Features of TABLE1 in each pair.")
-@click.option("--features2", type=click.IntRange(1), show_default=_SIZE, help="Features of TABLE2 in each pair.")
-@click.option(
+@option("--graph1", type=options.File, help="Network of the features of TABLE1.")
+@option("--graph2", type=options.File, help="Network of the features of TABLE2.")
+@option("--pairs", default=3, type=options.COUNT, help="Number of pairs.")
+@option("--features1", type=options.COUNT, show_default=_SIZE, help="Features of TABLE1 in each pair.")
+@option("--features2", type=options.COUNT, show_default=_SIZE, help="Features of TABLE2 in each pair.")
+@option(
     "--method",
     type=click.Choice(["cca", "pls"]),
     default="cca",
     help="cca: canonical correlation analysis, both tables alike; pls: partial least squares, TABLE1 predicts TABLE2.",
 )
 @options.group(
-    click.option(
+    option(
         "--ridge",
         type=options.Finite(0, 1, min_open=True),
         show_default="correlations are ignored",
         help="Remove correlations between the features of one table, the less the larger the ridge (cca).",
     ),
-    click.option("--smoothness1", type=options.Finite(0), show_default="0.6", help="Weight of the network of TABLE1."),
-    click.option("--smoothness2", type=options.Finite(0), show_default="0.6", help="Weight of the network of TABLE2."),
-    click.option(
+    option("--smoothness1", type=options.Finite(0), show_default="0.6", help="Weight of the network of TABLE1."),
+    option("--smoothness2", type=options.Finite(0), show_default="0.6", help="Weight of the network of TABLE2."),
+    option(
         "--permutations",
         default=199,
         type=click.IntRange(0),
@@ -68,7 +69,7 @@ _SIZE = "1.5%, 50 to 200, at most a fifth"
 @options.sample_info
 @options.seed
 @options.report
-@click.option("--force", is_flag=True, help="Replace the results of an earlier run in the folder.")
+@option("--force", is_flag=True, help="Replace the results of an earlier run in the folder.")
 @options.quiet
 @options.group(options.tests_samples, section="Sample table")
 @options.reads_two_tables
@@ -90,9 +91,9 @@ def pairs(
     DIR/report.html      all results as a web page
     DIR/model/           the fitted model: netbic.load("DIR")
     """
-    from netbic import storage
     from netbic.files import scratch_folder
     from netbic.io.dataset import fit_by_name, open_paired_datasets
+    from netbic.storage.runs import Run, check_folder, write_pair_results
 
     settings, tests = ({name: reading.pop(name) for name in names} for names in (_SETTINGS, options.TESTS))
     sample_info, report, permutations = (reading.pop(name) for name in ("sample_info", "report", "permutations"))
@@ -101,8 +102,12 @@ def pairs(
     files |= {f"the network of TABLE{k}": graph for k, graph in ((1, graph1), (2, graph2))}
     for name, label in (("string_info", "STRING's names"), ("graph_names", "names of nodes"), ("id_map", "the id map")):
         files |= {f"{label} ({k})": path for k, path in enumerate(reading[name], start=1)}
-    storage.check_pair_folder(out, force=force, inputs=files)
-    _check(settings, graph1, graph2)
+    check_folder(out, force=force, pairs=True, inputs=files)
+    for number, graph in ((1, graph1), (2, graph2)):
+        without = settings[f"smoothness{number}"] and graph is None
+        options.refuse((f"--smoothness{number} needs a network: use --graph{number}", without))
+    predicts = settings["method"] == "pls" and settings["ridge"] is not None
+    options.refuse(("--ridge is for --method cca: leave it out, or use --method cca", predicts))
     given = [_of_table(reading, number, graph is not None) for number, graph in enumerate((graph1, graph2))]
     tables = open_paired_datasets(table1, table2, (graph1, graph2), (given[0], given[1]))
     echo(*tables.lines())
@@ -118,10 +123,9 @@ def pairs(
     asked = reading | {"permutations": permutations} | ({} if labels is None else labels.record())
     inputs |= {name: list(value) if isinstance(value, tuple) else value for name, value in asked.items() if value}
     lines: list[str] = []
-    with storage.Run.open_pairs(out, settings, data, inputs, force=force) as run, Progress(_STAGES) as progress:
+    with Run.open_pairs(out, settings, data, inputs, force=force) as run, Progress(_STAGES) as progress:
         progress.update("pairs", 0, 1)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with warnings.catch_warnings(record=True, action="always") as caught:
             one, other = (each.expression for each in tables.datasets)
             fit_by_name(model, one.matrix, other.matrix, one.samples, one.genes, other.genes, ("table 1", "table 2"))
         tested = None
@@ -130,7 +134,7 @@ def pairs(
         texts = [text for each in tables.datasets for text in each.alignment.warnings()]
         texts += [in_options(str(each.message)) for each in caught]
         with scratch_folder(out) as staged:
-            storage.write_pair_results(staged, model, tables.to_dict(), None if tested is None else tested.table)
+            write_pair_results(staged, model, tables.to_dict(), None if tested is None else tested.table)
             progress.update("report", 0, 1)
             if labels is not None and not model.n_components_:
                 lines.append("there are no pairs to compare with the sample table")
@@ -141,15 +145,6 @@ def pairs(
     for each in caught:
         warnings.warn(each.message, stacklevel=1)
     echo(*_summary(out, model, tested), *[_NOT_INDEPENDENT] * bool(tests["by"]), *lines)
-
-
-def _check(settings: dict[str, Any], graph1: str | None, graph2: str | None) -> None:
-    """Refuse options that cannot be combined, before anything is read."""
-    for number, graph in ((1, graph1), (2, graph2)):
-        if settings[f"smoothness{number}"] and graph is None:
-            raise click.UsageError(f"--smoothness{number} needs a network: use --graph{number}")
-    if settings["method"] == "pls" and settings["ridge"] is not None:
-        raise click.UsageError("--ridge is for --method cca: leave it out, or use --method cca")
 
 
 def _of_table(reading: dict[str, Any], position: int, has_graph: bool) -> dict[str, Any]:
@@ -177,11 +172,7 @@ def _estimator(tables: PairedDatasets, settings: dict[str, Any]) -> PairModel:
         parameters |= {"covariance": "ridge", "ridge": settings["ridge"]}
     for number, side, dataset in zip((1, 2), "xy", tables.datasets, strict=True):
         n_features, size = dataset.expression.shape[1], settings[f"features{number}"]
-        if size is not None and size > n_features:
-            raise click.UsageError(
-                f"--features{number} {size:,} but table {number} has {counted(n_features, 'feature')}: choose 1 to "
-                f"{n_features:,}"
-            )
+        options.check_size(f"features{number}", size, n_features, f"table {number} has")
         parameters |= {f"n_{side}": size or usual_sizes(0, n_features)[1], f"{side}_graph": dataset.graph}
         parameters[f"{side}_smoothness"] = settings[f"smoothness{number}"]
     kind = SparseGraphCCA if settings["method"] == "cca" else SparseGraphPLS
@@ -198,8 +189,7 @@ def _test(model: PairModel, tables: PairedDatasets, permutations: int, progress:
     def named(each: Any) -> Any:  # networks are matched by name
         return each.matrix if is_sparse(each.matrix) else pd.DataFrame(each.matrix, each.samples, each.genes)
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # those of the same fit were shown
+    with warnings.catch_warnings(action="ignore"):  # those of the same fit were shown
         return pair_tests(
             model,
             *(named(each.expression) for each in tables.datasets),
@@ -211,7 +201,7 @@ def _test(model: PairModel, tables: PairedDatasets, permutations: int, progress:
 
 def _summary(out: Path, model: PairModel, tests: PairTests | None) -> Iterator[str]:
     """What was found, a line per pair."""
-    from netbic.storage import pairs_table
+    from netbic.storage.tables import pairs_table
 
     table = pairs_table(model, None if tests is None else tests.table)
     yield f"{counted(len(table), 'pair')}. Tables: {out}/pairs.tsv, {out}/weights.tsv, {out}/scores.tsv"

@@ -1,18 +1,19 @@
-"""Commands about the results in a folder: netbic report, enrich, plot and export."""
+"""Commands about the results in a folder: netbic report, enrich, export, plot, compare and replicate."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import io
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click import option
 
 from netbic.cli import options
 from netbic.cli.command import Command, counted, echo, echo_report_is_older
-from netbic.cli.options import File, Finite, Folder, Names, Output
+from netbic.cli.options import File, Finite, Folder, Output, names, two_columns
 
 if TYPE_CHECKING:
     from netbic.exports import Results
@@ -26,14 +27,14 @@ _EXPORTS = {  # the file of each format, and the function of `netbic.exports` th
     "cytoscape": ("cytoscape", "write_cytoscape"),
     "membership": ("membership.tsv", "write_membership"),
 }
-_DPI = 200
+_REPLICATION = ("replication.tsv", "replication.json")
 _WITHOUT_NETWORK = "the modules were found without a network (netbic fit --graph)"
 
 
 @click.command(cls=Command)
 @click.argument("folder", type=Folder)
-@click.option("--out", type=Output, show_default="FOLDER/report.html", help="File to write.")
-@click.option("--force", is_flag=True, help="Replace an existing file.")
+@option("--out", type=Output, show_default="FOLDER/report.html", help="File to write.")
+@option("--force", is_flag=True, help="Replace an existing file.")
 def report(folder: Path, out: Path | None, force: bool) -> None:
     """Write the results in FOLDER as a single HTML file that can be opened in a browser or sent by e-mail.
 
@@ -49,23 +50,25 @@ def report(folder: Path, out: Path | None, force: bool) -> None:
 
 @click.command(cls=Command)
 @click.argument("folder", type=Folder)
-@click.option("--gene-sets", type=File, help="GMT file with gene sets; results are written to FOLDER/gene_sets.tsv.")
-@click.option("--level", default=0.05, type=Finite(0, 1), help="Largest adjusted p-value to report.")
-@click.option(
+@option("--gene-sets", type=File, help="GMT file with gene sets; results are written to FOLDER/gene_sets.tsv.")
+@option("--level", default=0.05, type=Finite(0, 1), help="Largest adjusted p-value to report.")
+@option(
     "--by-sign/--together",
     default=None,
     show_default="separately in modules with at least 10 genes on both sides",
     help="Test the genes with positive weights (up) and with negative weights (down) of a module separately, or all of "
     "them together.",
 )
-@click.option(
+@option(
     "--collapse",
     type=Finite(0, 1),
     help="Omit gene sets whose genes in the module overlap those of a more significant set by at least this Jaccard "
     "index, e.g. 0.5.",
 )
 @options.seed
-def enrich(folder: Path, gene_sets: str | None, seed: int, **given: Any) -> None:
+def enrich(
+    folder: Path, gene_sets: str | None, level: float, by_sign: bool | None, collapse: float | None, seed: int
+) -> None:
     """Test the modules in FOLDER (written by netbic fit) for enrichment in network edges and gene sets.
 
     \b
@@ -76,30 +79,31 @@ def enrich(folder: Path, gene_sets: str | None, seed: int, **given: Any) -> None
     """
     from netbic.enrichment import write_enrichment
     from netbic.files import check_not_input, locked
-    from netbic.storage import load_modules
+    from netbic.storage.models import load_modules
 
     model = load_modules(folder)
     if model.column_graph is None and gene_sets is None:
         raise click.UsageError("nothing to test: use --gene-sets, or fit with --graph")
-    if gene_sets is None and (given["by_sign"] is not None or given["collapse"] is not None):
+    if gene_sets is None and (by_sign is not None or collapse is not None):
         raise click.UsageError("--by-sign, --together and --collapse need --gene-sets")
     check_not_input([folder / name for name in _ENRICHMENT], {"the gene sets": gene_sets})
+    given: Any = {"level": level, "by_sign": by_sign, "collapse": collapse, "random_state": seed}
     with locked(folder):
-        echo(*(f"{folder}/{line}" for line in write_enrichment(model, folder, gene_sets, **given, random_state=seed)))
+        echo(*(f"{folder}/{line}" for line in write_enrichment(model, folder, gene_sets, **given)))
     echo_report_is_older(folder)
 
 
 @click.command(cls=Command)
 @click.argument("folder", type=Folder)
-@click.option("--format", "kind", required=True, type=click.Choice(list(_EXPORTS)), help="What to write, see above.")
-@click.option(
+@option("--format", "kind", required=True, type=click.Choice(list(_EXPORTS)), help="What to write, see above.")
+@option(
     "--out",
     type=Output,
     show_default="FOLDER/modules.gmt, lists.txt, modules.xlsx, cytoscape or membership.tsv",
     help="File to write; for cytoscape, and for lists unless it ends in .txt, a new folder.",
 )
-@click.option("--expression", type=File, show_default="where they were", help="The data of the fit (membership).")
-@click.option("--force", is_flag=True, help="Replace existing files.")
+@option("--expression", type=File, show_default="where they were", help="The data of the fit (membership).")
+@option("--force", is_flag=True, help="Replace existing files.")
 def export(folder: Path, kind: str, out: Path | None, expression: str | None, force: bool) -> None:
     """Write the modules in FOLDER (written by netbic fit) for other programs and other people.
 
@@ -114,7 +118,7 @@ def export(folder: Path, kind: str, out: Path | None, expression: str | None, fo
     """
     from netbic import exports
     from netbic.files import locked
-    from netbic.storage import read_again
+    from netbic.storage.runs import read_again
 
     if expression is not None and kind != "membership":
         raise click.UsageError("--expression is for --format membership")
@@ -145,23 +149,21 @@ _USED = {  # options that each kind of figure uses
 @click.command(cls=Command)
 @click.argument("folder", type=Folder)
 @click.argument("kind", type=click.Choice(list(_USED)))
-@click.option("--out", required=True, type=Output, help="File to write: .pdf, .png or .svg.")
-@click.option("--module", type=int, show_default="1; for heatmap all", help="Number of the module.")
-@click.option(
-    "--annotate", type=Names(), metavar="NAME,...", help="Columns of the sample table to draw (heatmap, scores)."
-)
-@click.option(
+@option("--out", required=True, type=Output, help="File to write: .pdf, .png or .svg.")
+@option("--module", type=int, show_default="1; for heatmap all", help="Number of the module.")
+@option("--annotate", type=names, metavar="NAME,...", help="Columns of the sample table to draw (heatmap, scores).")
+@option(
     "--survival",
-    type=Names(2),
+    type=two_columns,
     metavar="TIME,EVENT",
     show_default="those of netbic associate --survival",
     help="Columns of the sample table with times and events (survival).",
 )
-@click.option("--until", type=Finite(0, min_open=True), help="End of the time axis (survival).")
-@click.option("--expression", type=File, show_default="where they were", help="The data of the fit (heatmap).")
-@click.option("--width", type=Finite(1, 100), help="Width of the figure in inches.")
-@click.option("--height", type=Finite(1, 100), help="Height of the figure in inches.")
-@click.option("--force", is_flag=True, help="Replace an existing file.")
+@option("--until", type=Finite(0, min_open=True), help="End of the time axis (survival).")
+@option("--expression", type=File, show_default="where they were", help="The data of the fit (heatmap).")
+@option("--width", type=Finite(1, 100), help="Width of the figure in inches.")
+@option("--height", type=Finite(1, 100), help="Height of the figure in inches.")
+@option("--force", is_flag=True, help="Replace an existing file.")
 def plot(folder: Path, kind: str, out: Path, force: bool, width: float, height: float, **given: Any) -> None:
     """Draw a figure of the modules in FOLDER (written by netbic fit).
 
@@ -175,7 +177,7 @@ def plot(folder: Path, kind: str, out: Path, force: bool, width: float, height: 
     from netbic import pl
     from netbic.exports import Results
     from netbic.files import check_output_file, recorded_paths, write_atomic
-    from netbic.storage import read_again
+    from netbic.storage.runs import read_again
 
     for name, value in given.items():
         if value is not None and name not in _USED[kind]:
@@ -189,21 +191,21 @@ def plot(folder: Path, kind: str, out: Path, force: bool, width: float, height: 
     if module is not None and module not in results.modules:
         has = f"modules are numbered from 1; {folder} has {results.n_modules}"
         raise click.UsageError(f"--module {module}: {has}")
-    number = 1 if module is None else module
-    names: Any = results.names
-    beside = {"names": names} | _annotation(results, folder, given["annotate"])
+    number, named = module or 1, dict[str, Any](names=results.names)
+    beside = named | _annotation(results, folder, given["annotate"])
     associate = f"run netbic associate {folder} --sample-info TABLE"
+    draw: Any
     if kind == "heatmap":
         data, chosen = read_again(folder, expression), None if module is None else [number]
         draw = partial(pl.heatmap, results.model, data.matrix, modules=chosen, **beside)
     elif kind == "network":
         if results.model.column_graph is None:
             raise click.UsageError(f"{_WITHOUT_NETWORK}: there is none to draw")
-        draw = partial(pl.network, results.model, number, names=names)
+        draw = partial(pl.network, results.model, number, **named)
     elif kind == "associations":
         if (tests := results.tables.get("associations")) is None:
             raise click.UsageError(f"{folder} has no associations.tsv: {associate}")
-        draw = partial(pl.associations, tests, names=names)
+        draw = partial(pl.associations, tests, **named)
     elif kind == "scores":
         if (samples := results.tables.get("samples")) is None:
             raise click.UsageError(f"{folder} has no samples.tsv: write the modules by netbic fit")
@@ -211,9 +213,8 @@ def plot(folder: Path, kind: str, out: Path, force: bool, width: float, height: 
     else:
         if results.sample_info is None:
             raise click.UsageError(f"survival needs {folder}/sample_info.tsv: {associate} --survival TIME,EVENT")
-        columns: Any = tuple(given["survival"] or ()) or None
-        draw = partial(pl.survival, folder, number, survival=columns, until=given["until"])
-    content = _drawn(draw, out.suffix.lower()[1:], (width, height))
+        draw = partial(pl.survival, folder, number, survival=given["survival"], until=given["until"])
+    content = _image(draw, out, width, height)
     check_output_file(out, inputs, force=force)  # it may have been created meanwhile
     write_atomic(out, content)
     click.echo(f"{out}")
@@ -221,8 +222,8 @@ def plot(folder: Path, kind: str, out: Path, force: bool, width: float, height: 
 
 def _annotation(results: Results, folder: Path, names: list[str] | None) -> dict[str, Any]:
     """Columns of the sample table, and the colours of all labels that were tested, as in the report."""
-    from netbic.association import stored_record, stored_variables
-    from netbic.pl import variable_colours
+    from netbic.association.stored import stored_record, stored_variables
+    from netbic.pl.base import variable_colours
 
     if not names:
         return {"annotation": None, "colours": {}}
@@ -239,22 +240,107 @@ def _annotation(results: Results, folder: Path, names: list[str] | None) -> dict
     return {"annotation": info[names], "colours": variable_colours(labels)}
 
 
-def _drawn(draw: Callable[..., Any], kind: str, size: tuple[float | None, float | None]) -> bytes:
+def _image(draw: Any, out: Path, width: float | None = None, height: float | None = None) -> bytes:
     """The figure as a file; drawn again if it gets another size, because names are written where they fit."""
-    import io
-
     from netbic.errors import import_optional
 
     import_optional("matplotlib", "plot", "a figure").use("agg")
     import matplotlib.pyplot as plt
 
     figure = draw(ax=None).get_figure()
-    if any(size):
-        given = [new or own for new, own in zip(size, figure.get_size_inches().tolist(), strict=True)]
+    if width or height:
+        own = figure.get_size_inches()
         plt.close(figure)
-        figure = draw(ax=plt.subplots(figsize=given, layout="constrained")[1]).get_figure()
+        axes = plt.subplots(figsize=(width or own[0], height or own[1]), layout="constrained")[1]
+        figure = draw(ax=axes).get_figure()
     content = io.BytesIO()
     with plt.rc_context({"svg.fonttype": "none", "pdf.fonttype": 42}):  # text that can be edited
-        figure.savefig(content, format=kind, dpi=_DPI)
+        figure.savefig(content, format=out.suffix.lower()[1:], dpi=200)
     plt.close(figure)
     return content.getvalue()
+
+
+@click.command(cls=Command)
+@click.argument("folder_a", metavar="DIR1", type=Folder)
+@click.argument("folder_b", metavar="DIR2", type=Folder)
+@option("--out", type=Output, show_default="only printed", help="Write the table of matches to a file.")
+@option("--plot", type=Output, help="Draw the similarities (.pdf, .png or .svg).")
+@option("--force", is_flag=True, help="Replace existing files.")
+@options.seed
+def compare(folder_a: Path, folder_b: Path, out: Path | None, plot: Path | None, force: bool, seed: int) -> None:
+    """Match the modules of two fits, and say which are the same, similar, new or gone.
+
+    DIR1 and DIR2 are output folders of netbic fit (or of netbic.save). Modules are matched by their genes and, where
+    samples have the same names, by their scores.
+    """
+    from netbic.comparison import compare as match
+    from netbic.files import check_output_file, recorded_paths, write_atomic, write_table
+
+    if out is not None and plot is not None and out.absolute() == plot.absolute():
+        raise click.UsageError(f"--out and --plot are the same file, {out}: name two files")
+    if plot is not None and plot.suffix.lower() not in _ENDINGS:
+        raise click.UsageError(f"--plot {plot}: name a file that ends in .pdf, .png or .svg")
+    inputs = {"the modules": [path for each in (folder_a, folder_b) for path in recorded_paths(each)]}
+    written = [path for path in (out, plot) if path is not None]
+    for path in written:
+        check_output_file(path, inputs, force=force)
+    found = match(folder_a, folder_b, random_state=seed, feature_name="gene")
+    if out is not None:
+        write_table(out, found.table)
+    if plot is not None:
+        from netbic.pl import comparison
+
+        write_atomic(plot, _image(lambda ax: comparison(found, ax=ax), plot))
+    for line in (found.verdict, *(f"  {reason}" for reason in found.table["reason"]), *map(str, written)):
+        click.echo(line)
+
+
+@click.command(cls=Command)
+@click.argument("folder", type=Folder)
+@click.argument("other", type=File)
+@option("--out", type=Output, show_default="FOLDER/replication.tsv", help="Output table.")
+@option("--force", is_flag=True, help="Replace an existing table that --out names.")
+@option("--new-samples-only", is_flag=True, help="Leave out samples of OTHER that seem to be samples of the fit.")
+@options.seed
+@options.reads_expression
+def replicate(
+    folder: Path, other: str, out: Path | None, force: bool, new_samples_only: bool, seed: int, **reading: Any
+) -> None:
+    """Judge how far each module in FOLDER (of netbic fit or netbic.save) holds in another study.
+
+    OTHER is a file with the expression data of that study, read and preprocessed like the data of the fit unless
+    options say otherwise. Genes are matched by name, and centred and scaled in the other study.
+    """
+    from netbic import files
+    from netbic.comparison import replicate as look_for
+    from netbic.storage.models import load_modules
+    from netbic.storage.runs import read_like
+    from netbic.storage.tables import summary_table
+
+    model = load_modules(folder)
+    inputs: files.Inputs = {"the other study": other, "the modules": files.recorded_paths(folder)}
+    if out is None:
+        files.check_writable(folder, _REPLICATION, {"the other study": other})
+    else:
+        files.check_output_file(out, inputs, force=force)
+    data = read_like(folder, other, **{name: value for name, value in reading.items() if value})
+    given: Any = {"features": list(data.genes), "samples": list(data.samples), "new_samples_only": new_samples_only}
+    found = look_for(model, data.matrix, **given, random_state=seed, feature_name="gene")
+    path = folder / _REPLICATION[0] if out is None else out
+    table = files.table_bytes(path, found.table)
+    if out is None:
+        numbers = {"n_genes": found.n_features, "n_samples": found.n_samples, "n_shared": found.n_shared}
+        record: files.Record = {"study": Path(other).name, **numbers, "verdict": found.verdict}
+        files.add_files(folder, dict(zip(_REPLICATION, (table, files.json_bytes(record)), strict=True)))
+    else:
+        files.check_output_file(out, inputs, force=force)  # it may have been created meanwhile
+        files.write_atomic(out, table)
+    click.echo(found.verdict)
+    if found.n_shared:
+        click.echo("--new-samples-only leaves these samples out")
+    top = summary_table(model)["top_features"]
+    for number, genes, reason in zip(found.table["module"], top, found.table["reason"], strict=True):
+        click.echo(f"  module {number} ({', '.join(genes.split(', ')[:3])}, ...): {reason}")
+    click.echo(f"{path}")
+    if out is None:
+        echo_report_is_older(folder)

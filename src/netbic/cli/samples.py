@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click import option
 
 from netbic.cli import options
 from netbic.cli.command import Command, echo, echo_report_is_older, in_options
@@ -16,9 +17,9 @@ from netbic.cli.command import Command, echo, echo_report_is_older, in_options
 if TYPE_CHECKING:
     import pandas as pd
 
-    from netbic.association import Associations
+    from netbic.association.associate import Associations
     from netbic.estimators import SparseGraphSVD
-    from netbic.storage import PairModel
+    from netbic.storage.models import PairModel
 
 _CODES = 10  # up to so many different whole numbers are the codes of groups, unless their type is given
 _LISTED = 5
@@ -52,7 +53,7 @@ class SampleTable:
             return None
         import pandas as pd
 
-        from netbic.association import Averages, match_samples, read_variables, variable_line
+        from netbic.association.variables import Averages, match_samples, read_variables, variable_line
         from netbic.errors import InputError, one_line
         from netbic.io.samples import read_sample_info
 
@@ -76,12 +77,6 @@ class SampleTable:
         echo(*map(one_line, [*_missing_lines(table), *match.lines(), *described]))
         return cls(table, match.table, tests, path, na_values)
 
-    def for_covariates(self) -> pd.DataFrame:
-        """The table in which "unknown" is a group of its own, unless --na says that it is missing."""
-        from netbic.io.samples import read_sample_info
-
-        return self.table if self.na_values is not None else read_sample_info(self.origin, na_values=())
-
     def record(self) -> dict[str, Any]:
         """The table and the options of the tests, as recorded in run.json."""
         asked = {"sample_info": self.origin, "na_values": self.na_values, **self.tests}
@@ -93,7 +88,7 @@ class SampleTable:
         Of columns such as donor and condition, those that the tests are adjusted for (the donor) say which samples
         belong together.
         """
-        from netbic.association import Averages
+        from netbic.association.variables import Averages
 
         if not (by := self.tests["by"]):
             return None
@@ -102,36 +97,25 @@ class SampleTable:
         numbers[alone] = numbers.max() + 1 + range(alone.sum())
         return numbers
 
-    def write(
-        self, model: SparseGraphSVD | PairModel, folder: Path, out: Path, groups: pd.DataFrame | None = None
-    ) -> Iterator[str]:
-        """Test all modules or pairs, write the tables to a folder whose files end up in `out`; yield what was found.
+    def write(self, model: SparseGraphSVD | PairModel, folder: Path, out: Path) -> Iterator[str]:
+        """Test all modules or pairs, write the tables to a folder whose files end up in `out`; yield what was found."""
+        from netbic.association import stored
 
-        `groups` is the table of scores and groups of the samples, if it is not in the folder.
-        """
-        from netbic import association
-
-        found = _associate(model, folder, self.table, self.tests, groups)
-        association.write_associations(found, folder)
-        yield from map(in_options, found.findings(association.stored_verdicts(folder)))
+        found = _associate(model, folder, self.table, self.tests)
+        stored.write_associations(found, folder)
+        yield from map(in_options, found.findings(stored.stored_verdicts(folder)))
         yield _tests_line(found, out)
 
 
-def _associate(
-    model: SparseGraphSVD | PairModel,
-    folder: Path,
-    table: pd.DataFrame,
-    tests: dict[str, Any],
-    groups: pd.DataFrame | None = None,
-) -> Associations:
-    """Compare the modules or pairs of a model with a sample table."""
+def _associate(model: SparseGraphSVD | PairModel, folder: Path, table: Any, tests: dict[str, Any]) -> Associations:
+    """Compare the modules, with the scores in a folder, or the pairs of a model with a sample table."""
     from netbic import association
     from netbic.estimators import SparseGraphSVD
 
     if not isinstance(model, SparseGraphSVD):
         return association.associate_pairs(model, table, **tests)
-    scores = association.stored_scores(folder) if groups is None else association.wide(groups)
-    return association.associate_scores(*scores, table, **tests, removed=association.Removed.of(model))
+    scores, removed = association.stored_scores(folder), association.Removed.of(model)
+    return association.associate_scores(*scores, table, **tests, removed=removed)
 
 
 def sample_table_of(sample_info: str | None, expression: str) -> str | None:
@@ -172,7 +156,7 @@ def _columns(names: Sequence[str], table: pd.DataFrame | None, samples: Any, opt
         raise click.UsageError(f"--{option} needs a sample table: use --sample-info")
     import pandas as pd
 
-    from netbic.association import check_known, match_samples
+    from netbic.association.variables import check_known, match_samples
 
     matched = match_samples(pd.Index(samples), table).table
     check_known(names, matched.columns, option)
@@ -200,18 +184,16 @@ def _typed(column: pd.Series[Any], kind: Any) -> Any:
 
 def covariate_lines(covariates: pd.DataFrame | None) -> Iterator[str]:
     """How each covariate is used."""
+    from netbic.errors import some_names
     from netbic.estimators import CovariateCoding
 
     if covariates is None:
         return
     for one in CovariateCoding.learn(covariates, len(covariates), covariates.index.to_numpy())[0].covariates:
-        levels = one.levels
-        yield f"covariate {one.name}: {'a number' if levels is None else f'{len(levels)} groups ({_first(levels)})'}"
-
-
-def _first(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return f"{', '.join(names[:_LISTED])}{more}"
+        kind = "a number"
+        if one.levels is not None:
+            kind = f"{len(one.levels)} groups ({some_names(one.levels, _LISTED, quoted=False)})"
+        yield f"covariate {one.name}: {kind}"
 
 
 def read_studies(name: str | None, table: pd.DataFrame | None, samples: Any) -> Any:
@@ -225,17 +207,9 @@ def read_studies(name: str | None, table: pd.DataFrame | None, samples: Any) -> 
     return found
 
 
-def study_lines(studies: Any) -> Iterator[str]:
-    """How many samples each study has."""
-    if studies is not None:
-        counts = studies.astype(str).value_counts().sort_index()
-        each = _first([f"{study}: {count:,}" for study, count in counts.items()])
-        yield f"{len(counts)} studies ({each}), each centred and scaled by itself"
-
-
 @click.command(cls=Command)
 @click.argument("folder", type=options.Folder)
-@click.option("--sample-info", required=True, type=options.File, help="Table with a row for each sample, or .h5ad.")
+@option("--sample-info", required=True, type=options.File, help="Table with a row for each sample, or .h5ad.")
 @options.tests_samples
 def associate(folder: Path, sample_info: str, na_values: list[str] | None, **tests: Any) -> None:
     """Compare the modules in FOLDER (written by netbic fit) with labels, numbers and survival times of the samples.
@@ -248,23 +222,23 @@ def associate(folder: Path, sample_info: str, na_values: list[str] | None, **tes
     FOLDER/sample_info.tsv    the sample table, samples in the order of the fit
     FOLDER/associations.json  types of the variables, covariates
     """
-    from netbic import association
+    from netbic.association import stored
     from netbic.files import check_not_input, locked
     from netbic.io.samples import read_sample_info
-    from netbic.storage import contains_pairs, load, load_modules
+    from netbic.storage.models import is_pair_model, load
 
-    check_not_input([folder / name for name in association.WRITTEN], {"the sample table": sample_info})
+    check_not_input([folder / name for name in stored.WRITTEN], {"the sample table": sample_info})
     table = read_sample_info(sample_info, na_values=na_values)
     echo(*_missing_lines(table))
     with locked(folder):
-        model = load(folder) if contains_pairs(folder) else load_modules(folder)
-        if contains_pairs(folder) and not model.n_components_:
+        model = load(folder)
+        if is_pair_model(model) and not model.n_components_:
             raise click.ClickException(f"{folder} contains no pairs: there is nothing to compare")
         found = _associate(model, folder, table, tests)
-        echo(*map(in_options, found.lines(association.stored_verdicts(folder))))
+        echo(*map(in_options, found.lines(stored.stored_verdicts(folder))))
         if found.table.empty:
             raise click.ClickException(f"{_NOTHING} (reasons above), and nothing is written: give other columns")
-        association.write_associations(found, folder)
+        stored.write_associations(found, folder)
     click.echo(_tests_line(found, folder))
     echo_report_is_older(folder)
 
@@ -272,17 +246,20 @@ def associate(folder: Path, sample_info: str, na_values: list[str] | None, **tes
 @click.command(cls=Command)
 @click.argument("folder", type=options.Folder)
 @click.argument("expression", type=options.File)
-@click.option("--out", type=options.Output, show_default="print to the terminal", help="Output table.")
-@click.option("--force", is_flag=True, help="Replace an existing table.")
+@option("--out", type=options.Output, show_default="print to the terminal", help="Output table.")
+@option("--force", is_flag=True, help="Replace an existing table.")
 @options.sample_info
-@click.option(
-    "--studies",
-    metavar="NAME",
-    show_default="the column of the fit",
-    help="Column of this table with the study of each sample, for modules that were found with --studies.",
-)
+@option("--studies", metavar="NAME", show_default="as in the fit", help="Column of it with the study of each sample.")
 @options.reads_expression
-def score(folder: Path, expression: str, out: Path | None, force: bool, **given: Any) -> None:
+def score(
+    folder: Path,
+    expression: str,
+    out: Path | None,
+    force: bool,
+    sample_info: str | None,
+    studies: str | None,
+    **reading: Any,
+) -> None:
     """Compute scores of the samples in EXPRESSION on the modules in FOLDER (of netbic fit or netbic.save).
 
     The file is read and preprocessed like the data of the fit, unless options say otherwise. Genes are matched by name.
@@ -290,26 +267,25 @@ def score(folder: Path, expression: str, out: Path | None, force: bool, **given:
     """
     from netbic.files import check_output_file, recorded_paths, write_table
     from netbic.io.dataset import scores_by_name, scores_table
-    from netbic.storage import load_modules, read_like
+    from netbic.storage.models import load_modules
+    from netbic.storage.runs import read_like
 
-    sample_info, studies = given.pop("sample_info"), given.pop("studies")
-    inputs: dict[str, Any] = {"the samples to score": expression, "the modules": recorded_paths(folder)}
+    inputs: Any = {"the samples to score": expression, "the modules": recorded_paths(folder)}
     inputs["the sample table"] = sample_info
     if out is not None:
         check_output_file(out, inputs, force=force)
     model = load_modules(folder)
-    data = read_like(folder, expression, **{name: value for name, value in given.items() if value})
+    data = read_like(folder, expression, **{name: value for name, value in reading.items() if value})
     if model.missing == "error" and (missing_text := data.missing_entries()):
         raise click.ClickException(f"{missing_text}: fill them, or fit with --missing ignore")
     known = _about_samples(model, folder, sample_info, studies, expression, data.samples)
-    scores = scores_by_name(model, data.matrix, data.genes, **known)
-    table = scores_table(scores, data.samples)
+    table = scores_table(scores_by_name(model, data.matrix, data.genes, **known), data.samples)
     if out is None:
         click.echo(table.to_csv(sep="\t", index=False), nl=False)
     else:
         check_output_file(out, inputs, force=force)  # it may have been created meanwhile
         write_table(out, table)
-        click.echo(f"{len(table):,} samples x {scores.shape[1]} modules: {out}")
+        click.echo(f"{len(table):,} samples x {model.n_components_} modules: {out}")
 
 
 def _about_samples(

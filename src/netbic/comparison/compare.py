@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 
 from netbic.arrays import Array, Bools, Floats, Indices, RandomState, kind_of
-from netbic.association import stored_scores
+from netbic.association.stored import stored_scores
 from netbic.comparison.replicate import common_names, no_common_names, text_names
 from netbic.errors import InputError, shown, unusable
 from netbic.estimators import check_count, fitted_model, is_model, name_features, names_of
 from netbic.selection.resampling import partners
-from netbic.storage import load_modules
+from netbic.storage.models import load_modules
 
 Labels = tuple[str, str]  # what the two fits are called
 SAME, SIMILAR, NEW, GONE, NOT_COMPARABLE = "same", "similar", "new", "gone", "not comparable"

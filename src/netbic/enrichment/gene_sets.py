@@ -24,7 +24,8 @@ from netbic.errors import InputError, one_line
 from netbic.estimators import SparseGraphSVD, check_same_data, fitted_model, heaviest, is_model, is_number, names_of
 from netbic.files import add_files, json_bytes, read_bytes, read_json, table_bytes
 from netbic.io.samples import GeneSets, read_gene_sets
-from netbic.storage import npz_arrays, npz_bytes, sides_of
+from netbic.storage.models import npz_arrays, npz_bytes
+from netbic.storage.tables import sides_of
 
 Sets = Mapping[str, Iterable[str]]  # term to genes
 

@@ -40,9 +40,9 @@ from netbic.estimators.studies import studies_table as studies_table
 from netbic.estimators.studies import study_labels as study_labels
 from netbic.estimators.studies import study_of_new as study_of_new
 from netbic.estimators.studies import without_studies as without_studies
-from netbic.estimators.svd import SparseGraphSVD, StableModules
+from netbic.estimators.svd import SparseGraphSVD
 from netbic.estimators.svd import fitted_model as fitted_model
 from netbic.estimators.svd import is_model as is_model
 from netbic.estimators.svd import unwrapped as unwrapped
 
-__all__ = ["SparseGraphCCA", "SparseGraphPLS", "SparseGraphSVD", "StableModules", "stack_studies"]
+__all__ = ["SparseGraphCCA", "SparseGraphPLS", "SparseGraphSVD", "stack_studies"]

@@ -127,7 +127,7 @@ def scale_data(
     design: Floats | None = None,
     *,
     center: str | None = "columns",
-    scale: bool = False,
+    scale: float = False,
     missing: str = "error",
     clip: float | None = None,
     low_memory: bool = False,
@@ -183,7 +183,7 @@ def scale_data(
     return operator, noise, scaler if effects is None else replace(scaler, effects=effects)
 
 
-def learn_scaler(X: Any, center: str | None, scale: bool, design: Floats | None) -> Scaler:
+def learn_scaler(X: Any, center: str | None, scale: float, design: Floats | None) -> Scaler:
     """How the rows of X are centred and scaled; from the observed entries if some are missing."""
     if has_missing(X):
         return learn_from_observed(X, center, scale, design)

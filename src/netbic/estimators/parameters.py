@@ -14,13 +14,14 @@ from netbic.arrays import Array, check_choice
 from netbic.graph import Graph, match
 from netbic.graph_terms import TERMS
 from netbic.operators.corrected import CENTERS
-from netbic.penalties import L0, Dense, Penalty
+from netbic.penalties import L0, BeyondBulk, Dense, Penalty
 from netbic.solver import DEFLATIONS, SOLVERS, Axis, Settings
 
 if TYPE_CHECKING:
     from netbic.estimators.svd import SparseGraphSVD
 
 AXES: Final = ("row", "column")
+SEARCHES: Final = ("sequential", "joint")
 _DEFAULT_SMOOTHNESS: Final = {"module": 0.6, "relative": 0.2, "absolute": 0.2}  # by smoothness_scale
 _SHARED_CHOICES: Final[dict[str, tuple[object, ...]]] = {
     "smoothness_scale": ("module", "relative", "absolute"),
@@ -30,7 +31,7 @@ _SHARED_CHOICES: Final[dict[str, tuple[object, ...]]] = {
 }
 _CHOICES: Final[dict[str, tuple[object, ...]]] = {
     "center": CENTERS,
-    "scale": (False, True),
+    "search": SEARCHES,
     "low_memory": (False, True),
     "missing": ("error", "ignore", "impute"),
     "deflation": (None, *DEFLATIONS),
@@ -60,6 +61,12 @@ def check_parameters(model: SparseGraphSVD) -> None:
     for name, choices in _CHOICES.items():
         check_choice(name, getattr(model, name), choices)
     check_solver_parameters(model)
+    if not isinstance(model.scale, (bool, np.bool_)) and not (is_number(model.scale) and 0 <= model.scale <= 1):
+        raise ValueError(f"scale={model.scale!r}: True, False or a number from 0 to 1 is needed")
+    if model.search == "joint":
+        for name in ("n_rows", "row_penalty", "row_graph", "deflation"):
+            if getattr(model, name) is not None:
+                raise ValueError(f"search='joint' keeps all samples and subtracts no module: leave {name} at None")
     diffusion = model.diffusion
     if diffusion is None:
         return
@@ -123,7 +130,7 @@ def build_axis(
             raise ValueError(f"{count_name}={count} but {table} has {size} {unit}s: choose 1 to {size}")
         penalty = L0(int(count))
     elif penalty is None:
-        penalty = Dense()
+        penalty = BeyondBulk() if axis == "column" and model.search == "joint" else Dense()
     elif not isinstance(penalty, Penalty):
         raise TypeError(f"{axis}_penalty={penalty!r} is not a penalty: use e.g. netbic.L0(50) or netbic.L1Ball(3.0)")
     else:

@@ -185,7 +185,11 @@ def module_scores(model: SparseGraphSVD, X: Any, covariates: Any = None) -> Floa
 
 def score_directions(model: SparseGraphSVD) -> Floats:
     """The matrix of shape (n_features, n_components_) that maps centred and scaled samples to their scores."""
-    return _smoothed(model, scoring(model.components_.astype(np.float64)))
+    vectors = model.components_.astype(np.float64)
+    triangle = triangle_of(vectors)
+    if triangle is None:
+        return _smoothed(model, np.asarray(np.linalg.pinv(vectors)))  # V'(VV')^+
+    return _smoothed(model, np.linalg.solve(triangle, np.linalg.solve(triangle.T, vectors)).T)
 
 
 def _smoothed(model: SparseGraphSVD, directions: Floats) -> Floats:
@@ -211,14 +215,6 @@ def check_complete(X: Any) -> None:
 
 
 # Projection on modules
-
-
-def scoring(vectors: Floats) -> Floats:
-    """The matrix V'(VV')^+ that maps samples to scores; `vectors` has a row per module."""
-    triangle = triangle_of(vectors)
-    if triangle is None:
-        return np.asarray(np.linalg.pinv(vectors))
-    return np.asarray(np.linalg.solve(triangle, np.linalg.solve(triangle.T, vectors)).T)
 
 
 def observed_scores(scaled: Array, vectors: Array) -> Array:

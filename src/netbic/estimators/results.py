@@ -68,7 +68,6 @@ def store_modules(
     vectors = [(module.v.support, module.v.values) for module in modules]
     products = operator.products(vectors) if scores is None else np.array(scores).reshape(len(modules), n)
     model.diagnostics_ = diagnostics_table(modules, products)
-    model.groups_ = groups_table(())
     model.regressed_out_ = np.zeros((len(modules), len(modules)), dtype=bool)
     for number, module in enumerate(modules):
         model.regressed_out_[number, list(module.regressed_out)] = True

@@ -4,43 +4,30 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple, Self
 
-import numpy as np
 import pandas as pd
 from numpy.typing import DTypeLike
 from sklearn.base import BaseEstimator, BiclusterMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from netbic.arrays import Array, Bools, Floats, Indices
-from netbic.estimators.covariates import CovariateCoding, store_covariates, training_design
+from netbic.arrays import Array, Bools, Floats
+from netbic.estimators.covariates import CovariateCoding, store_covariates
 from netbic.estimators.diffusion import apply_smoother, smoother_of
 from netbic.estimators.inputs import Scaled, axis_names, names_of_index, one_blas_thread, scale_data, validated
 from netbic.estimators.parameters import build_axis, check_parameters, iteration_settings
-from netbic.estimators.prediction import Prediction, smoother
+from netbic.estimators.prediction import Prediction
 from netbic.estimators.results import chosen_groups, recurrence, store_modules
 from netbic.estimators.studies import StudyInput, StudyScaling, as_matrix, studies_table, study_input, study_numbers
 from netbic.graph import Graph
 from netbic.operators.blocks import passes, released
 from netbic.operators.corrected import Corrected, Scaler
-from netbic.penalties import Kept, Penalty
-from netbic.solver import (
-    Axis,
-    Direction,
-    Module,
-    ModuleProblem,
-    ModuleSearch,
-    Settings,
-    Side,
-    Starts,
-    deflation_terms,
-    diagnostics,
-    image,
-    matrix_words,
-)
+from netbic.penalties import Penalty
+from netbic.solver import Axis, Module, ModuleSearch, Settings, Starts, diagnostics, matrix_words
+from netbic.solver.joint import JointSearch
 
 Names = Sequence[Any]
 
@@ -105,8 +92,8 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         Whether the graph term uses magnitudes (sgSVD*) or signed entries (sgSVD); with edges that inhibit
         (`Graph.is_signed`) it always uses signed entries.
     center : {"columns", "rows", "both", "grand", None}, default="columns"
-    scale : bool, default=False
-        Scale columns to unit standard deviation.
+    scale : bool or float, default=False
+        Divide columns by their standard deviation (True), or by a power of it: 0.5 lies between False and True.
     missing : {"error", "ignore", "impute"}, default="error"
         Treatment of missing entries (NaN). "ignore": only observed entries are used (as in PMD, missing entries are set
         to the mean of the observed ones). "impute": missing entries are filled with the prediction of the module,
@@ -121,6 +108,12 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
     tol : float, default=1e-6
         A module has converged when both vectors and the objective change by at most this much (relative) in an
         iteration (at least 1e-5 for float32 data).
+    search : {"sequential", "joint"}, default="sequential"
+        "sequential": one module after another, each in what the earlier ones leave of X. "joint": all modules together,
+        with orthonormal scores in the leading subspace of X; all samples are kept, modules do not depend on an order,
+        and without `n_columns` and `column_penalty` their sizes come from the data (`BeyondBulk`). Then d = |Xv| is
+        that of the centred and scaled X, `left_vectors_` are the scores Xv / d, the strongest module is the first, and
+        `objectives_` are those of all modules together.
     deflation : {"on_repeat", "hotelling", "projection", "schur"}, optional
         How a module is subtracted from X: X - d uv' ("hotelling"), (I - uu')X(I - vv') ("projection") or
         X - (Xv)(X'u)'/d ("schur"). "on_repeat": as "hotelling"; if the scores Xv of a new module have a correlation of
@@ -271,12 +264,13 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         diffusion: float | str | None = None,
         signs: str = "absolute",
         center: str | None = "columns",
-        scale: bool = False,
+        scale: float = False,
         missing: str = "error",
         solver: str = "auto",
         n_init: int = 1,
         max_iter: int = 500,
         tol: float = 1e-6,
+        search: str = "sequential",
         deflation: str | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -290,7 +284,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         self.smoothness_scale, self.graph_term, self.diffusion = smoothness_scale, graph_term, diffusion
         self.signs, self.center, self.scale, self.missing = signs, center, scale, missing
         self.solver, self.n_init = solver, n_init
-        self.max_iter, self.tol, self.deflation = max_iter, tol, deflation
+        self.max_iter, self.tol, self.search, self.deflation = max_iter, tol, search, deflation
         self.random_state, self.n_jobs, self.verbose, self.low_memory = random_state, n_jobs, verbose, low_memory
 
     def fit(self, X: Any, y: object = None, *, covariates: Any = None, studies: Any = None) -> Self:
@@ -350,6 +344,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         >>> [module.v.support.size for module in model.iter_fit(toy.X)]
         [50, 50]
         """
+        # A plain fit does not enter the files of studies, covariates and diffusion: a debugger stays in few files.
         if isinstance(X, Mapping):
             X, studies = as_matrix(X, studies)
         check_parameters(self)
@@ -367,7 +362,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
             if self.diffusion is not None:
                 by, diffusion_scores = smoother_of(self, operator, given.X, column_graph)
                 searched = apply_smoother(operator, by, self.low_memory)
-            search = ModuleSearch(searched, rows, columns, settings, noise, known)
+            search = self._search(searched, rows, columns, settings, noise, known)
             modules = list[Module]()
             for module in islice(search, self.n_components):
                 modules.append(module)
@@ -438,7 +433,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         """
         rows, columns = self.check(prepared.operator.shape)
         settings, starts = self._settings(prepared.dtype), prepared.starts.copy()
-        search = ModuleSearch(prepared.operator, rows, columns, settings, prepared.noise, starts=starts)
+        search = self._search(prepared.operator, rows, columns, settings, prepared.noise, starts=starts)
         return list(islice(search, self.n_components))
 
     def check(
@@ -459,8 +454,22 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         default = 0.0 if axis == "column" and self.diffusion is not None else None  # the graph smooths the data instead
         return build_axis(self, axis, size, names, centred=centred, default=default)
 
+    def _search(
+        self,
+        operator: Corrected,
+        rows: Axis,
+        columns: Axis,
+        settings: Settings,
+        noise: float,
+        *known: Any,
+        **given: Any,
+    ) -> ModuleSearch | JointSearch:
+        if self.search == "joint":
+            return JointSearch(operator, columns, settings, noise, self.n_components)
+        return ModuleSearch(operator, rows, columns, settings, noise, *known, **given)
+
     def _scaled(self, given: StudyInput) -> Scaled:
-        scale = self.scale and given.scaling is None  # studies are scaled one by one
+        scale = 0.0 if given.scaling is not None else float(self.scale)  # studies are scaled one by one
         options: dict[str, Any] = {"missing": self.missing, "clip": self.clip, "low_memory": self.low_memory}
         return scale_data(given.X, given.design, center=self.center, scale=scale, **options)
 
@@ -502,97 +511,3 @@ def fitted_model(model: object) -> SparseGraphSVD:
 def is_model(thing: object) -> bool:
     """Whether this is a model or a fitted search for one (and not a list of modules)."""
     return isinstance(getattr(thing, "best_estimator_", thing), SparseGraphSVD)
-
-
-# Modules re-estimated on given members
-
-
-class StableModules(SparseGraphSVD):
-    """Modules re-estimated on their stable members, as returned by `Stability.refit`.
-
-    Each is the leading singular pair of X without the previous modules, restricted to its stable samples and features;
-    graphs and penalties are not used. It is a fitted `SparseGraphSVD` with the parameters of the original model, and
-    can be used and saved like any other. It cannot be fitted to other data.
-
-    Attributes
-    ----------
-    kept_ : ndarray of shape (n_components_,)
-        Indices of the modules in the original model; modules without stable samples or features are dropped.
-
-    Examples
-    --------
-    >>> import netbic
-    >>> toy = netbic.simulate.paper(0.02, random_state=0)
-    >>> model = netbic.SparseGraphSVD(1, n_rows=60, n_columns=60, center=None)
-    >>> stable = netbic.selection.stability(model, toy.X, n_pairs=10, threshold=0.9, random_state=0).refit(toy.X)
-    >>> int(stable.columns_[0, :50].sum())
-    50
-    """
-
-    @classmethod
-    def at(cls, reference: SparseGraphSVD, X: Any, rows: Bools, columns: Bools) -> Self:
-        """Re-estimate the modules of a fitted model on these members (boolean arrays with a row per module)."""
-        made = cls(**clone(reference).get_params(deep=False))
-        X = validated(made, X, reset=True)
-        made.diffusion_ = reference.diffusion_
-        made.names_, made.graphs_ = reference.names_, reference.graphs_
-        made.covariates_, made.covariate_coding_ = reference.covariates_, reference.covariate_coding_
-        design = None if reference.scaler_.effects is None else training_design(reference, X, None)
-        with one_blas_thread():
-            operator, noise, made.scaler_ = made._scaled(StudyInput(X, design=design))
-            by = smoother(reference.graphs_["columns"], reference.diffusion_)
-            smooth = apply_smoother(operator, by, made.low_memory)
-            searched = made._searched(smooth, reference, rows, columns, made._settings(X.dtype))
-            found = {number: module for number, module in searched if module.d > noise}
-            store_modules(made, smooth, list(found.values()), X.dtype, operator)
-        made.kept_ = np.array(list(found), dtype=np.intp)
-        dropped = np.setdiff1d(np.arange(len(rows)), made.kept_)
-        if dropped.size:
-            listed = ", ".join(map(str, dropped + 1))
-            warnings.warn(f"no sample or no feature of module {listed} is stable: dropped", stacklevel=3)
-        return made
-
-    def iter_fit(self, X: Any, known: object = (), names: object = None, **further: object) -> Iterator[Module]:
-        """Raise TypeError: the members are fixed."""
-        raise TypeError("StableModules cannot be fitted: they are made by Stability.refit(X); fit a SparseGraphSVD")
-
-    def _searched(
-        self, residual: Corrected, reference: SparseGraphSVD, rows: Bools, columns: Bools, settings: Settings
-    ) -> Iterator[tuple[int, Module]]:
-        """The leading singular pair on the members of each module, with its number; subtracted before the next."""
-        data, scores = residual, dict[int, Floats]()
-        for number in np.flatnonzero(rows.any(axis=1) & columns.any(axis=1)).tolist():
-            for earlier in np.flatnonzero(reference.regressed_out_[number]).tolist():
-                if earlier in scores:
-                    left = scores[earlier] / np.linalg.norm(scores[earlier])
-                    right = image(residual.rmatvec, left)
-                    residual = residual.minus(left, right, image(residual.matvec, right))
-            inside = np.where(columns[number], reference.components_[number], 0.0).astype(np.float64)
-            start = inside if inside.any() else columns[number].astype(np.float64)
-            direction = Direction(start / np.linalg.norm(start), on_rows=False, value=1.0)
-            sides = [
-                Side(_Members(np.flatnonzero(own), nonnegative=asked is not None and asked.nonnegative))
-                for asked, own in ((self.row_penalty, rows[number]), (self.column_penalty, columns[number]))
-            ]
-            problem = ModuleProblem(residual, sides[0], sides[1], settings)
-            solution = replace(problem, operator=residual.for_one_start()).from_direction(direction)
-            if residual.imputes and not solution.state.is_empty:
-                solution = problem.impute(solution)
-            state, found = solution.state, (solution.outcome, solution.objectives, 0.0)
-            module = Module(state.u, state.v, 0.0 if state.is_empty else state.d, *found)
-            scores[number] = data.matvec(module.v.support, module.v.values)
-            yield number, module
-            filled = residual.with_prediction(module.d * module.u.full(), module.v.full())
-            for left, right in list(deflation_terms(filled, module, settings.deflation)):
-                residual = residual.minus(left, right, image(residual.matvec, right))
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class _Members(Penalty):
-    """Keep the given entries only."""
-
-    members: Indices
-
-    def threshold(self, magnitudes: Floats) -> Kept:
-        support = self.members[magnitudes[self.members] > 0]
-        return Kept(support, magnitudes[support])

@@ -356,7 +356,7 @@ class Scaler:
 
     @classmethod
     def learn(
-        cls, data: DataOperator, center: str | None, scale: bool, design: Floats | None = None, ddof: int = 0
+        cls, data: DataOperator, center: str | None, scale: float, design: Floats | None = None, ddof: int = 0
     ) -> Self:
         """Compute means, effects of covariates, and standard deviations of what they leave (divided by n - ddof)."""
         n, p = data.shape
@@ -374,18 +374,24 @@ class Scaler:
                 explained = left <= (10 * data.epsilon) ** 2 * squares  # by the covariates, up to rounding error
                 squares = np.where(explained, 0.0, left)
             deviations = np.sqrt(squares / (n - ddof))
-        made = cls.from_moments(means, float(means.mean()), deviations, center, data.epsilon)
+        made = cls.from_moments(means, float(means.mean()), deviations, center, data.epsilon, scale)
         return replace(made, effects=effects)
 
     @classmethod
     def from_moments(
-        cls, means: Floats, grand: float, deviations: Floats | None, center: str | None, epsilon: float
+        cls,
+        means: Floats,
+        grand: float,
+        deviations: Floats | None,
+        center: str | None,
+        epsilon: float,
+        power: float = 1,
     ) -> Self:
-        """The scaler for these column means, grand mean and column standard deviations."""
+        """The scaler for these column means, grand mean and column standard deviations, raised to a power."""
         factors = None
         if deviations is not None:
             constant = deviations <= 10 * epsilon * np.abs(means)
-            factors = 1 / np.where(constant, 1.0, deviations)
+            factors = 1 / np.where(constant, 1.0, deviations) ** power
         offsets = {"columns": means, "both": means, "grand": np.full_like(means, grand)}.get(center or "")
         return cls(np.zeros_like(means) if offsets is None else offsets, factors, rows=center in ("rows", "both"))
 

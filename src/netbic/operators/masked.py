@@ -23,7 +23,7 @@ _MOST_COVARIATES = 60  # each column has its own equations, as many as there are
 _UNDETERMINED = 1e-10  # smallest eigenvalue, relative to the largest one, of a combination of covariates that is used
 
 
-def learn_from_observed(X: Array, center: str | None, scale: bool, design: Floats | None = None) -> Scaler:
+def learn_from_observed(X: Array, center: str | None, scale: float, design: Floats | None = None) -> Scaler:
     """`Scaler.learn` from the observed entries of X; covariates are regressed on those of each column."""
     for axis, name in ((0, "column"), (1, "row")):
         empty = np.flatnonzero(np.isnan(X).all(axis=axis))
@@ -36,7 +36,7 @@ def learn_from_observed(X: Array, center: str | None, scale: bool, design: Float
         rest = X - design @ effects
     deviations = np.asarray(np.nanstd(rest, axis=0, dtype=np.float64)) if scale else None
     grand = float(np.nanmean(rest, dtype=np.float64))
-    made = Scaler.from_moments(means, grand, deviations, center, float(np.finfo(X.dtype).eps))
+    made = Scaler.from_moments(means, grand, deviations, center, float(np.finfo(X.dtype).eps), scale)
     return replace(made, effects=effects)
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import bisect
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
+from inspect import cleandoc
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from string import Template
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from netbic.arrays import Array, Indices, Matrix, is_sparse, kind_of, to_dense
+from netbic.arrays import Array, Indices, Matrix, kind_of, to_dense
 from netbic.errors import InputError, import_optional, one_line, shown
 from netbic.estimators import SparseGraphSVD, fitted_model, is_model, names_of, rescaled
 from netbic.io.expression import as_floats
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.cm import ScalarMappable
 
-    from netbic.association import Variable
+    from netbic.association.variables import Variable
 
     ModelLike: TypeAlias = SparseGraphSVD | AnnData
 
@@ -38,7 +41,8 @@ _MOST_ENTRIES = 10**8
 PALETTE: Final = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C6D31")
 # Labels of samples, in strips and lanes, also in the report.
 LABELS: Final = ("#E69F00", "#0072B2", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
-# Modules: ten colours that differ from each other and from those of labels, dark enough for numbers on white.
+# Modules: ten colours that differ from each other and from those of labels, dark enough for numbers on white. After ten
+# modules they are repeated.
 MODULES: Final = (
     *("#332288", "#5F9E2E", "#C2185B", "#8C6D31", "#00B8A9"),
     *("#A05AD0", "#1B4D3E", "#88264B", "#B89B7A", "#6E6E6E"),
@@ -54,6 +58,26 @@ _FEW = 6  # different numbers up to which they are categories
 _MISSING, _OTHER = (0.88, 0.88, 0.88), (0.45, 0.45, 0.45)
 
 
+# Parts of the docstrings of several plots.
+_DOCUMENTED: Final = {
+    "module": "module : int\n    Its number, from 1.",
+    "axis": 'axis : {"columns", "rows"}\n    Features or samples.',
+    "colours": "colours : dict of dict, optional\n    Colours of levels, by column of the annotation and level: "
+    '`{"sex": {"f": "#E69F00", "m": "#0072B2"}}`.',
+    "names": "names : list of str, optional\n    Names of all modules for the title, e.g. of "
+    "`netbic.enrichment.module_names`. Default: those of the folder, if there is one.",
+    "key": "key : str\n    Key of the modules in an AnnData object (`key_added` of `tl.modules`).",
+    "ax": "ax : Axes, optional\n    Default: those of a new figure.\n\nReturns\n-------\nAxes",
+}
+Plot = TypeVar("Plot", bound=Callable[..., Any])
+
+
+def documented(plot: Plot) -> Plot:
+    """Insert the parts that the docstring names by `$module`, `$ax`, ..."""
+    plot.__doc__ = Template(cleandoc(plot.__doc__ or "")).substitute(_DOCUMENTED)
+    return plot
+
+
 # ---- models and data -----------------------------------------------------------------------------------------------
 
 
@@ -67,18 +91,6 @@ def fitted(model: object, key: str = "netbic") -> SparseGraphSVD:
         return fitted_model(model)
     expected = "expected a fitted SparseGraphSVD, or an AnnData object after tl.modules"
     raise TypeError(f"model={type(model).__name__}: {expected}")
-
-
-def check_axis(axis: str) -> str:
-    """One of "columns" and "rows"."""
-    if axis not in AXIS_NOUNS:
-        raise InputError(f"unknown axis={axis!r}: choose 'columns' (genes) or 'rows' (samples)")
-    return axis
-
-
-def weights_of(model: SparseGraphSVD, axis: str) -> Array:
-    """Signed weights on one axis, a row per module."""
-    return np.asarray(model.components_ if axis == "columns" else model.left_vectors_.T)
 
 
 class Data(NamedTuple):
@@ -106,41 +118,26 @@ def data_of(model: Matrix, X: Matrix, key: str = "netbic") -> Data:
     return Data(as_floats(X) if kind_of(X) == "dask" else as_matrix(X))
 
 
-def model_columns(model: SparseGraphSVD, data: Data) -> Matrix:
-    """The data of the model's features, in their order."""
-    columns = _positions(model, data, "columns", np.arange(model.n_features_in_))
-    in_order = np.array_equal(columns, np.arange(data.matrix.shape[1]))
-    return data.matrix if in_order else data.matrix[:, columns]
-
-
 def entries(model: SparseGraphSVD, data: Data, rows: Indices, columns: Indices) -> Array:
     """These entries, centred and scaled as in the fit; of a sparse matrix only these are converted to dense."""
     if rows.size * columns.size > _MOST_ENTRIES:
         raise InputError(f"{rows.size:,} x {columns.size:,} entries are too many to plot: choose fewer modules")
-    picked = data.matrix[_positions(model, data, "rows", rows)]
+    picked, scaler = data.matrix[positions(model, data, "rows", rows)], model.scaler_
     picked = picked.compute() if kind_of(picked) == "dask" else picked
-    done = model.scaler_
-    block = rescaled(model, to_dense(picked[:, _positions(model, data, "columns", columns)]), rows, columns)
-    block = np.subtract(block, done.offsets[columns], dtype=block.dtype)
-    effects, design = done.effects, np.empty((rows.size, 0))
-    if effects is not None and model.covariates_ is not None:
-        design = model.covariates_.to_numpy(dtype=np.float64)[rows]
-        block -= (design @ effects[:, columns]).astype(block.dtype)
-    if done.rows:  # means over all columns of the model, of the observed entries
-        own = picked[:, _positions(model, data, "columns", np.arange(model.n_features_in_))]
-        if is_sparse(own):
-            means = np.asarray(own.mean(axis=1)).reshape(-1, 1) - float(done.offsets.mean())
-        else:
-            means = np.nanmean(own - done.offsets, axis=1, keepdims=True)
-        if effects is not None and design.size:
-            means = means - (design @ effects.mean(axis=1))[:, None]
-        block -= means.astype(block.dtype)
-    if done.factors is not None:
-        block *= done.factors[columns].astype(block.dtype)
-    return block
+    used = np.arange(model.n_features_in_) if scaler.rows else columns  # means of rows are those of all columns
+    block = rescaled(model, to_dense(picked[:, positions(model, data, "columns", used)]), rows, used)
+    design = None if model.covariates_ is None else model.covariates_.to_numpy(dtype=np.float64)[rows]
+    of_columns = replace(
+        scaler,
+        offsets=scaler.offsets[used],
+        factors=None if scaler.factors is None else scaler.factors[used],
+        effects=None if scaler.effects is None else scaler.effects[:, used],
+    )
+    values = of_columns.apply(block, design)
+    return values[:, columns] if scaler.rows else values
 
 
-def _positions(model: SparseGraphSVD, data: Data, axis: str, members: Indices) -> Indices:
+def positions(model: SparseGraphSVD, data: Data, axis: str, members: Indices) -> Indices:
     """Positions of the model's rows or columns in X: by name if both have names, otherwise unchanged."""
     names, index = pd.Index(names_of(model, axis)), data.rows if axis == "rows" else data.columns
     if index is not None and model.names_[axis] is not None and not index.equals(names):
@@ -188,11 +185,6 @@ def apply_layout(ax: Axes) -> None:
 def pixels(ax: Axes, points: float) -> float:
     """A size in points, in pixels."""
     return points * float(ax.figure.dpi) / 72
-
-
-def module_colour(module: int) -> str:
-    """The colour of a module; after ten modules the colours are repeated."""
-    return MODULES[module % len(MODULES)]
 
 
 def symmetric_limit(values: NDArray[Any], share: float = 0.98) -> float:
@@ -375,14 +367,13 @@ class Strip(NamedTuple):
     is_numeric: bool = False
 
 
-def annotation_strips(annotation: Any, model: object, samples: NDArray[Any], colours: Colours | None) -> list[Strip]:
-    """The annotation of these samples as strips; none without an annotation."""
-    return [] if annotation is None else strips(annotation_table(annotation, model, samples), colours)
-
-
-def strips(table: pd.DataFrame, colours: Colours | None = None) -> list[Strip]:
-    """The columns of a table as colours; `colours` are those of levels, where they are not to be chosen here."""
-    numeric, counted = set[Any](), dict[str, dict[str, int]]()
+def annotation_strips(
+    annotation: Any, model: object, samples: NDArray[Any], colours: Colours | None = None
+) -> list[Strip]:
+    """The annotation of these samples as strips, none without an annotation; `colours` are those that are given."""
+    if annotation is None:
+        return []
+    table, numeric, counted = annotation_table(annotation, model, samples), set[Any](), dict[str, dict[str, int]]()
     for name, column in table.items():
         is_number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
         if is_number and column.nunique(dropna=True) > _FEW:

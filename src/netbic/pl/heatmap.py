@@ -23,6 +23,7 @@ _SHARP = 500_000  # entries up to which cells are drawn sharply; more are averag
 _SHARP_STRIP = 500  # the same for members in a strip
 
 
+@base.documented
 def heatmap(
     model: base.ModelLike,
     X: Any = None,
@@ -59,17 +60,11 @@ def heatmap(
         What is known about the samples: each column is drawn as a strip at the right, with a legend. The index contains
         the names of the samples; those without a row are missing (light grey). If `model` is an AnnData object, also
         names of columns of its obs.
-    colours : dict of dict, optional
-        Colours of levels, by column of the annotation and level: `{"sex": {"f": "#E69F00", "m": "#0072B2"}}`.
+    $colours
     names : list of str, optional
         Names of all modules, e.g. of `netbic.enrichment.module_names`: those that are drawn are listed below.
-    key : str
-        Key of the modules in an AnnData object (`key_added` of `tl.modules`).
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
+    $key
+    $ax
 
     Examples
     --------
@@ -89,7 +84,7 @@ def heatmap(
     chosen = list(dict.fromkeys(position_of(module, found.n_components_) for module in listed))
     if not chosen:
         raise InputError("there are no modules to draw: fit a model that finds some, or choose at least one")
-    weights = [base.weights_of(found, axis)[chosen] for axis in ("rows", "columns")]
+    weights = [found.left_vectors_.T[chosen], found.components_[chosen]]
     rows, columns = (module_order(own, n_others) for own in weights)
     values = base.entries(found, base.data_of(model, X, key), rows.members, columns.members)
     known = base.annotation_strips(annotation, model, names_of(found, "rows"), colours)
@@ -102,7 +97,8 @@ def heatmap(
     label = "z-score" if is_z_score else "value" if found.center is None else "centred value"
     below: dict[str, Any] = {"anchor": (0.0, 0.0), "shrink": 0.4} if known else {}  # the legend is above
     base.colour_bar(image, ax, label, extend="both", **below)
-    _draw_lanes(ax, [rows, columns], weights, chosen)
+    inks = [base.MODULES[k % len(base.MODULES)] for k in chosen]
+    _draw_lanes(ax, [rows, columns], weights, inks)
     for k in range(len(chosen)):
         (top, bottom), (left, right) = rows.bounds[k : k + 2], columns.bounds[k : k + 2]
         size = right - left, bottom - top
@@ -110,7 +106,10 @@ def heatmap(
     if known:
         _draw_annotation(ax, known, rows.members, columns.members.size)
 
-    ax.set(xlabel=_counted(columns, "columns"), ylabel=_counted(rows, "rows"))
+    for write, order, noun in ((ax.set_xlabel, columns, "genes"), (ax.set_ylabel, rows, "samples")):
+        n, n_others = int(order.bounds[-1]), order.members.size - int(order.bounds[-1])
+        of_modules = f"{n:,} {noun} of {len(chosen)} module{'s' * (len(chosen) > 1)}"
+        write(of_modules + (f", and {n_others:,} others" if n_others else ""))
     if names is not None:
         lines = "\n".join(base.label_text(f"{k + 1}: {names[k]}", 100) for k in chosen)
         _write(ax, lines, (0, 0), (0, -5), xycoords=("axes fraction", ax.xaxis.label), va="top")
@@ -121,7 +120,13 @@ def heatmap(
         for which, axis, order in (("x", "columns", columns), ("y", "rows", rows)):
             own = names_of(found, axis)[order.members]
             base.name_ticks(ax, which, range(order.members.size), own, order.weight)
-    _number_modules(ax, columns, chosen)
+    # Numbers of the modules above their blocks; where not all fit, those of the larger modules.
+    middles, widest = (columns.bounds[:-1] + columns.bounds[1:] - 1) / 2, max(len(str(module + 1)) for module in chosen)
+    in_pixels = ax.transData.transform(np.column_stack([middles, middles]))[:, 0]
+    gap = base.pixels(ax, base.SMALL) * (0.7 * widest + 0.3)
+    for k in base.apart(in_pixels, np.diff(columns.bounds), gap):
+        style = {"ha": "center", "va": "bottom", "weight": "bold", "color": inks[k]}
+        _write(ax, str(chosen[k] + 1), (middles[k], ax.get_ylim()[1]), (0, 2), **style)
     return ax
 
 
@@ -149,14 +154,7 @@ def module_order(weights: NDArray[Any], n_others: int = 0) -> Order:
     return Order(members, bounds, weights[:, members] != 0, heaviest[members])
 
 
-def _counted(order: Order, axis: str) -> str:
-    own, modules = int(order.bounds[-1]), len(order.belongs)
-    others = order.members.size - own
-    text = f"{own:,} {base.AXIS_NOUNS[axis]} of {modules} module{'s' * (modules > 1)}"
-    return text + (f", and {others:,} others" if others else "")
-
-
-def _draw_lanes(ax: Axes, orders: list[Order], weights: list[NDArray[Any]], chosen: list[int]) -> None:
+def _draw_lanes(ax: Axes, orders: list[Order], weights: list[NDArray[Any]], inks: list[str]) -> None:
     """One lane per module to the left of the data and above it, inside the same axes.
 
     Members have the colour of the module, others are light grey. Where everything is a member, the weights are shown.
@@ -164,8 +162,7 @@ def _draw_lanes(ax: Axes, orders: list[Order], weights: list[NDArray[Any]], chos
     from matplotlib import colormaps
     from matplotlib.colors import to_rgb
 
-    colours = np.array([to_rgb(base.module_colour(module)) for module in chosen])
-    both = list[NDArray[Any]]()
+    colours, both = np.array([to_rgb(ink) for ink in inks]), list[NDArray[Any]]()
     for order, own in zip(orders, weights, strict=True):
         lanes = np.where(order.belongs[:, :, None], colours[:, None, :], 0.95)
         for k in np.flatnonzero((own != 0).all(axis=1)):
@@ -173,7 +170,7 @@ def _draw_lanes(ax: Axes, orders: list[Order], weights: list[NDArray[Any]], chos
             lanes[k] = colormaps[base.DIVERGING](0.5 + 0.5 * drawn / base.symmetric_limit(drawn))[:, :3]
         both.append(lanes)
     height, width = (order.members.size for order in orders)
-    share = min(_LANE * len(chosen), _WIDEST_STRIP)
+    share = min(_LANE * len(inks), _WIDEST_STRIP)
     top, left = -0.5 - _GAP * height, -0.5 - _GAP * width
     shades = "none" if max(height, width) <= _SHARP_STRIP else "antialiased"
     options: dict[str, Any] = {"aspect": "auto", "interpolation": shades}
@@ -196,17 +193,6 @@ def _draw_annotation(ax: Axes, known: list[base.Strip], samples: NDArray[Any], w
         left += share + _GAP * width / 2
     ax.set(xlim=(start, left), ylim=limits)
     base.draw_legend(ax, known)
-
-
-def _number_modules(ax: Axes, columns: Order, chosen: list[int]) -> None:
-    """Numbers of the modules above their blocks; where not all fit, those of the larger modules."""
-    middles = (columns.bounds[:-1] + columns.bounds[1:] - 1) / 2
-    positions = ax.transData.transform(np.column_stack([middles, middles]))[:, 0]
-    widest = max(len(str(module + 1)) for module in chosen)
-    top = ax.get_ylim()[1]
-    for k in base.apart(positions, np.diff(columns.bounds), base.pixels(ax, base.SMALL) * (0.7 * widest + 0.3)):
-        style = {"ha": "center", "va": "bottom", "weight": "bold", "color": base.module_colour(chosen[k])}
-        _write(ax, str(chosen[k] + 1), (middles[k], top), (0, 2), **style)
 
 
 def _write(ax: Axes, text: str, place: tuple[float, float], away: tuple[float, float], **style: Any) -> None:

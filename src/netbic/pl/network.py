@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import product, zip_longest
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,8 +18,6 @@ from netbic.pl import base
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.text import Annotation
-
 
 _MOST_NODES = 500  # more cannot be distinguished, and their layout takes too long
 _SMALLEST_NODE, _LARGEST_NODE = 4.0, 150.0  # areas in square points
@@ -30,6 +28,7 @@ _SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (0.8, 0.8), (-0.8, 0.8), (0.8, -0.8)
 _MAX_ITER, _TOLERANCE = 200, 1e-4  # of the layout
 
 
+@base.documented
 def network(
     model: base.ModelLike,
     module: int = 1,
@@ -52,23 +51,16 @@ def network(
     Parameters
     ----------
     model : SparseGraphSVD or AnnData
-    module : int
-        Its number, from 1.
+    $module
     graph : graph-like, optional
         Default: the graph of the fit. Matched by name if both have names.
     n_labels : int
         Maximum number of labels.
     seed : int
         Random seed of the layout.
-    names : list of str, optional
-        Names of all modules for the title, e.g. of `netbic.enrichment.module_names`.
-    key : str
-        Key of the modules in an AnnData object (`key_added` of `tl.modules`).
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
+    $names
+    $key
+    $ax
 
     Examples
     --------
@@ -89,9 +81,13 @@ def network(
     if whole is None:
         raise InputError("the model was fitted without a graph of its genes: use network(model, graph=...)")
     inside = whole.subgraph(members)
-    placed = layout(inside.weights, seed)
+    positions, degrees = layout(inside.weights, seed), inside.degrees
     ax = base.axes_for(ax, (6.5, 5.5))
-    areas = _draw(ax, placed, inside.weights, weights)
+    areas = _draw(ax, positions, inside.weights, weights)
+    if (degrees == 0).any():
+        alone = positions[degrees == 0]
+        text, corner = f"{len(alone)} without an edge in the module", tuple(alone.min(axis=0))
+        ax.annotate(text, corner, (0, -12), textcoords="offset points", va="top", size=base.SMALL, color="0.35")
     ax.set(xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
     shown = f"{everyone.size:,}" if members.size == everyone.size else f"{members.size} of {everyone.size:,}"
@@ -100,16 +96,15 @@ def network(
     base.apply_layout(ax)
     genes = names_of(found, "columns")[members]
     # Members with the largest weights and with the most edges in turn; members are ordered by weight.
-    degrees = inside.degrees
     hubs = np.argsort(-degrees, kind="stable")[: np.count_nonzero(degrees)]
     turns = (pick for turn in zip_longest(range(weights.size), hubs.tolist()) for pick in turn if pick is not None)
     labels = {k: base.label_text(genes[k]) for k in list(dict.fromkeys(turns))[: _TRIES * max(n_labels, 0)]}
-    _write_labels(ax, placed.positions, areas, labels, n_labels)
+    _write_labels(ax, positions, areas, labels, n_labels)
     return ax
 
 
-def _draw(ax: Axes, placed: Layout, edges: sp.csr_array, weights: NDArray[Any]) -> NDArray[Any]:
-    """Draw edges and nodes, label the isolated ones, and return the areas of all nodes."""
+def _draw(ax: Axes, positions: Floats, edges: sp.csr_array, weights: NDArray[Any]) -> NDArray[Any]:
+    """Draw edges and nodes, and return the areas of the nodes."""
     from matplotlib.collections import LineCollection
 
     upper = np.triu(edges.toarray())
@@ -117,7 +112,7 @@ def _draw(ax: Axes, placed: Layout, edges: sp.csr_array, weights: NDArray[Any]) 
     for which, style in ((upper > 0, "solid"), (upper < 0, "dashed")):
         if which.any() or style == "solid":
             look: dict[str, Any] = {"colors": "0.6", "linewidths": 0.6, "linestyles": style}
-            ax.add_collection(LineCollection(list(placed.positions[np.argwhere(which)]), alpha=alpha, zorder=1, **look))
+            ax.add_collection(LineCollection(list(positions[np.argwhere(which)]), alpha=alpha, zorder=1, **look))
     sizes = np.abs(weights)
     largest = float(sizes.max(initial=0.0)) or 1.0
     window = ax.get_window_extent()
@@ -125,64 +120,47 @@ def _draw(ax: Axes, placed: Layout, edges: sp.csr_array, weights: NDArray[Any]) 
     most = min(max(share, 2 * _SMALLEST_NODE), _LARGEST_NODE)
     areas: NDArray[Any] = _SMALLEST_NODE + (most - _SMALLEST_NODE) * sizes / largest
     colours: dict[str, Any] = {"c": weights, "cmap": base.DIVERGING, "vmin": -largest, "vmax": largest}
-    x, y = placed.positions.T
+    x, y = positions.T
     nodes = ax.scatter(x, y, s=areas, edgecolors="0.35", linewidths=0.5, zorder=2, **colours)
     base.colour_bar(nodes, ax, "weight")
     ax.margins(0.12, 0.08)
     ax.set_aspect("equal", adjustable="datalim")
-    if placed.isolated.any():
-        alone = placed.positions[placed.isolated]
-        text = f"{len(alone)} without an edge in the module"
-        at = (alone[:, 0].min(), alone[:, 1].min())
-        ax.annotate(text, at, (0, -12), textcoords="offset points", va="top", size=base.SMALL, color="0.35")
     return areas
 
 
-def _write_labels(ax: Axes, positions: NDArray[Any], areas: NDArray[Any], names: dict[int, str], most: int) -> None:
-    """Labels next to their nodes that cover neither each other nor a node: the first `most` that fit."""
+def _write_labels(ax: Axes, positions: Floats, areas: NDArray[Any], names: dict[int, str], most: int) -> None:
+    """Labels next to their nodes that cover neither each other nor a node: the first `most` that fit.
+
+    A label is tried on all sides of its node, then a little further away.
+    """
     from matplotlib.patheffects import withStroke
 
     halo = [withStroke(linewidth=2.0, foreground="white")]  # edges behind a label
     centres, radii = np.asarray(ax.transData.transform(positions)), base.pixels(ax, 1.0) * np.sqrt(areas / np.pi)
     frame = np.asarray(ax.get_window_extent().get_points()).ravel()
-    nodes = np.hstack([centres - radii[:, None], centres + radii[:, None]])
-    written = np.empty((0, 4))
+    taken = np.hstack([centres - radii[:, None], centres + radii[:, None]])  # boxes (x0, y0, x1, y1)
+    horizontal, vertical = {1: "left", 0: "center", -1: "right"}, {1: "bottom", 0: "center", -1: "top"}
     for k, name in names.items():
-        if len(written) >= most:
+        if len(taken) >= len(positions) + most:
             return
         text = ax.annotate(
             name, positions[k], (0, 0), textcoords="offset points", size=base.SMALL, zorder=3, annotation_clip=False,
             path_effects=halo, **base.LITERAL,
         )  # fmt: skip
-        box = _free_position(text, np.vstack([nodes, written]), radii[k] / base.pixels(ax, 1.0) + 2, frame)
-        if box is None:
-            text.remove()
-        else:
-            written = np.vstack([written, box])
-
-
-def _free_position(text: Annotation, taken: NDArray[Any], distance: float, frame: NDArray[Any]) -> NDArray[Any] | None:
-    """Try a label on all sides of its node, then a little further away; returns its box (x0, y0, x1, y1), or None."""
-    horizontal, vertical = {1: "left", 0: "center", -1: "right"}, {1: "bottom", 0: "center", -1: "top"}
-    for away in (distance, 1.5 * distance):
-        for x, y in _SIDES:
+        distance = radii[k] / base.pixels(ax, 1.0) + 2
+        for away, (x, y) in product((distance, 1.5 * distance), _SIDES):
             text.set(ha=horizontal[round(x)], va=vertical[round(y)], position=(x * away, y * away))
             box = np.asarray(text.get_window_extent().get_points()).ravel()
             inside = (box[:2] >= frame[:2]).all() and (box[2:] <= frame[2:]).all()
             if inside and not ((box[:2] < taken[:, 2:]) & (taken[:, :2] < box[2:])).all(axis=1).any():
-                return box
-    return None
+                taken = np.vstack([taken, box])
+                break
+        else:
+            text.remove()
 
 
-class Layout(NamedTuple):
-    """Positions of nodes, and which of them are isolated (drawn in rows below the others)."""
-
-    positions: Floats
-    isolated: NDArray[np.bool_]
-
-
-def layout(weights: sp.csr_array | Floats, seed: int = 0) -> Layout:
-    """Place nodes so that Euclidean distances approximate the distances in the graph.
+def layout(weights: sp.csr_array | Floats, seed: int = 0) -> Floats:
+    """Positions of nodes whose Euclidean distances approximate the distances in the graph; isolated ones are below.
 
     The length of an edge is the square root of the smaller degree of its ends, so that the area of a clique is
     proportional to its size. Each connected component is placed separately (Gansner, Koren and North 2004: every
@@ -197,7 +175,6 @@ def layout(weights: sp.csr_array | Floats, seed: int = 0) -> Layout:
     rng = np.random.default_rng(seed)
     _, part_of = connected_components(edges, directed=False)
     sizes = np.bincount(part_of, minlength=1)
-    isolated = sizes[part_of] == 1 if part_of.size else np.zeros(0, dtype=bool)
     positions = np.zeros((edges.shape[0], 2))
     parts = [np.flatnonzero(part_of == part) for part in np.argsort(-sizes, kind="stable") if sizes[part] > 1]
     with one_blas_thread():
@@ -206,9 +183,8 @@ def layout(weights: sp.csr_array | Floats, seed: int = 0) -> Layout:
             placed -= placed.mean(axis=0)
             # The longest side is horizontal: pages and screens are wider than high.
             positions[part] = placed @ np.linalg.svd(placed, full_matrices=False)[2].T
-    _arrange(positions, parts)
-    _place_isolated(positions, np.flatnonzero(isolated), positions[~isolated])
-    return Layout(positions, isolated)
+    _arrange(positions, parts, np.flatnonzero(degrees == 0))
+    return positions
 
 
 def _stressed(distances: Floats, rng: np.random.Generator) -> Floats:
@@ -247,28 +223,20 @@ def _principal(distances: Floats) -> Floats:
     return plane
 
 
-def _arrange(positions: Floats, parts: list[NDArray[np.intp]]) -> None:
-    """Arrange components side by side in rows as wide as the largest, with equal margins."""
-    if not parts:
-        return
+def _arrange(positions: Floats, parts: list[NDArray[np.intp]], alone: NDArray[np.intp]) -> None:
+    """Components side by side in rows as wide as the largest, with equal margins; nodes without edges in rows below."""
     boxes = [np.ptp(positions[part], axis=0) + 1.0 for part in parts]
-    width = max(boxes[0][0], float(np.sqrt(1.5 * sum(box.prod() for box in boxes))))
+    width = max(boxes[0][0], float(np.sqrt(1.5 * sum(box.prod() for box in boxes)))) if boxes else 0.0
     x, y, row = 0.0, 0.0, 0.0
     for part, box in zip(parts, boxes, strict=True):
         if x and x + box[0] > width:
             x, y, row = 0.0, y - row, 0.0
         positions[part] += np.array([x, y - box[1]]) + 0.5 - positions[part].min(axis=0)
         x, row = x + box[0], max(row, box[1])
-
-
-def _place_isolated(positions: Floats, alone: NDArray[np.intp], others: Floats) -> None:
-    """Place nodes without edges in rows below the others."""
-    if not alone.size:
-        return
-    left, bottom = others.min(axis=0) if others.size else np.zeros(2)
-    width = max(float(np.ptp(others[:, 0])) if others.size else 0.0, 1.0)
+    others = np.delete(positions, alone, axis=0) if parts else np.zeros((1, 2))
+    left, bottom = others.min(axis=0)
+    width = max(float(np.ptp(others[:, 0])), 1.0)
     per_row = int(np.clip(np.ceil(np.sqrt(6 * alone.size)), 1, 30))
-    step = width / max(per_row - 1, 1)
-    number = np.arange(alone.size)
+    step, number = width / max(per_row - 1, 1), np.arange(alone.size)
     positions[alone, 0] = left + number % per_row * step
     positions[alone, 1] = bottom - 0.08 * width - number // per_row * step

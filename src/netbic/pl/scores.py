@@ -1,4 +1,4 @@
-"""Scores of the samples in a module or in a pair of two tables, and the members with the largest weights."""
+"""Scores and survival of the samples in a module, scores in a pair of two tables, and weights of the members."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from netbic.arrays import Array, Floats
+from netbic.arrays import Array, Floats, check_choice, kind_of
 from netbic.errors import InputError
 from netbic.estimators import check_count, heaviest, module_scores, names_of, position_of
 from netbic.pl import base
@@ -19,12 +19,22 @@ from netbic.pl import base
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from netbic.storage import PairModel
+    from netbic.association.tests import Result
+    from netbic.association.variables import Variable
+    from netbic.storage.models import PairModel
 
 _LANE = 0.07  # height of a lane, as a share of the highest bar
 _GROUPS = (("down", base.NEGATIVE), ("", base.GREY), ("up", base.POSITIVE))
+_CURVES = {
+    **dict.fromkeys(("up", "high"), base.POSITIVE),
+    **dict.fromkeys(("down", "low"), base.NEGATIVE),
+    "others": base.GREY,
+}
+_ROW = 11.0  # points between the lines of numbers at risk
+_ABOVE = 34.0  # points between the axis and the first of them: tick labels and the label of the axis
 
 
+@base.documented
 def scores(
     model: base.ModelLike | pd.DataFrame | str | Path,
     X: Any = None,
@@ -49,25 +59,17 @@ def scores(
     X : array, DataFrame, sparse matrix or AnnData
         The data of the fit, or other samples with the same features; not needed if `model` is an AnnData object, a
         table or a folder.
-    module : int
-        Its number, from 1.
+    $module
     n_bins : int
         Number of bars.
     annotation : DataFrame, Series, or list of str, optional
         What is known about the samples: below the histogram, each level of a category has a lane with a line at the
         score of each of its samples; numbers have one lane, coloured by value, with a legend. The index contains the
         names of the samples. If `model` is an AnnData object, also names of columns of its obs.
-    colours : dict of dict, optional
-        Colours of levels, by column of the annotation and level: `{"sex": {"f": "#E69F00", "m": "#0072B2"}}`.
-    names : list of str, optional
-        Names of all modules for the title, e.g. of `netbic.enrichment.module_names`. Default: those of the folder.
-    key : str
-        Key of the modules in an AnnData object (`key_added` of `tl.modules`).
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
+    $colours
+    $names
+    $key
+    $ax
 
     Examples
     --------
@@ -174,12 +176,140 @@ def sample_scores(source: Any, X: Any, module: int, key: str) -> SampleScores:
     position, data = position_of(module, found.n_components_), base.data_of(source, X, key)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")  # they have been matched here
-        values = module_scores(found, base.model_columns(found, data))[:, position]
+        columns = base.positions(found, data, "columns", np.arange(found.n_features_in_))
+        in_order = np.array_equal(columns, np.arange(data.matrix.shape[1]))
+        values = module_scores(found, data.matrix if in_order else data.matrix[:, columns])[:, position]
     samples = np.arange(values.size) if data.rows is None else data.rows.to_numpy(dtype=object)
     groups = np.array(["", "up", "down"], dtype=object)[score_groups(values).labels]  # 0, 1 and -1
     return SampleScores(samples, values, groups, module)
 
 
+@base.documented
+def survival(
+    source: base.ModelLike | pd.DataFrame | str | Path,
+    module: int = 1,
+    *,
+    X: Any = None,
+    table: pd.DataFrame | None = None,
+    survival: tuple[str, str] | None = None,
+    until: float | None = None,
+    names: list[str] | None = None,
+    key: str = "netbic",
+    ax: Axes | None = None,
+) -> Axes:
+    """Plot Kaplan-Meier curves of the samples in which a module is high and low.
+
+    The curves are those of the groups of the log-rank test of `netbic.associate`: up against down, the only group
+    against all others, or, if the scores are a gradient, the samples above and below the median score; the legend then
+    says "median split". Ticks mark the end of the observation of samples without an event. Numbers below the curves are
+    the samples at risk. The title gives the p-value of the log-rank test with the hazard ratio of the first group
+    against the second one, and the hazard ratio per standard deviation of the scores in a Cox model, with 95 %
+    confidence intervals. The tests are not adjusted for covariates.
+
+    Parameters
+    ----------
+    source : folder of a fit, AnnData, SparseGraphSVD, or DataFrame
+        A table is one of scores and groups, as `selection.sample_groups` returns and samples.tsv contains.
+    $module
+    X : array, DataFrame or sparse matrix, optional
+        The data, if `source` is a model.
+    table : DataFrame, optional
+        The sample table, with the names of the samples as index. Default: the sample table of the folder, or obs.
+    survival : (str, str), optional
+        Columns with the time and the event (1 seen, 0 not seen). Default: those that were tested in the folder.
+    until : float, optional
+        The end of the time axis. Curves and tests use all times.
+    $names
+    $key
+    $ax
+
+    Examples
+    --------
+    >>> import netbic, numpy as np, pandas as pd
+    >>> study = netbic.simulate.cohort(200, 500, n_modules=1, strength=2, random_state=0)
+    >>> model = netbic.SparseGraphSVD(1, n_columns=60).fit(study.expression)
+    >>> rng = np.random.default_rng(0)
+    >>> times = pd.DataFrame({"days": rng.exponential(900, 200), "event": 1}, index=study.expression.index)
+    >>> ax = netbic.pl.survival(model, X=study.expression, table=times, survival=("days", "event"))
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['up: 24 samples, 24 events', 'down: 16 samples, 16 events']
+    """
+    from netbic.association.associate import survival_curves
+
+    if until is not None and not (np.isfinite(until) and until > 0):
+        raise InputError(f"until={until!r}: expected a time above 0")
+    scores = sample_scores(source, X, module, key)
+    variable = _times(source, table, survival, scores.samples)
+    found = survival_curves(scores.values, scores.groups, variable)
+    if found is None:
+        raise InputError(f"all samples with a time in {variable.name!r} are in one group: there is nothing to compare")
+    ax = base.axes_for(ax, (6.2, 4.4))
+    for name, curve in zip(found.names, found.curves, strict=True):
+        times, shares = curve["time"].to_numpy(dtype=float), curve["survival"].to_numpy(dtype=float)
+        n, n_events = int(curve["n_at_risk"].iloc[0]), int(curve["n_events"].sum())
+        label = f"{name}: {n:,} sample{'s' * (n != 1)}, {n_events:,} event{'s' * (n_events != 1)}"
+        ax.step([0, *times], [1, *shares], where="post", color=_CURVES[name], lw=1.5, label=label)
+        lost = curve["n_censored"].to_numpy() > 0
+        ax.plot(times[lost], shares[lost], "|", color=_CURVES[name], ms=5, mew=0.8)
+    split = "median split" if found.is_median_split else None
+    ax.legend(frameon=False, fontsize=base.SMALL, loc="best", title=split, title_fontsize=base.SMALL)
+    longest = max(float(times.max()) for times in found.times)
+    ax.set(xlim=(0, until or longest * 1.02 or 1.0), ylim=(0, 1.02), ylabel="share without the event")
+    ax.set_xlabel(base.label_text(variable.name, 40), **base.LITERAL)
+    base.despine(ax)
+    log_rank = f"log-rank p {_p(found.log_rank)}, hazard ratio {'/'.join(found.names)} {_ratio(found.log_rank)}"
+    cox = f"Cox model p {_p(found.cox)}, hazard ratio per sd {_ratio(found.cox)}"
+    name = scores.name if names is None else names[scores.number - 1]
+    base.module_title(ax, scores.number, name, f"{log_rank}\n{cox}")
+    # The samples at risk, below the ticks of the time axis.
+    low, high = ax.get_xlim()
+    ticks = np.array([tick for tick in ax.get_xticks() if low <= tick <= high], dtype=float)
+    ax.set_xticks(ticks.tolist())
+    style: dict[str, Any] = {"textcoords": "offset points", "va": "top", "size": base.SMALL, "annotation_clip": False}
+    ax.annotate("at risk", (0, 0), (-6, -_ABOVE), "axes fraction", ha="right", color="0.35", **style)
+    for line, (name, counts) in enumerate(zip(found.names, found.at_risk(ticks), strict=True), start=1):
+        down = -_ABOVE - line * _ROW
+        ax.annotate(name, (0, 0), (-22, down), "axes fraction", ha="right", color=_CURVES[name], **style)
+        for tick, count in zip(ticks, counts, strict=True):
+            ax.annotate(f"{count:,}", (tick, 0), (0, down), ("data", "axes fraction"), ha="center", **style)
+    base.apply_layout(ax)
+    return ax
+
+
+def _times(source: Any, table: pd.DataFrame | None, columns: tuple[str, str] | None, samples: Array) -> Variable:
+    """Times and events of the samples; table and columns are those of the AnnData object or of the folder if None."""
+    from netbic.association.stored import stored_record, stored_samples
+    from netbic.association.variables import read_variables
+
+    folder = Path(source) if isinstance(source, (str, Path)) else None
+    if table is None and kind_of(source) == "anndata":
+        table = source.obs
+    elif table is None:
+        if folder is None:
+            raise InputError("the sample table is missing: give `table`, with the names of the samples as index")
+        if (table := stored_samples(folder)) is None:
+            raise InputError(f"{source} has no sample table: run netbic associate, or give `table`")
+    if columns is None:
+        tested = [] if folder is None else stored_record(folder).get("survival", [])
+        if len(tested) != 1:
+            found = f"{len(tested)} pairs of columns were tested" if tested else "no times are known"
+            raise InputError(f"{found}: name the columns with the time and the event (`survival`)", ["survival"])
+        columns = str(tested[0][0]), str(tested[0][1])
+    known = base.annotation_table(table, None, samples, most=None)
+    return read_variables(known, variables=[], survival=columns)[0]
+
+
+def _p(test: Result) -> str:
+    return "not defined" if np.isnan(test.p) else f"= {test.p:.2g}" if test.p > 1e-300 else "< 1e-300"
+
+
+def _ratio(test: Result) -> str:
+    if np.isnan(test.effect):
+        return "not defined"
+    return f"{test.effect:.2f}" + (f" ({test.low:.2f} to {test.high:.2f})" if np.isfinite(test.low) else "")
+
+
+@base.documented
 def pairs(model: PairModel, pair: int = 1, *, labels: Sequence[Any] | None = None, ax: Axes | None = None) -> Axes:
     """Plot the scores of the samples in table 1 (X) and in table 2 (Y), a point per sample.
 
@@ -191,11 +321,7 @@ def pairs(model: PairModel, pair: int = 1, *, labels: Sequence[Any] | None = Non
         Its number, from 1.
     labels : sequence, optional
         A label for each sample, in the order of the fit, for the colours of the points.
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
+    $ax
 
     Examples
     --------
@@ -207,7 +333,7 @@ def pairs(model: PairModel, pair: int = 1, *, labels: Sequence[Any] | None = Non
     >>> netbic.pl.pairs(model).get_title(loc="left")
     'Pair 1: correlation 0.84'
     """
-    from netbic.storage import fitted_pair_model
+    from netbic.storage.models import fitted_pair_model
 
     found = fitted_pair_model(model)
     at = position_of(pair, found.n_components_, "pair")
@@ -229,6 +355,7 @@ def pairs(model: PairModel, pair: int = 1, *, labels: Sequence[Any] | None = Non
     return ax
 
 
+@base.documented
 def loadings(
     model: base.ModelLike,
     module: int = 1,
@@ -243,19 +370,12 @@ def loadings(
     Parameters
     ----------
     model : SparseGraphSVD or AnnData
-    module : int
-        Its number, from 1.
-    axis : {"columns", "rows"}
-        Features or samples.
+    $module
+    $axis
     n : int
         Maximum number of members.
-    key : str
-        Key of the modules in an AnnData object (`key_added` of `tl.modules`).
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
+    $key
+    $ax
 
     Examples
     --------
@@ -267,7 +387,9 @@ def loadings(
     """
     found = base.fitted(model, key)
     check_count("n", n)
-    weights = base.weights_of(found, base.check_axis(axis))[position_of(module, found.n_components_)]
+    check_choice("axis", axis, base.AXIS_NOUNS, InputError)
+    at = position_of(module, found.n_components_)
+    weights = found.components_[at] if axis == "columns" else found.left_vectors_[:, at]
     members = heaviest(weights)
     drawn = members[:n]
     values, positions = weights[drawn], np.arange(drawn.size)

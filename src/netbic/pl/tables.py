@@ -1,22 +1,26 @@
-"""Plots of tables: gene sets, comparisons of two fits, stability, and settings of a tuning."""
+"""Plots of tables: gene sets, associations, comparisons of two fits, stability, and settings of a tuning."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from netbic.arrays import check_choice
+from netbic.arrays import check_choice, kind_of
 from netbic.errors import InputError
 from netbic.estimators import check_count, is_number, position_of
 from netbic.pl import base
 
 if TYPE_CHECKING:
+    from anndata import AnnData
     from matplotlib.axes import Axes
 
+    from netbic.association.associate import Associations
     from netbic.comparison import Comparison
     from netbic.selection import Stability, Tuning
 
@@ -32,8 +36,12 @@ _SIMILARITIES = {
     "sample_jaccard": "Jaccard index of the samples",
 }
 _MOST_NUMBERS = 400  # cells with numbers
+_STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
+_LEGEND = "* q \N{LESS-THAN OR EQUAL TO} 0.05, ** 0.01, *** 0.001"
+_LONGEST_NAME = 72
 
 
+@base.documented
 def enrichment(table: pd.DataFrame, *, n_terms: int = 10, ax: Axes | None = None) -> Axes:
     """Plot gene sets by modules: the colour is -log10 of the adjusted p-value, the size the number of shared genes.
 
@@ -47,11 +55,7 @@ def enrichment(table: pd.DataFrame, *, n_terms: int = 10, ax: Axes | None = None
         The result of `enrichment.gene_sets`. Modules whose sides were tested separately have two columns, + and -.
     n_terms : int
         Maximum number of terms, for all modules together.
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
+    $ax
 
     Examples
     --------
@@ -69,7 +73,14 @@ def enrichment(table: pd.DataFrame, *, n_terms: int = 10, ax: Axes | None = None
     marks = side.fillna(0).map({1: " +", 0: "", -1: f" {base.MINUS}"})
     table = table.assign(side=-side.fillna(0), column=table["module"].astype(str) + marks)
     columns = list(dict.fromkeys(table.sort_values(["module", "side"], kind="stable")["column"]))
-    terms = _chosen_terms(table, columns, n_terms)
+    # The most significant terms of each module in turn, in the order of the modules.
+    ranked = table.sort_values(["q_value", "n_overlap"], ascending=[True, False], kind="stable")
+    ranked = ranked.assign(turn=ranked.groupby("column").cumcount())
+    if (ranked["q_value"] <= _LEVEL).any():
+        ranked = ranked[ranked["q_value"] <= _LEVEL]
+    first = ranked.sort_values(["turn", "q_value"], kind="stable").drop_duplicates("term")[:n_terms]
+    order = first["column"].map({column: number for number, column in enumerate(columns)})
+    terms = first.assign(order=order).sort_values(["order", "turn"])["term"].tolist()
     ax = base.axes_for(ax, (3.6 + 0.35 * len(columns) + 1.5, 1.4 + 0.25 * len(terms)))
     drawn = table[table["term"].isin(terms)]
     if drawn.empty:
@@ -91,17 +102,6 @@ def enrichment(table: pd.DataFrame, *, n_terms: int = 10, ax: Axes | None = None
         base.set_title(ax, f"no term is significant at {_LEVEL}")
     base.without_frame(ax)
     return ax
-
-
-def _chosen_terms(table: pd.DataFrame, columns: list[str], n_terms: int) -> list[Any]:
-    """The most significant terms of each module in turn; in the order of the modules."""
-    ranked = table.sort_values(["q_value", "n_overlap"], ascending=[True, False], kind="stable")
-    turn = ranked.groupby("column").cumcount()
-    if (ranked["q_value"] <= _LEVEL).any():
-        ranked = ranked[ranked["q_value"] <= _LEVEL]
-    first = ranked.assign(turn=turn).sort_values(["turn", "q_value"], kind="stable").drop_duplicates("term")[:n_terms]
-    order = {column: number for number, column in enumerate(columns)}
-    return first.assign(order=first["column"].map(order)).sort_values(["order", "turn"])["term"].tolist()
 
 
 def _draw_dots(ax: Axes, table: pd.DataFrame, columns: list[str], terms: list[Any]) -> None:
@@ -128,6 +128,7 @@ def _draw_dots(ax: Axes, table: pd.DataFrame, columns: list[str], terms: list[An
     ax.legend(handles=handles, title="genes", loc="upper left", bbox_to_anchor=(1.0, 1.0), **style)
 
 
+@base.documented
 def comparison(comparison: Comparison, *, values: str = "similarity", ax: Axes | None = None) -> Axes:
     """Plot the similarity of all pairs of modules of two fits.
 
@@ -139,11 +140,7 @@ def comparison(comparison: Comparison, *, values: str = "similarity", ax: Axes |
     comparison : Comparison
         The result of `netbic.compare`.
     values : {"similarity", "cosine", "jaccard", "score_correlation", "sample_jaccard"}
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
+    $ax
 
     Examples
     --------
@@ -191,6 +188,7 @@ def comparison(comparison: Comparison, *, values: str = "similarity", ax: Axes |
     return ax
 
 
+@base.documented
 def stability(result: Stability, module: int = 1, *, axis: str = "columns", ax: Axes | None = None) -> Axes:
     """Plot selection frequencies in decreasing order, with the threshold above which a member is stable.
 
@@ -201,15 +199,9 @@ def stability(result: Stability, module: int = 1, *, axis: str = "columns", ax: 
     ----------
     result : Stability
         The result of `selection.stability`.
-    module : int
-        Its number, from 1.
-    axis : {"columns", "rows"}
-        Features or samples.
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
+    $module
+    $axis
+    $ax
 
     Examples
     --------
@@ -224,7 +216,8 @@ def stability(result: Stability, module: int = 1, *, axis: str = "columns", ax: 
 
     if not isinstance(result, Stability):
         raise TypeError(f"result={type(result).__name__}: expected the result of selection.stability")
-    noun = base.AXIS_NOUNS[base.check_axis(axis)]
+    check_choice("axis", axis, base.AXIS_NOUNS, InputError)
+    noun = base.AXIS_NOUNS[axis]
     part = result.columns if axis == "columns" else result.rows
     if part is None:
         raise InputError(f"the model keeps all {noun}, so their stability was not estimated: choose the other axis")
@@ -258,6 +251,7 @@ def stability(result: Stability, module: int = 1, *, axis: str = "columns", ax: 
     return ax
 
 
+@base.documented
 def tuning(tuning: Tuning, *, ax: Axes | None = None) -> Axes:
     """Plot the score of every setting of a tuning.
 
@@ -269,11 +263,7 @@ def tuning(tuning: Tuning, *, ax: Axes | None = None) -> Axes:
     ----------
     tuning : Tuning
         The result of `selection.tune`.
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
+    $ax
 
     Examples
     --------
@@ -353,3 +343,118 @@ def _draw_surface(ax: Axes, table: pd.DataFrame, settings: list[str], level: flo
         middle = step * panel + (len(across) - 1) / 2
         ax.text(middle, len(up) - 0.4, title, ha="center", va="bottom", size=base.SMALL, **base.LITERAL)
     base.without_frame(ax)
+
+
+@base.documented
+def associations(
+    table: Associations | pd.DataFrame | AnnData | str | Path,
+    *,
+    names: Sequence[str] | None = None,
+    n_columns: int = 40,
+    key: str = "netbic",
+    ax: Axes | None = None,
+) -> Axes:
+    """Plot the associations of modules (rows) with variables of the samples (columns), as a heatmap of signed effects.
+
+    Red means that the samples of a level, or with large values, have high scores in the module; blue that they have low
+    scores. The colour is Spearman's correlation for numbers, 2 AUC - 1 for a level of a category against all others,
+    and for survival times the binary logarithm of the hazard ratio per standard deviation of the scores, cut at 1: the
+    risk doubles (red) or halves (blue). The same number is written in the cell, with one star for an adjusted p-value
+    of up to 0.05, two up to 0.01 and three up to 0.001. Of a category with two levels, only the first one is drawn,
+    because the second one is its opposite. Grey cells have no value.
+
+    Parameters
+    ----------
+    table : Associations, DataFrame, AnnData after `tl.associate`, or folder of a fit
+        The result of `netbic.associate` or its `table`, or the content of associations.tsv.
+    names : list of str, optional
+        Names of all modules, e.g. of `netbic.enrichment.module_names`.
+    n_columns : int
+        Maximum number of columns; those with the smallest adjusted p-values are drawn.
+    $key
+    $ax
+
+    Examples
+    --------
+    >>> import netbic, pandas as pd
+    >>> columns = ["module", "variable", "level", "effect", "effect_name", "q"]
+    >>> rows = [(1, "er", "ER+", 0.94, "AUC", 1e-9), (1, "age", "", -0.1, "Spearman rho", 0.3)]
+    >>> ax = netbic.pl.associations(pd.DataFrame(rows, columns=columns))
+    >>> [text.get_text() for text in ax.texts]
+    ['0.88***', '−0.10']
+    """
+    from netbic.association.associate import Associations
+    from netbic.get import associations_df
+
+    check_count("n_columns", n_columns)
+    if isinstance(table, Associations):
+        table = table.table
+    elif isinstance(table, (str, Path)) or kind_of(table) == "anndata":
+        table = associations_df(table, key=key)
+    elif not isinstance(table, pd.DataFrame):
+        what = "the result of netbic.associate or its .table, an AnnData object, or the folder of a fit"
+        raise TypeError(f"table={type(table).__name__}: expected {what}")
+    grid = effect_grid(table, n_columns)
+    if not grid.columns:
+        ax = base.axes_for(ax, (4.0, 1.5))
+        ax.text(0.5, 0.5, "no association has a direction", transform=ax.transAxes, ha="center", size=base.SMALL)
+        ax.set_axis_off()
+        return ax
+    from matplotlib import colormaps
+
+    columns, modules = grid.columns, sorted({int(module) for module in table["module"]})
+    values = np.full((len(modules), len(columns)), np.nan)
+    for (module, column), row in grid.cells.items():
+        values[modules.index(module), column] = row["signed"]
+    labels = [str(module) for module in modules]
+    if names is not None and max(modules) > len(names):
+        raise InputError(f"{len(names)} names are given but the table has module {max(modules)}: name all")
+    if names is not None:
+        labels = [base.label_text(f"{module}: {names[module - 1]}", _LONGEST_NAME) for module in modules]
+    width = 2.0 + 0.06 * max(map(len, labels)) + 0.52 * len(columns)
+    ax = base.axes_for(ax, (width, max(1.9 + 0.27 * len(modules), 3.2)))
+    colours = colormaps[base.DIVERGING].with_extremes(bad="0.88")
+    image = ax.imshow(values, cmap=colours, vmin=-1, vmax=1, aspect="auto", interpolation="none")
+    style: dict[str, Any] = {"ha": "center", "va": "center", "size": base.SMALL - 1.5}
+    for (module, column), row in grid.cells.items():
+        ink = "white" if abs(row["signed"]) > 0.6 else "black"
+        ax.text(column, modules.index(module), f"{row['text']}{row['stars']}", color=ink, **style)
+    ax.set_yticks(range(len(modules)), labels, fontsize=base.SMALL, **base.LITERAL)
+    rotated: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor", **base.LITERAL}
+    ax.set_xticks(range(len(columns)), [base.label_text(name, 32) for name in columns], fontsize=base.SMALL, **rotated)
+    ax.set_ylabel("module")
+    ax.set_title(_LEGEND, loc="right", size=base.SMALL - 1)
+    base.without_frame(ax)
+    base.colour_bar(image, ax, "\n".join(grid.scales), shrink=0.9)
+    return ax
+
+
+class EffectGrid(NamedTuple):
+    """Modules by levels of variables: rows of the table by module and position of the column.
+
+    Each has also `signed`, a number from -1 to 1, `text`, the same with two digits, and `stars` for its q-value.
+    """
+
+    columns: list[str]
+    cells: dict[tuple[int, int], dict[Any, Any]]
+    scales: list[str]  # what the numbers are
+    n_left_out: int  # columns
+
+
+def effect_grid(table: pd.DataFrame, most: int) -> EffectGrid:
+    """The effects that have a direction, in the columns with the smallest q-values, in the order of the table."""
+    from netbic.association.words import signed_effects
+
+    drawn = signed_effects(table)
+    if drawn.empty:
+        return EffectGrid([], {}, [], 0)
+    best = drawn.groupby("column", sort=False)["q"].min().nsmallest(most).index
+    columns = [str(column) for column in dict.fromkeys(drawn["column"]) if column in best]
+    places = {column: at for at, column in enumerate(columns)}
+    shown = drawn[drawn["column"].isin(columns)]
+    cells = dict[tuple[int, int], dict[Any, Any]]()
+    for row in shown[np.isfinite(shown["signed"].astype(float))].to_dict("records"):
+        text = f"{row['signed']:z.2f}".replace("-", base.MINUS)  # z: 0.00, not -0.00
+        stars = next((stars for limit, stars in _STARS if row["q"] <= limit), "")
+        cells[int(row["module"]), places[row["column"]]] = {**row, "text": text, "stars": stars}
+    return EffectGrid(columns, cells, list(dict.fromkeys(shown["scale"])), drawn["column"].nunique() - len(columns))

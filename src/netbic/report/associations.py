@@ -9,20 +9,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import pandas as pd
 
-from netbic.association import (
-    LEVEL,
-    Variable,
-    best_modules,
-    direction,
-    main_tests,
-    membership_tests,
-    numbers,
-    reliability,
-    stored_variables,
-)
-from netbic.pl import effect_grid
+from netbic.association.stored import stored_variables
+from netbic.association.variables import Variable
+from netbic.association.words import LEVEL, best_modules, direction, main_tests, membership_tests, numbers, reliability
+from netbic.pl.tables import effect_grid
 
-LEVELS, SURVIVAL = ("categorical", "ordered"), "survival"
 _MOST_COLUMNS, _SENTENCES = 24, 2
 
 
@@ -57,30 +48,12 @@ class SampleTable:
         rows = [(variable, *found.get(variable.name, (np.nan, ""))) for variable in self.variables]
         return sorted(rows, key=lambda row: np.nan_to_num(row[1], nan=np.inf))
 
-    def for_script(self) -> dict[str, Any]:
-        """Labels and numbers of all samples, for tooltips: levels and their positions, or numbers; null if missing."""
 
-        def short(value: float) -> float | int | None:
-            rounded = float(f"{value:.4g}")
-            return None if np.isnan(value) else int(rounded) if rounded.is_integer() else rounded
+def association_grid(table: pd.DataFrame | None, n_modules: int) -> dict[str, Any] | None:
+    """Modules (rows) by the levels of variables (columns) with the smallest q-values; None if there is nothing to show.
 
-        return {
-            variable.name: {"levels": list(variable.levels), "values": [*map(short, variable.values.tolist())]}
-            for variable in self.variables
-            if variable.kind != SURVIVAL
-        }
-
-
-class AssociationGrid(NamedTuple):
-    """Modules (rows) by levels of variables (columns); a cell has a text, a colour (0 to 6, 3: none) and a title."""
-
-    columns: list[str]
-    rows: list[list[dict[str, Any] | None]]
-    n_left_out: int = 0  # columns
-
-
-def association_grid(table: pd.DataFrame | None, n_modules: int) -> AssociationGrid | None:
-    """The columns with the smallest q-values, in the order of the table; None if there is nothing to show."""
+    A cell has a text, a colour (0 to 6, 3: none) and a title.
+    """
     if table is None or not (grid := effect_grid(table, _MOST_COLUMNS)).columns:
         return None
     rows: list[list[dict[str, Any] | None]] = [[None] * len(grid.columns) for _ in range(n_modules)]
@@ -93,7 +66,7 @@ def association_grid(table: pd.DataFrame | None, n_modules: int) -> AssociationG
             title = f"{row['column']}, module {module}: {effect}, q = {row['q']:.1g}, n = {int(row['n']):,}"
             colour = 3 + (shade if signed > 0 else -shade)
             rows[module - 1][column] = {"text": row["text"] + stars, "colour": colour, "title": title}
-    return AssociationGrid(grid.columns, rows, grid.n_left_out)
+    return {"columns": grid.columns, "rows": rows, "n_left_out": grid.n_left_out}
 
 
 def findings(table: pd.DataFrame | None, module: int) -> list[str]:

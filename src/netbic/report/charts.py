@@ -98,15 +98,8 @@ def _variance(table: pd.DataFrame) -> Chart:
     if kinds is None:
         colours = {"without diagnostics": _BLUE, "with a diagnostic": _ORANGE}
         kinds = pd.Series(np.where(table["diagnostics"].str.len() > 0, *reversed(colours)))
-    data = pd.DataFrame(
-        {
-            "module": table["module"],
-            "variance": table["explained_variance_ratio"].round(6),
-            "strength": table["singular_value"].round(4),
-            "genes": table["top_genes"],
-            "kind": kinds,
-        }
-    )
+    data = table[["module"]].assign(variance=table["explained_variance_ratio"].round(6))
+    data = data.assign(strength=table["singular_value"].round(4), genes=table["top_genes"], kind=kinds)
     used = {kind: colour for kind, colour in colours.items() if not judged or kind in set(kinds)}
     titles = {"variance": "variance explained|.2%", "strength": "strength d|,.1f", "genes": "top genes"}
     chart = altair.Chart(data).mark_bar(cursor="pointer")
@@ -170,15 +163,9 @@ def _overlap(
 
 def _edges(table: pd.DataFrame, level: float) -> Chart | None:
     """Fold changes of the edges on logarithmic axes; None if there are none that can be drawn."""
-    data = pd.DataFrame(
-        {
-            "module": table["module"],
-            "random": table["fold_change"].round(3),
-            "degrees": table["degree_fold_change"].round(3),
-            "edges": table["n_edges"],
-            "kind": np.where(table["degree_q_value"] <= level, _MORE.format(level), _NOT_MORE),
-        }
-    )
+    data = table[["module"]].assign(random=table["fold_change"].round(3), degrees=table["degree_fold_change"].round(3))
+    kinds = np.where(table["degree_q_value"] <= level, _MORE.format(level), _NOT_MORE)
+    data = data.assign(edges=table["n_edges"], kind=kinds)
     data = data.replace([np.inf, -np.inf], np.nan).dropna().query("random > 0 and degrees > 0")
     if data.empty:
         return None

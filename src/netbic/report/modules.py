@@ -1,27 +1,49 @@
-"""One module, as the page shows it."""
+"""One module, as the page shows it: members, verdict, diagnostics, and figures."""
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from netbic.arrays import Array
 from netbic.enrichment import ONE_SIDE
 from netbic.estimators import heaviest
-from netbic.pl import groups_in_words
-from netbic.report.figures import Figure, SampleScores
-from netbic.report.judgement import Replicated, Verdict, default_size, diagnostics
-from netbic.report.pictures import Heatmap, Subnetwork
+from netbic.penalties import DIAGNOSTICS
+from netbic.pl.scores import groups_in_words
+from netbic.report.pictures import Figure, Heatmap, SampleScores, Subnetwork
+from netbic.solver import LARGE_GRAPH_SHARE, LOW_RANK
 
 Row = dict[Any, Any]  # of a table, by column
 
 _IN_NAMES, _LEADING = 3, 5  # genes in the names of modules, and in what netbic fit prints
 _TOP_MEMBERS, _HIGHEST, _LOWEST = 15, 8, 7
+_NO_EVIDENCE: Final = "This says nothing against the genes themselves; their edges are just no evidence for them."
+# What to know about modules, for all that have it in common. A kind without a text has several causes: the sentence of
+# the module says which.
+EXPLANATIONS: Final = {
+    "not judged": "There are too few samples to tell whether modules are found again, so any of them may be noise.",
+    "doubtful": "Possibly noise: the reason is given with the module.",
+    "graph-driven": f"More than {LARGE_GRAPH_SHARE:.0%} of the scores come from the network, or a gene with one of the "
+    f"largest weights has a rank beyond {LOW_RANK} by the data alone: decrease the smoothness unless you want the "
+    "network to dominate.",
+    "hub-driven": "",
+    "edges as expected": "",
+    "repeats": "Their scores are correlated (0.7 or more) with those of an earlier module.",
+    "same leading genes": "A gene is among the ten leading genes of half of the modules or more.",
+    "not converged": "The search stopped before these modules were stable.",
+    "size not identified": "The data do not determine how many genes or samples belong to these modules.",
+    "default size": "The data do not show how many genes belong to these modules (marked by * in the table), so the "
+    "default size was used. Which genes with small weights are included is then a matter of choice.",
+}
+MILD: Final = ("hub-driven", "edges as expected")  # diagnostics that say nothing against the genes
+_AXES: Final = {"rows": "sample", "columns": "gene"}
+_END: Final = {"rows": "which samples belong to the module", "columns": "where the module ends"}
+_HUB_SHARE, _FEW_EDGES, _BEYOND_EQUALS = 0.5, 10, 0.2  # of what is called hub-driven
 
 
 class Members(NamedTuple):
@@ -42,10 +64,38 @@ class Members(NamedTuple):
         """Names and weights of the first few."""
         return list(zip(self.names[:_TOP_MEMBERS], self.weights[:_TOP_MEMBERS].tolist(), strict=True))
 
-    def for_script(self) -> list[list[float]]:
-        """Pairs of position and weight."""
-        pairs = zip(self.positions.tolist(), self.weights.tolist(), strict=True)
-        return [[position, float(f"{weight:.4g}")] for position, weight in pairs]
+
+class Verdict(NamedTuple):
+    """The verdict on a module, and its reason as a sentence."""
+
+    word: str
+    reason: str
+    closest: int | None  # the earlier module that is most similar
+    correlation: float
+    gene_overlap: float
+
+    @property
+    def kind(self) -> str:
+        """The verdict without the number of the module that is repeated; "unknown" if it could not be judged."""
+        first = self.word.partition(" ")[0]
+        return first if first in ("strong", "moderate", "repeats", "doubtful") else "unknown"
+
+
+class Replicated(NamedTuple):
+    """Whether a module holds in another study: the verdict in words, the study, and the reason as a sentence."""
+
+    text: str
+    study: str
+    reason: str
+    n_shared: int  # samples that may be in both studies
+
+
+class Diagnostic(NamedTuple):
+    """What a reader should know about a module: its kind, a sentence, and the text of its badge."""
+
+    kind: str
+    text: str
+    badge: str = ""  # the kind
 
 
 @dataclass(kw_only=True)
@@ -84,16 +134,63 @@ class ModulePage:
         self.comparable = bool(edges) and not np.isclose(edges["degree_expected"], edges["n_edges"], rtol=1e-6)
         # In what else than degrees random genes are similar: "", "mean" or "mean and variance".
         self.also_matched = " and ".join(str(edges.get("degree_matched_on", "degree")).split(", ")[1:])
-        self.details = diagnostics(self)
+        self.details = self._diagnose()
         # The kinds of what a reader should know, and the sentence of each, "" if there is none.
         by_default = self.summary.get("default_size", {})
         self.kinds = {"not judged" if kind == "unknown" else kind: ""} if kind else {}
         self.kinds |= {"default size": ""} if "columns" in by_default else {}
         self.kinds |= {one.kind: one.text for one in self.details}
         sizes = {"rows": len(self.samples.positions), "columns": len(self.genes.positions)}
-        self.default_size = default_size(by_default, sizes)
+        self.default_size = " ".join(
+            f"The data do not show {_END[axis]}, because {DIAGNOSTICS[reason].format(axis=_AXES[axis])}. So the "
+            f"default size, {sizes[axis]:,} {_AXES[axis]}s, was used."
+            for axis, reason in by_default.items()
+        )
         self.row_names = [] if self.heatmap is None else self.heatmap.row_names(*self.genes)
         self._describe_samples()
+
+    def _diagnose(self) -> list[Diagnostic]:
+        """What a reader should know before relying on a module."""
+        own, edges, drawn, also = self.summary, self.edges, self.network, self.also_matched
+        found, reasons = list[Diagnostic](), list[str]()
+        if not own["converged"]:
+            found.append(Diagnostic("not converged", "The search stopped before the module was stable."))
+        if own["graph_share"] > LARGE_GRAPH_SHARE and not own.get("chosen", False):
+            reasons.append(f"{own['graph_share']:.0%} of the scores of its genes come from the network.")
+        if own.get("worst_rank", 0) > LOW_RANK:
+            reasons.append(f"A leading gene has rank {own['worst_rank']:,} by the data alone.")
+        if reasons:
+            found.append(Diagnostic("graph-driven", " ".join(reasons)))
+        # More edges than random genes have (the paper's test), but not more than random genes of the same degrees.
+        explained = self.comparable and edges is not None and edges["q_value"] <= self.level < edges["degree_q_value"]
+        similar = f"with as many neighbours{f' and a similar {also}' if also else ''}"
+        text = f"More edges than among random genes, but not more than among random genes {similar}. {_NO_EVIDENCE}"
+        if explained and also:
+            found.append(Diagnostic("edges as expected", text))
+        # Three members have half of the edges: many more than if all members had the same degree.
+        n = 0 if drawn is None else len(drawn.nodes)
+        equals = 1 - (n - 3) * (n - 4) / (n * (n - 1)) if n > 4 else 1.0
+        least = max(_HUB_SHARE, equals + _BEYOND_EQUALS)
+        if drawn is not None and drawn.n_edges >= _FEW_EDGES and drawn.hub_share >= least:
+            found.append(Diagnostic("hub-driven", f"Half or more of the edges involve three genes. {_NO_EVIDENCE}"))
+        elif explained and not also:
+            found.append(Diagnostic("hub-driven", text))
+        other = own.get("repeats")
+        if not pd.isna(other) and (self.verdict is None or self.verdict.kind != "repeats"):
+            text = (
+                f"The scores of its samples have a correlation of {own['correlation']:.2f} with those of module {other}"
+            )
+            text = f"{text}; both contain {own['gene_overlap']:.0%} of all their genes."
+            found.append(Diagnostic("repeats", text, f"repeats module {other}"))
+        if self.recurrent:
+            names, verb = ", ".join(self.recurrent), "is" if len(self.recurrent) == 1 else "are"
+            text = f"{names} {verb} among the ten leading genes of half of the modules or more."
+            found.append(Diagnostic("same leading genes", text))
+        for axis, reason in own.get("size_diagnostics", {}).items():
+            why = DIAGNOSTICS[reason].format(axis=_AXES[axis])
+            text = f"The data do not determine how many {_AXES[axis]}s belong to it: {why}."
+            found.append(Diagnostic("size not identified", text))
+        return [one if one.badge else one._replace(badge=one.kind) for one in found]
 
     def _describe_samples(self) -> None:
         """Samples in words, names of groups or members, and those at the head of the list."""
@@ -139,25 +236,6 @@ class ModulePage:
             n_up = int((self.samples.weights > 0).sum())
             found += [("sample", "up", n_up), ("sample", "down", len(self.samples.positions) - n_up)]
         return [one for one in found if one[2]]
-
-    def for_script(self, with_samples: bool = True) -> dict[str, Any]:
-        """What the script of the page needs in addition to the text."""
-        content: dict[str, Any] = {"genes": self.genes.for_script(), "samples": []}
-        if with_samples:
-            content["samples"] = self.samples.for_script()
-            content |= {} if self.scores is None else self.scores.for_script()
-        if self.network is not None:
-            content["edges"] = self.network.edges.ravel().tolist()
-        if self.heatmap is not None:
-            levels = (self.heatmap.values.astype(np.int16) + 128).astype(np.uint8)
-            content["heatmap"] = {
-                "genes": self.heatmap.genes.tolist(),
-                "samples": self.heatmap.samples.tolist(),
-                "limit": float(f"{self.heatmap.limit:.4g}"),
-                "levels": base64.b64encode(levels.tobytes()).decode(),
-                "strips": [strip["variable"] for strip in self.strips],
-            }
-        return content
 
 
 def distinct_terms(terms: list[Row], most: int = 3, shared: float = 0.5) -> list[Row]:

@@ -102,23 +102,18 @@ def missing_library() -> str | None:
 
 def _render(folder: Path, model: Any, record: dict[str, Any] | None) -> str:
     """The page about modules, or about pairs of two tables, which needs no script."""
+    from netbic.report.contents import gather
     from netbic.report.modules import distinct_terms
-    from netbic.storage import is_pair_model, load
+    from netbic.report.pairs import gather_pairs
+    from netbic.storage.models import is_pair_model, load
 
     jinja2 = import_optional("jinja2", "report", "a report")
     model = load(folder) if model is None else model
-    more, scripts = dict[str, Any](), list[str]()
-    if is_pair_model(model):
-        from netbic.report.pairs import gather_pairs
-
-        contents: Any = gather_pairs(folder, model, record)
-        name = "pairs.html"
-    else:
-        from netbic.report.contents import gather
-
-        contents = gather(folder, model, record)
-        name, more = "report.html", _draw_modules(contents)
-        scripts = [more[text] for text in ("script", "library") if more[text]]
+    of_pairs, more = is_pair_model(model), dict[str, Any]()
+    contents = (gather_pairs if of_pairs else gather)(folder, model, record)
+    if not of_pairs:
+        more = _draw_modules(contents)
+    scripts = [more[text] for text in ("script", "library") if more.get(text)]
     for kind, names in contents.names.items():
         check_characters(folder, kind, names)  # images cannot show such names
     environment = jinja2.Environment(
@@ -137,14 +132,16 @@ def _render(folder: Path, model: Any, record: dict[str, Any] | None) -> str:
     sources = f"default-src 'none'; script-src {allowed}; style-src {_digest(style)}; img-src data:"
     more |= {"style": style, "policy": f"{sources}; base-uri 'none'; form-action 'none'"}
     version = contents.record.get("netbic", __version__)
-    return str(environment.get_template(name).render(contents=contents, version=version, **more))
+    template = environment.get_template("pairs.html" if of_pairs else "report.html")
+    return str(template.render(contents=contents, version=version, **more))
 
 
 def _draw_modules(contents: Any) -> dict[str, Any]:
     """What the template of the page about modules needs besides the contents: charts, scripts and their data."""
     from netbic.report import charts
-    from netbic.report.judgement import MILD
-    from netbic.report.pictures import HEIGHT, WIDTH, scale_picture
+    from netbic.report.contents import for_script
+    from netbic.report.modules import MILD
+    from netbic.report.pictures import HEIGHT, LEVELS, WIDTH, coloured
     from netbic.solver import LARGE_GRAPH_SHARE
 
     drawn = []
@@ -152,7 +149,7 @@ def _draw_modules(contents: Any) -> dict[str, Any]:
         known = [module.scores.scores for module in contents.modules if module.scores is not None]
         scores = np.array(known) if len(known) == len(contents.modules) else None
         drawn = charts.charts(contents.model, contents.table, contents.levels["edges"], scores)
-    data = contents.for_script() | {"charts": {chart.name: chart.vega for chart in drawn}}
+    data = for_script(contents) | {"charts": {chart.name: chart.vega for chart in drawn}}
     # JSON that cannot end the script element, whatever names it contains.
     text = json.dumps(data, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     return {
@@ -160,7 +157,7 @@ def _draw_modules(contents: Any) -> dict[str, Any]:
         "script": _packaged("report.js"),
         "library": charts.library() if drawn else "",
         "data": text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"),
-        "scale": scale_picture(),
+        "scale": coloured(np.arange(-LEVELS, LEVELS + 1, dtype=np.int8)[None]),
         "mild": MILD,
         "width": WIDTH,
         "height": HEIGHT,

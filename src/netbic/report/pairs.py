@@ -9,32 +9,27 @@ from typing import Any
 import numpy as np
 
 from netbic.arrays import Array, Floats
-from netbic.association import (
-    LEVEL,
-    Variable,
-    in_words,
-    main_tests,
-    stored_record,
-    stored_samples,
-    stored_variables,
-)
+from netbic.association.stored import stored_record, stored_samples, stored_variables
+from netbic.association.variables import Variable
+from netbic.association.words import LEVEL, in_words, main_tests
 from netbic.errors import InputError
 from netbic.estimators import SparseGraphCCA, smoothness_of
 from netbic.files import finished_record
 from netbic.io.dataset import SampleMatching, table_lines
-from netbic.pl import variable_colours
-from netbic.report.contents import read_alignment, read_associations, read_known, read_record
-from netbic.report.figures import MISSING, OTHER, Figure, as_label, round_ticks
+from netbic.pl.base import variable_colours
+from netbic.report.contents import TESTS, read_alignment, read_known, read_record
 from netbic.report.modules import Members, Row
+from netbic.report.pictures import MISSING, OTHER, Figure, as_label, round_ticks
 from netbic.report.settings import Rows, input_rows, parameter_rows, sample_rows
-from netbic.storage import PairModel, feature_names, fitted_pair_model, load, pairs_table, sample_names
+from netbic.storage.models import PairModel, fitted_pair_model, load
+from netbic.storage.tables import feature_names, pairs_table, sample_names
 
 _FILES = (
     *(f"{name}{number}" for name in ("table", "graph", "string_info", "graph_names", "id_map") for number in (1, 2)),
     "sample_info",
 )
 _TESTED = {"held_out_correlation": "correlation, held out", "p_value": "p", "p": "p"}  # columns that tests add
-_SENTENCES = 6
+_SENTENCES, _AGAIN = 6, "run netbic associate again"
 _LEFT, _TOP, _WIDTH, _HEIGHT = 62, 12, 400, 320  # of the drawing of the scores
 _MOST = 2000  # samples that are drawn
 _MANY = 300  # samples from which on points are smaller
@@ -47,7 +42,7 @@ def gather_pairs(folder: Path, model: PairModel | None = None, record: Row | Non
     """What the page shows, from the folder of pairs; `model` and `record` are given while they are being written."""
     model = fitted_pair_model(load(folder) if model is None else model)
     record = finished_record(folder) or {} if record is None else record
-    table, names = pairs_table(model), sample_names(model)
+    table, names, alignment = pairs_table(model), sample_names(model), read_record(folder / "alignment.json")
     stored = read_known(folder / "pairs.tsv", set(table.columns), "fit again")
     if stored is not None and len(stored) == len(table):
         table = table.assign(**{name: stored[name].to_numpy() for name in _TESTED if name in stored})
@@ -81,7 +76,7 @@ def gather_pairs(folder: Path, model: PairModel | None = None, record: Row | Non
         tested=tested,
         warnings=[str(text) for text in record.get("warnings", [])]
         or ([f"not converged: pair {failed}"] if failed else []),  # for models without a record of their warnings
-        alignment=_alignment_lines(read_record(folder / "alignment.json")),
+        alignment=_alignment_lines(alignment) if alignment else [],
         settings=_settings(model, record),
         inputs=input_rows(inputs, _FILES),
         whitened=isinstance(model, SparseGraphCCA) and model.covariance != "diagonal",
@@ -92,14 +87,14 @@ def gather_pairs(folder: Path, model: PairModel | None = None, record: Row | Non
 
 def _labels(folder: Path, samples: Array) -> dict[str, Any] | None:
     """Tests of associations.tsv, variables of sample_info.tsv, and what associations.json says; None without tests."""
-    tests, info = read_associations(folder, {"pair", "table"}), stored_samples(folder)
+    tests, info = read_known(folder / "associations.tsv", {"pair", "table", *TESTS}, _AGAIN), stored_samples(folder)
     if tests is None or tests.empty:
         return None
     record, variables = stored_record(folder), list[Variable]()
     notes = [str(note) for note in record.get("notes", [])]
     if info is None or [*map(str, info.index)] != [*map(str, samples)]:
         missing = "points have no colours, because sample_info.tsv is missing or about other samples"
-        notes.append(f"{missing}: run netbic associate again")
+        notes.append(f"{missing}: {_AGAIN}")
     else:
         variables, problems = stored_variables(info, record)
         notes += [f"not shown: {problem}" for problem in problems]
@@ -171,12 +166,8 @@ def _settings(model: PairModel, record: Row) -> Rows:
 
 
 def _alignment_lines(content: Row) -> list[str]:
-    if not content:
-        return []
     try:
-        lines = list(SampleMatching(**content["samples"]).lines())
-        for number in (1, 2):
-            lines += table_lines(number, read_alignment(content[f"table{number}"]))
-        return lines
+        tables = [line for k in (1, 2) for line in table_lines(k, read_alignment(content[f"table{k}"]))]
+        return [*SampleMatching(**content["samples"]).lines(), *tables]
     except (TypeError, KeyError) as problem:
         raise InputError(f"alignment.json was not written by netbic ({problem}): fit again") from None

@@ -1,33 +1,49 @@
-"""The heatmap and the network of a module: what the page draws, and values that are stored after the fit."""
+"""Pictures of a module, as a page draws them: heatmap, network, and small figures about its samples."""
 
 from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from netbic.arrays import Array, Floats, Indices, Matrix, checked, kind_of, to_dense
+from netbic.association.associate import survival_curves
+from netbic.association.variables import Variable
 from netbic.errors import import_optional
 from netbic.estimators import SparseGraphSVD, check_same_data, fitted_model, heaviest, rescaled
 from netbic.files import add_files, read_bytes
 from netbic.graph import Graph
 from netbic.operators.blocks import RowBlocks
 from netbic.operators.corrected import Scaler
-from netbic.storage import npz_arrays, npz_bytes
+from netbic.pl.base import apart
+from netbic.pl.network import layout
+from netbic.storage.models import npz_arrays, npz_bytes
 
 FILE = "heatmaps.npz"
 _MOST_GENES, _MOST_SAMPLES = 300, 400
 _MOST_CELLS = 800_000  # of all modules, so that the report has a few megabytes at most
 _MOST_NAMES = 20  # so many lines of text fit beside the lowest heatmap
-_LEVELS, _MISSING = 127, -128
+LEVELS, _NO_VALUE = 127, -128
 _STRONG = 98  # percentile of the absolute values at which the colour scale ends
+
+# Small figures about the samples are positions in SVG drawings that the templates write: a figure of matplotlib would
+# take 50 to 100 ms and 12 to 70 kB; there are hundreds of these, of 2 to 6 kB each.
+Figure = dict[str, Any]  # what a template needs: positions, texts, colours
+OTHER, MISSING = "#7A7A7A", "#D4D4D4"
+_GROUPS: Final = {"down": "#2166AC", "": "#CDCDCD", "up": "#B2182B"}  # in the order in which bars are stacked
+_ACROSS, _UP, _BINS = 600, 120, 40  # width of histograms and box plots; height and bins of histograms
+_MOST_LEVELS, _ROW = 12, 26  # of box plots
+_SHADES, _MOST_STRIPS = 64, 4
+_SURVIVAL: Final[dict[str, Any]] = {"left": 62, "top": 58, "width": 430, "height": 210, "box": (514, 384)}
+_STYLES: Final = {"up": "up", "high": "up", "down": "down", "low": "down", "others": "others"}
 
 WIDTH, HEIGHT = 1000, 720  # of the drawing of a network
 _MARGIN = 36
@@ -50,12 +66,10 @@ class Heatmap:
     @property
     def picture(self) -> str:
         """The values as an image: red above zero, blue below, grey if missing."""
-        return _coloured(self.values)
+        return coloured(self.values)
 
     def row_names(self, genes: Indices, weights: Array, names: Sequence[str]) -> list[tuple[float, str]]:
         """Middles of rows, as percentages of the height, and names: of the largest weights, as many as can be read."""
-        from netbic.pl import apart
-
         known = dict(zip(genes.tolist(), zip(np.abs(weights).tolist(), names, strict=True), strict=True))
         rows = [known[int(gene)] for gene in self.genes]
         middles = 100 * (np.arange(len(rows)) + 0.5) / max(len(rows), 1)
@@ -123,12 +137,12 @@ def heatmaps_of(model: SparseGraphSVD, X: Matrix) -> list[Heatmap]:
         values = []
         for genes, own in members:
             whole = rescaled(model, to_dense(rows[own], np.float64), own)
-            values.append(_preprocess(whole, genes, model.scaler_, _design(model, own)))
+            values.append(model.scaler_.apply(whole, _design(model, own))[:, genes])
     found = list[Heatmap]()
     for part, (genes, samples) in zip(values, members, strict=True):
         seen = np.abs(part[np.isfinite(part)])
         limit = (float(np.percentile(seen, _STRONG)) if seen.size else 0.0) or 1.0
-        levels = np.nan_to_num(np.clip(part.T / limit, -1, 1) * _LEVELS, nan=_MISSING)
+        levels = np.nan_to_num(np.clip(part.T / limit, -1, 1) * LEVELS, nan=_NO_VALUE)
         found.append(Heatmap(np.rint(levels).astype(np.int8), limit, genes.astype(np.int32), samples.astype(np.int32)))
     return found
 
@@ -145,11 +159,6 @@ def _picked(vector: Array, count: int, spaced: bool = True) -> Indices:
 def _design(model: SparseGraphSVD, samples: Indices) -> Floats | None:
     """The covariates of some samples of the fit."""
     return None if model.covariates_ is None else model.covariates_.to_numpy(dtype=np.float64)[samples]
-
-
-def _preprocess(rows: Matrix, genes: Indices, scaler: Scaler, design: Floats | None) -> Floats:
-    """Values of some genes, from complete rows, because row means may have to be subtracted."""
-    return np.asarray(scaler.apply(to_dense(rows, np.float64), design)[:, genes])
 
 
 def _from_blocks(model: SparseGraphSVD, blocks: RowBlocks, members: Sequence[tuple[Indices, Indices]]) -> list[Floats]:
@@ -174,8 +183,11 @@ def _from_blocks(model: SparseGraphSVD, blocks: RowBlocks, members: Sequence[tup
 def _of_block(
     block: Matrix, rows: list[Indices], designs: list[Floats | None], genes: list[Indices], scaler: Scaler
 ) -> list[Floats]:
-    each = zip(rows, genes, designs, strict=True)
-    return [_preprocess(block[own], other, scaler, design) for own, other, design in each]
+    """Values of the genes of each module, from complete rows, because row means may have to be subtracted."""
+    return [
+        scaler.apply(to_dense(block[own], np.float64), design)[:, other]
+        for own, other, design in zip(rows, genes, designs, strict=True)
+    ]
 
 
 def png(pixels: Any, palette: bytes | None = None) -> str:
@@ -188,15 +200,10 @@ def png(pixels: Any, palette: bytes | None = None) -> str:
     return f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"
 
 
-def scale_picture() -> str:
-    """The colour scale of heatmaps, from the lowest to the highest value."""
-    return _coloured(np.arange(-_LEVELS, _LEVELS + 1, dtype=np.int8)[None])
-
-
-def _coloured(values: NDArray[np.int8]) -> str:
+def coloured(values: NDArray[np.int8]) -> str:
     """Levels from -127 to 127 as an image; -128 is grey."""
     colours = import_optional("matplotlib", "report", "a report").colormaps["RdBu_r"]
-    red_to_blue = np.rint(255 * colours(np.linspace(0, 1, 2 * _LEVELS + 1))[:, :3]).astype(np.uint8)
+    red_to_blue = np.rint(255 * colours(np.linspace(0, 1, 2 * LEVELS + 1))[:, :3]).astype(np.uint8)
     palette = bytes([150, 150, 150]) + bytes(red_to_blue.tobytes())
     return png(values.astype(np.int16).astype(np.uint8) ^ 128, palette)
 
@@ -227,13 +234,11 @@ def subnetwork(
     graph: Graph, members: NDArray[Any], weights: NDArray[Any], names: Sequence[object], seed: int = 0
 ) -> Subnetwork:
     """Lay out the genes of a module, given by decreasing weight."""
-    from netbic.pl import layout
-
     inside = graph.subgraph(members)
     neighbours = inside.degrees
     joined = np.flatnonzero(neighbours)[:_MOST_NODES]
     part = inside.subgraph(joined).weights
-    positions = layout(part, seed).positions
+    positions = layout(part, seed)
     low, reach = positions.min(axis=0, initial=np.inf), np.ptp(positions, axis=0) if len(positions) else np.ones(2)
     positions = np.where(reach > 0, (positions - low) / np.where(reach > 0, reach, 1.0), 0.5)  # a line is centred
     x, y = np.rint(positions * [WIDTH - 2 * _MARGIN, HEIGHT - 2 * _MARGIN] + _MARGIN).T
@@ -275,3 +280,165 @@ def _labels(nodes: list[dict[Any, int]], names: Sequence[object]) -> list[dict[s
         if len(labels) == _LABELS:
             break
     return labels
+
+
+def round_ticks(low: float, high: float) -> list[float]:
+    """Round numbers between two ends, six at most."""
+    locator = import_optional("matplotlib.ticker", "report", "a report").MaxNLocator(5, steps=[1, 2, 5, 10])
+    return [float(tick) for tick in locator.tick_values(low, high) if low <= tick <= high]
+
+
+def as_label(number: float, digits: int = 6) -> str:
+    """A number without trailing zeros, with a typographic minus sign."""
+    return f"{number:z.{digits}g}".replace("-", "\N{MINUS SIGN}")
+
+
+@dataclass(frozen=True)
+class SampleScores:
+    """Scores of all samples in a module, and their groups ("up", "down" or "")."""
+
+    scores: Floats
+    groups: NDArray[Any]
+
+    def members(self, group: str) -> Indices:
+        """Positions of the samples of a group, the most extreme score first."""
+        own = np.flatnonzero(self.groups == group)
+        return own[np.argsort(-np.abs(self.scores[own]), kind="stable")]
+
+    @property
+    def is_gradient(self) -> bool:
+        """Whether the samples form no groups."""
+        return not (self.groups != "").any()
+
+    @property
+    def histogram(self) -> Figure | None:
+        """A histogram of the scores, stacked by group; None if all are missing."""
+        finite = np.isfinite(self.scores)
+        if not finite.any():
+            return None
+        low, high = min(float(self.scores[finite].min()), 0.0), max(float(self.scores[finite].max()), 0.0)
+        high = high if high > low else low + 1.0
+        edges = np.linspace(low, high, _BINS + 1)
+        counts = np.array([np.histogram(self.scores[finite & (self.groups == g)], edges)[0] for g in _GROUPS])
+        tallest, width, bars = max(1, int(counts.sum(axis=0).max())), _ACROSS / _BINS, list[Figure]()
+        for at, of_groups in enumerate(counts.T.tolist()):
+            top = float(_UP)
+            for group, count in zip(_GROUPS, of_groups, strict=True):
+                if count:
+                    height = count / tallest * _UP
+                    top -= height
+                    kind = f", {group}" if group else ""
+                    text = f"{count} sample{'s' * (count > 1)}{kind}: {edges[at]:.3g} to {edges[at + 1]:.3g}"
+                    bar = {
+                        "x": round(at * width, 1),
+                        "y": round(top, 1),
+                        "width": width - 1,
+                        "height": round(height, 1),
+                    }
+                    bars.append({**bar, "group": group, "text": text})
+        zero = -low / (high - low) * _ACROSS
+        return {"bars": bars, "zero": zero, "low": low, "high": high, "width": _ACROSS, "height": _UP}
+
+    def strip(self, samples: NDArray[Any]) -> str:
+        """The groups of some samples as an image of one line."""
+        colours = {group: tuple(bytes.fromhex(colour[1:])) for group, colour in _GROUPS.items()}
+        return png(np.array([[colours[group] for group in self.groups[samples]]], dtype=np.uint8))
+
+
+def box_plot(scores: Floats, variable: Variable, q: float, test: str = "") -> Figure | None:
+    """Scores by level, ordered ones in their order, others by their medians; None for one level or many.
+
+    `q` and `test` are the smallest q-value of this variable and its test.
+    """
+    known = variable.known & np.isfinite(scores)
+    groups = [(level, scores[known & (variable.values == at)]) for at, level in enumerate(variable.levels)]
+    groups = [(level, own) for level, own in groups if own.size]
+    if not 2 <= len(groups) <= _MOST_LEVELS:
+        return None
+    low, high = min(float(scores[known].min()), 0.0), max(float(scores[known].max()), 0.0)
+
+    def at(value: float) -> float:
+        return round(_ACROSS * (float(value) - low) / ((high - low) or 1.0), 1)
+
+    if variable.kind != "ordered":
+        groups.sort(key=lambda pair: float(np.median(pair[1])))
+    boxes = list[Figure]()
+    for level, own in groups:
+        ends = ("low", "first", "median", "third", "high")
+        places = zip(ends, map(at, np.quantile(own, [0, 0.25, 0.5, 0.75, 1])), strict=True)
+        boxes.append({"label": level, "n": own.size, **dict(places)})
+    ticks = [(at(tick), as_label(tick)) for tick in round_ticks(low, high)]
+    drawn = {"boxes": boxes, "zero": at(0.0), "ticks": ticks, "width": _ACROSS, "row": _ROW}
+    return {"kind": "boxes", "variable": variable.name, "q": q, "test": test, **drawn}
+
+
+def survival_plot(scores: SampleScores, variable: Variable, q: float, test: str, tests: pd.DataFrame) -> Figure | None:
+    """Kaplan-Meier curves of the groups of the log-rank test; None if there is only one group.
+
+    `tests` are the rows of associations.tsv of this module and variable.
+    """
+    found = survival_curves(scores.scores, scores.groups, variable)
+    longest = float(np.max(variable.values, where=variable.known & np.isfinite(scores.scores), initial=0.0))
+    if found is None or longest <= 0:
+        return None
+    power = 10.0 ** math.floor(math.log10(longest))
+    step = next(share * power for share in (0.1, 0.2, 0.25, 0.5, 1.0, 2.0) if longest / (share * power) < 6)
+    ticks = [number * step for number in range(int(longest / step) + 1)]
+    left, top, width, height = (_SURVIVAL[side] for side in ("left", "top", "width", "height"))
+    curves = list[Figure]()
+    for name, table, at_risk in zip(found.names, found.curves, found.at_risk(np.array(ticks)), strict=True):
+        x = np.round(left + width * table["time"].to_numpy() / longest, 1)
+        y = np.round(top + height * (1 - table["survival"].to_numpy()), 1)
+        falls, lost = table["n_events"].to_numpy() > 0, table["n_censored"].to_numpy() > 0
+        steps = "".join(f"H{at:g}V{to:g}" for at, to in zip(x[falls], y[falls], strict=True))
+        marks = "".join(f"M{at:g} {to:g}v-6" for at, to in zip(x[lost], y[lost], strict=True))
+        curve = {"name": name, "style": _STYLES[name], "at_risk": at_risk, "censored": marks}
+        curve["path"] = f"M{left} {top}{steps}H{x[-1]:g}"
+        counts = {"n": int(table["n_at_risk"].iloc[0]), "n_events": int(table["n_events"].sum())}
+        curves.append(curve | counts)
+    made = tests[tests["p"].notna()]
+    of_kinds = [made[made["test"].astype(str).str.startswith(name)] for name in ("log-rank", "Cox")]
+    log_rank, cox = (None if own.empty else own.iloc[0].to_dict() for own in of_kinds)
+    split = {"low": "median", "others": "others"}.get(found.names[1], "groups")
+    places = [(round(left + width * tick / longest, 1), f"{tick:,g}") for tick in ticks]
+    drawn = {"curves": curves, "ticks": places, "split": split, "log_rank": log_rank, "cox": cox, "frame": _SURVIVAL}
+    return {"kind": "survival", "variable": variable.name, "q": q, "test": test, **drawn}
+
+
+def strips(variables: list[Variable], samples: NDArray[Any], colours: Mapping[str, Mapping[str, str]]) -> list[Figure]:
+    """The first few variables that are labels or numbers: an image with a colour per sample, and a legend.
+
+    `samples` are those of the heatmap, as positions in the table; `colours` are those of `netbic.pl`, so that a label
+    has the same colour in all modules and in plots. Rare levels without a colour are "other". Numbers have shades
+    between the lowest and the highest one, ordered levels at equal distances.
+    """
+    scale = import_optional("matplotlib", "report", "a report").colormaps["cividis"]
+    rgb = np.rint(255 * scale(np.linspace(0, 1, _SHADES))[:, :3]).astype(np.uint8)
+    shades = [f"#{bytes(colour).hex().upper()}" for colour in rgb]
+    shown = [variable for variable in variables if variable.kind in ("categorical", "ordered", "numeric")]
+    made = list[Figure]()
+    for variable in shown[:_MOST_STRIPS]:
+        known, values, palette = variable.known, variable.values, shades
+        if variable.kind == "categorical":
+            chosen = colours.get(variable.name, {})
+            places = {level: place for place, level in enumerate(chosen)}
+            of_levels = np.array([places.get(level, len(chosen)) for level in variable.levels], dtype=np.intp)
+            codes = np.full(known.size, len(chosen) + 1, dtype=np.intp)
+            codes[known] = of_levels[values[known].astype(np.intp)]
+            palette, legend = [*chosen.values(), OTHER], list(chosen.items())
+            legend += [("other", OTHER)] if (codes == len(chosen)).any() else []
+        else:
+            low, high = float(values[known].min()), float(values[known].max())
+            shares = np.nan_to_num((values - low) / ((high - low) or 1.0))
+            codes = np.where(known, shares * (_SHADES - 1), _SHADES).round().astype(np.intp)
+            legend = [(as_label(low, 4), shades[0]), (as_label((low + high) / 2, 4), shades[_SHADES // 2])]
+            legend.append((as_label(high, 4), shades[-1]))
+            if variable.kind == "ordered":
+                at = np.linspace(0, _SHADES - 1, len(variable.levels)).round().astype(np.intp)
+                legend = [(level, shades[place]) for level, place in zip(variable.levels, at, strict=True)]
+        codes = codes[samples]
+        legend += [("missing", MISSING)] if (codes == len(palette)).any() else []
+        in_bytes = bytes.fromhex("".join(colour[1:] for colour in (*palette, MISSING)))
+        image = png(codes.astype(np.uint8)[None], in_bytes)
+        made.append({"variable": variable.name, "image": image, "legend": legend})
+    return made

@@ -1,7 +1,6 @@
 """Model selection: sizes, smoothness and number of modules, stability, and whether the graph helps."""
 
 from netbic.estimators.studies import as_one_study
-from netbic.estimators.svd import StableModules
 from netbic.selection.auto import AutoSVD, Chosen, choose_settings
 from netbic.selection.graph_value import GraphValue, graph_value
 from netbic.selection.groups import Judgement, SampleGroups, group_summary, sample_groups
@@ -29,7 +28,6 @@ __all__ = [
     "PairTests",
     "SampleGroups",
     "Stability",
-    "StableModules",
     "Tuning",
     "Verdicts",
     "as_one_study",

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 
-from netbic.arrays import Bools, Floats, Matrix, RandomState, checked, is_sparse
+from netbic.arrays import Floats, Matrix, RandomState, checked, is_sparse
 from netbic.estimators.covariates import training_design
 from netbic.estimators.inputs import axis_names
 from netbic.estimators.parameters import check_count
@@ -36,7 +34,6 @@ Place = tuple[int, int]  # a repeat and a fold
 Job = tuple[Sequence[Kind], Sequence[Place]]
 # A model whose graphs match X by position, X, the number of folds, their seed, and the design matrix of covariates.
 Folded = tuple[SparseGraphSVD, Matrix, int, int, Floats | None]
-Fit = tuple[float, Bools]  # share of the variance of held-out samples explained, and the features of every module
 
 _LEVEL = 0.05
 # Repeats after which the comparison with no graph may end, and p-values above which it does. This can only lower the
@@ -59,10 +56,9 @@ class GraphValue:
         One-sided p-values of the two comparisons. `p_rewired` is NaN if the graph is not better than none: then it was
         not compared with rewired graphs.
     table : DataFrame
-        `graph` ("true", "none" or "rewired"), `share`, the variance of held-out samples explained, mean over folds,
-        `overlap`, the mean Jaccard index of the features of matched modules of successive folds (which any graph
-        increases, also in noise), and `n_fits`, the number of folds. The `share` of a graph that was fitted to fewer
-        folds than the true one is that of the true one plus the mean difference of both on these folds.
+        `graph` ("true", "none" or "rewired"), `share`, the variance of held-out samples explained, mean over folds, and
+        `n_fits`, the number of folds. The `share` of a graph that was fitted to fewer folds than the true one is that
+        of the true one plus the mean difference of both on these folds.
     degree : DataFrame
         Per module of a fit to all samples: `correlation` of membership with degree (Spearman), and whether it `tracks`
         degree (above 0.3).
@@ -178,7 +174,6 @@ def graph_value(
         {
             "graph": [kind if isinstance(kind, str) else "rewired" for kind in kinds],
             "share": [comparison.share(kind) for kind in kinds],
-            "overlap": [comparison.overlap(kind) for kind in kinds],
             "n_fits": [comparison.scores(kind).size for kind in kinds],
         }
     )
@@ -212,8 +207,8 @@ def _degree_correlation(model: SparseGraphSVD, X: Matrix, design: Floats | None)
     return pd.DataFrame(rows, columns=["module", "correlation", "tracks"])
 
 
-def fit_folds(data: Folded, job: Job) -> list[Fit]:
-    """Fit models with some graphs to some folds: all graphs to the first fold, then to the next.
+def fit_folds(data: Folded, job: Job) -> list[float]:
+    """Variance of held-out samples explained, with some graphs in some folds: all in the first fold, then in the next.
 
     Every repeat is another partition; the same seed gives the same folds, so that graphs can be compared fold by fold.
     A graph of the rows is restricted to the samples of the fold, `n_rows` is reduced in proportion, and effects of
@@ -228,7 +223,7 @@ def fit_folds(data: Folded, job: Job) -> list[Fit]:
         elif kind != "true":
             changes = {"column_graph": model.column_graph.rewire([seed, int(kind)])}
         models.append(clone(model).set_params(**changes))
-    fits, n = [], X.shape[0]
+    shares, n = [], X.shape[0]
     for repeat, fold in job[1]:
         held_out = folds(n, n_folds, [seed, repeat])[fold]
         kept = complement(held_out, n)
@@ -241,9 +236,8 @@ def fit_folds(data: Folded, job: Job) -> list[Fit]:
                 if design is not None and prepared.coding is not None:
                     known = prepared.coding.encode(design[held_out], len(held_out), None)
                 share = explained_share(X[held_out], prepared.scaler, "column", known, may_be_constant=True)
-            vectors = np.array([module.v.full() for module in part.modules_of(prepared)])
-            fits.append((share(vectors), vectors.reshape(-1, X.shape[1]) != 0))
-    return fits
+            shares.append(share(np.array([module.v.full() for module in part.modules_of(prepared)])))
+    return shares
 
 
 class _Comparison:
@@ -251,7 +245,7 @@ class _Comparison:
 
     def __init__(self, data: Folded, fits: Fits) -> None:
         self._data, self._n_folds, self._executor = data, data[2], fits
-        self._fits: dict[Kind, dict[Place, Fit]] = {}
+        self._shares: dict[Kind, dict[Place, float]] = {}
 
     def extend(self, kinds: Iterable[Kind], n_repeats: int) -> None:
         """Fit models with these graphs to all folds of so many repeats, unless that was done before.
@@ -260,7 +254,7 @@ class _Comparison:
         """
         kinds = list(kinds)
         every = [(repeat, fold) for repeat in range(n_repeats) for fold in range(self._n_folds)]
-        left = {kind: [place for place in every if place not in self._fits.get(kind, {})] for kind in kinds}
+        left = {kind: [place for place in every if place not in self._shares.get(kind, {})] for kind in kinds}
         jobs: list[Job] = [((kind,), places) for kind, places in left.items() if isinstance(kind, int) and places]
         others = [kind for kind in kinds if isinstance(kind, str)]
         places = left[others[0]] if others else []
@@ -271,36 +265,24 @@ class _Comparison:
         results = self._executor.map(fit_folds, self._data, jobs, n_fits=n_fits)
         for (graphs, at), found in zip(jobs, results, strict=True):
             pairs = ((kind, place) for place in at for kind in graphs)
-            for (kind, place), fit in zip(pairs, found, strict=True):
-                self._fits.setdefault(kind, {})[place] = fit
+            for (kind, place), share in zip(pairs, found, strict=True):
+                self._shares.setdefault(kind, {})[place] = share
 
     @property
     def rewired(self) -> list[Kind]:
         """The numbers of the rewired graphs that were fitted."""
-        return [kind for kind in self._fits if isinstance(kind, int)]
+        return [kind for kind in self._shares if isinstance(kind, int)]
 
     def scores(self, kind: Kind) -> Floats:
         """Shares of the variance explained: (n_repeats, n_folds)."""
-        known = self._fits[kind]
-        return np.array([known[place][0] for place in sorted(known)]).reshape(-1, self._n_folds)
+        known = self._shares[kind]
+        return np.array([known[place] for place in sorted(known)]).reshape(-1, self._n_folds)
 
     def share(self, kind: Kind) -> float:
         """Their mean; of a graph with fewer repeats than the true one, that of the true one and the mean difference."""
         own, true = self.scores(kind), self.scores("true")
         further = true.mean() - true[: len(own)].mean() if len(own) < len(true) else 0.0
         return float(own.mean() + further)
-
-    def overlap(self, kind: Kind) -> float:
-        """Mean Jaccard index of the features of modules of successive folds, matched one to one."""
-        found, overlaps = self._fits[kind], []
-        for before, at in pairwise(sorted(found)):
-            if not at[1]:  # the first fold of a repeat
-                continue
-            some, others = found[before][1], found[at][1]
-            shared = some.astype(int) @ others.T.astype(int)
-            alike = shared / np.maximum(some.sum(axis=1)[:, None] + others.sum(axis=1) - shared, 1)
-            overlaps.append(float(alike[linear_sum_assignment(-alike)].sum() / max(*alike.shape, 1)))
-        return float(np.mean(overlaps))
 
     def p_none(self) -> float:
         """One-sided paired t-test over folds; repeats reduce the variance of the mean but are no further samples."""

@@ -7,7 +7,7 @@ fit to all data.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -15,11 +15,10 @@ from sklearn.base import clone
 
 from netbic.arrays import Array, Bools, Floats, Indices, Matrix, RandomState, jaccard
 from netbic.estimators.covariates import check_part, covariates_of, training_design
-from netbic.estimators.inputs import check_same_data
 from netbic.estimators.pairs import TwoTableModel
 from netbic.estimators.parameters import check_count, is_number
 from netbic.estimators.results import names_of
-from netbic.estimators.svd import SparseGraphSVD, StableModules, unwrapped
+from netbic.estimators.svd import SparseGraphSVD, unwrapped
 from netbic.selection.fits import Fits, Jobs, Progress, quiet
 from netbic.selection.resampling import (
     SIDES,
@@ -158,19 +157,6 @@ class Stability:
         limits = _DEFAULT_THRESHOLD if threshold is None else threshold, max_false
         return replace(self, **{axis: _with_threshold(part, *limits) for axis, part in self.parts.items()})
 
-    def refit(self, X: Matrix) -> StableModules:
-        """The modules of one table re-estimated on their stable members, as a fitted model.
-
-        Parameters
-        ----------
-        X : as for `stability`
-            The same data.
-        """
-        check_same_data(self.reference, X)
-        masks = {"rows": self.reference.rows_, "columns": self.reference.columns_}
-        masks |= {axis: part.members for axis, part in self.parts.items()}
-        return StableModules.at(self.reference, X, masks["rows"], masks["columns"])
-
 
 def _support(fitted: Any, axis: str) -> Bools:
     """The members of the modules of a fitted model on an axis, a row each."""
@@ -238,14 +224,8 @@ def threshold_for(max_false: float, q: float, p: int, n_pairs: int) -> float:
     >>> threshold_for(1.0, 20, 400, 50), threshold_for(1.0, 120, 400, 50)
     (0.76, inf)
     """
-    lowest, highest = n_pairs + 1, 2 * n_pairs + 1
-    while lowest < highest:
-        middle = (lowest + highest) // 2
-        if expected_false(middle / (2 * n_pairs), q, p, n_pairs) <= max_false:
-            highest = middle
-        else:
-            lowest = middle + 1
-    return lowest / (2 * n_pairs) if lowest <= 2 * n_pairs else np.inf
+    thresholds = (halves / (2 * n_pairs) for halves in range(n_pairs + 1, 2 * n_pairs + 1))
+    return next((each for each in thresholds if expected_false(each, q, p, n_pairs) <= max_false), np.inf)
 
 
 def stability(
@@ -308,8 +288,6 @@ def stability(
     (500, 2)
     >>> result.verdict
     '2 of 2 modules are found again in most halves; per module, ...'
-    >>> netbic.enrichment.edges(result.refit(study.expression), study.network)["n_nodes"].tolist()
-    [...]
 
     Two tables:
 
@@ -336,53 +314,80 @@ def stability(
     if isinstance(model, TwoTableModel):
         reference: Any = seeded(model, seed).fit(X, Y)  # warnings of the fit are shown
         with quiet():
-            found = _assess(_halves_of_pairs(reference, X, Y), [(seed, number) for number in range(n_pairs)], fits)
+            found = _assess(_HalvesOfPairs(reference, X, Y), [(seed, number) for number in range(n_pairs)], fits)
         parts = {side: part for side, part in zip(SIDES, found, strict=True) if side in axes}
     else:
         with quiet():
             reference = fitted_to(seeded(model, seed), X, covariates_of(model, X, covariates))
-            halves = {axis: _halves_of(reference, X, axis) for axis in axes}
+            halves = {axis: _Halves(reference, X, axis) for axis in axes}
             for number, axis in enumerate(axes, start=1):
                 fits.left = (len(axes) - number) * n_pairs
                 (parts[axis],) = _assess(halves[axis], [(seed, axis == "rows", each) for each in range(n_pairs)], fits)
     return Stability(reference, **parts).at(threshold, max_false=max_false)
 
 
-class _Halves(NamedTuple):
-    """What all halves share: a model whose graphs match the tables by position, and modules to search for in halves."""
+class _Halves:
+    """Halves of the samples of one table, to count selections of its "columns", or of its features, to count "rows".
 
-    model: Any
-    tables: tuple[Matrix, ...]
-    axis: str  # of one table, whose selections are counted ("columns" or "rows"): the other one is halved
-    size: int  # samples or features that are halved
-    vectors: tuple[Floats, Floats]  # of the fit to all data, a column per module: left and right, or scores of X and Y
-    supports: list[Bools]  # their members, a row per module, on every axis that is assessed
-    names: list[Array | None]
-    covariates: Floats | None = None  # a row per sample
+    The graphs of `model` match the table by position.
+    """
+
+    unit = "module"
+
+    def __init__(self, fitted: SparseGraphSVD, X: Matrix, axis: str) -> None:
+        self.axis = axis
+        self.model, self.X = by_position(fitted, X, "csr" if axis == "columns" else "csc")
+        halved, self.size = ("samples", self.X.shape[0]) if axis == "columns" else ("features", self.X.shape[1])
+        if self.size < _FEWEST:
+            raise ValueError(f"X has {self.size} {halved}: at least {_FEWEST} are needed, two for each half")
+        self.covariates = training_design(fitted, X)
+        if axis == "columns":
+            check_part(self.covariates, self.size // 2, "a half of ")
+        self.left, self.right = fitted.left_vectors_, fitted.components_.T
+        self.supports, self.names = [_support(fitted, axis)], [names_of(fitted, axis)]
+
+    def select(self, kept: Indices, other: Indices, random_state: int) -> tuple[list[Bools], Bools]:
+        """Members of the modules of a half that are matched to those of all data, and whether these are similar.
+
+        The similarity is the geometric mean of the cosines of the left and of the right vectors, 0 where the signs of
+        the layers u v' disagree. Its square is the cosine of the two layers as matrices, whatever the signs of their
+        vectors. Unrelated vectors of mixed signs have cosines near 0, even if they share many members by chance.
+        """
+        left, right, covariates = self.left, self.right, self.covariates
+        if self.axis == "columns":
+            left, part = left[kept], self.X[kept]
+            covariates = None if covariates is None else covariates[kept]
+        else:
+            right, part = right[kept], self.X[:, kept]
+        model = restrict(self.model, "row" if self.axis == "columns" else "column", kept, self.size)
+        fitted = fitted_to(model.set_params(random_state=random_state), fill_unobserved(part), covariates)
+        alike = geometric_mean(cosines(left.T, fitted.left_vectors_.T), cosines(right.T, fitted.components_))
+        matched, similarity = match_rows(alike)
+        return [_matched_members(_support(fitted, self.axis), matched)], similarity >= _SIMILAR
 
 
-def _halves_of(fitted: SparseGraphSVD, X: Matrix, axis: str) -> _Halves:
-    model, values = by_position(fitted, X, "csr" if axis == "columns" else "csc")
-    halved, size = ("samples", values.shape[0]) if axis == "columns" else ("features", values.shape[1])
-    if size < _FEWEST:
-        raise ValueError(f"X has {size} {halved}: at least {_FEWEST} are needed, two for each half")
-    covariates, vectors = training_design(fitted, X), (fitted.left_vectors_, fitted.components_.T)
-    if axis == "columns":
-        check_part(covariates, size // 2, "a half of ")
-    supports, names = [_support(fitted, axis)], [names_of(fitted, axis)]
-    return _Halves(model, (values,), axis, size, vectors, supports, names, covariates)
+class _HalvesOfPairs:
+    """Halves of the samples of two tables, in which selections of the features of both are counted."""
+
+    unit = "pair"
+
+    def __init__(self, fitted: TwoTableModel, X: Any, Y: Any) -> None:
+        self.model, self.X, self.Y = pairs_by_position(fitted, X, Y)
+        self.size = self.X.shape[0]
+        if self.size < _FEWEST_OF_PAIRS:
+            raise ValueError(f"X has {self.size} samples: at least {_FEWEST_OF_PAIRS} are needed, three per half")
+        self.x_scores, self.y_scores = fitted.x_scores_, fitted.y_scores_
+        self.supports, self.names = [_support(fitted, side) for side in SIDES], [fitted.names_[side] for side in SIDES]
+
+    def select(self, kept: Indices, other: Indices, random_state: int) -> tuple[list[Bools], Bools]:
+        """The same as for one table, but pairs are matched by their scores in the other half."""
+        fitted = clone(self.model).set_params(random_state=random_state).fit(self.X[kept], self.Y[kept])
+        known = self.x_scores[other], self.y_scores[other]
+        matched, similarity = match_scores(known, fitted.transform(self.X[other], self.Y[other]))
+        return [_matched_members(_support(fitted, side), matched) for side in SIDES], similarity >= _CORRELATED
 
 
-def _halves_of_pairs(fitted: TwoTableModel, X: Any, Y: Any) -> _Halves:
-    model, x, y = pairs_by_position(fitted, X, Y)
-    if (size := x.shape[0]) < _FEWEST_OF_PAIRS:
-        raise ValueError(f"X has {size} samples: at least {_FEWEST_OF_PAIRS} are needed, three per half")
-    vectors, supports = (fitted.x_scores_, fitted.y_scores_), [_support(fitted, side) for side in SIDES]
-    names = [fitted.names_[side] for side in SIDES]
-    return _Halves(model, (x, y), "", size, vectors, supports, names)
-
-
-def _assess(halves: _Halves, seeds: list[Any], fits: Fits) -> list[AxisStability]:
+def _assess(halves: _Halves | _HalvesOfPairs, seeds: list[Any], fits: Fits) -> list[AxisStability]:
     """Selections in pairs of halves, a pair per seed, on each axis; the threshold is still to be set."""
     total: list[Any] = []
     for counted in fits.map(_count_pair, halves, seeds):  # sums: no fit is kept
@@ -390,14 +395,14 @@ def _assess(halves: _Halves, seeds: list[Any], fits: Fits) -> list[AxisStability
     parts = []
     for (counts, selected, found, overlap, pairs), names in zip(total, halves.names, strict=True):
         index = pd.Index(np.arange(counts.shape[1]) if names is None else names)
-        columns = [f"{'module' if halves.axis else 'pair'}_{number}" for number in range(1, len(counts) + 1)]
+        columns = [f"{halves.unit}_{number}" for number in range(1, len(counts) + 1)]
         frequency = pd.DataFrame(counts.T / (2 * np.maximum(pairs, 1)), index, columns)
         means = found / (2 * len(seeds)), overlap / np.maximum(found, 1), selected / (2 * len(seeds))
         parts.append(AxisStability(frequency, *means, len(seeds), pairs, *np.zeros((2, len(pairs)))))
     return parts
 
 
-def _count_pair(halves: _Halves, seed: Any) -> list[tuple[Array, ...]]:
+def _count_pair(halves: _Halves | _HalvesOfPairs, seed: Any) -> list[tuple[Array, ...]]:
     """Selections in two disjoint halves, for each axis that is assessed; an entry or row per module.
 
     Halves that select each candidate, if both find the module; members of the matched modules, similar or not; halves
@@ -407,9 +412,8 @@ def _count_pair(halves: _Halves, seed: Any) -> list[tuple[Array, ...]]:
     order = generator.permutation(halves.size)
     one, two = np.sort(order[: order.size // 2]), np.sort(order[order.size // 2 :][: order.size // 2])
     starts = generator.integers(2**31 - 1, size=2).tolist()
-    select = _select if halves.axis else _select_pairs
-    first, in_first = select(halves, one, two, starts[0])
-    second, in_second = select(halves, two, one, starts[1])
+    first, in_first = halves.select(one, two, starts[0])
+    second, in_second = halves.select(two, one, starts[1])
     both = in_first & in_second
     totals: list[tuple[Array, ...]] = []
     for members, others, reference in zip(first, second, halves.supports, strict=True):
@@ -419,35 +423,6 @@ def _count_pair(halves: _Halves, seed: Any) -> list[tuple[Array, ...]]:
         selected = (members.sum(axis=1) + others.sum(axis=1)).astype(np.float64)
         totals.append((counts, selected, in_first + in_second * 1.0, overlap, both.astype(np.intp)))
     return totals
-
-
-def _select(halves: _Halves, kept: Indices, other: Indices, random_state: int) -> tuple[list[Bools], Bools]:
-    """Members of the modules of a half that are matched to those of all data, and whether these are similar.
-
-    The similarity is the geometric mean of the cosines of the left and of the right vectors, 0 where the signs of
-    the layers u v' disagree. Its square is the cosine of the two layers as matrices, whatever the signs of their
-    vectors. Unrelated vectors of mixed signs have cosines near 0, even if they share many members by chance.
-    """
-    (left, right), (X,), covariates = halves.vectors, halves.tables, halves.covariates
-    if halves.axis == "columns":
-        left, part = left[kept], X[kept]
-        covariates = None if covariates is None else covariates[kept]
-    else:
-        right, part = right[kept], X[:, kept]
-    model = restrict(halves.model, "row" if halves.axis == "columns" else "column", kept, halves.size)
-    fitted = fitted_to(model.set_params(random_state=random_state), fill_unobserved(part), covariates)
-    alike = geometric_mean(cosines(left.T, fitted.left_vectors_.T), cosines(right.T, fitted.components_))
-    matched, similarity = match_rows(alike)
-    return [_matched_members(_support(fitted, halves.axis), matched)], similarity >= _SIMILAR
-
-
-def _select_pairs(halves: _Halves, kept: Indices, other: Indices, random_state: int) -> tuple[list[Bools], Bools]:
-    """The same for two tables: pairs are matched by their scores in the other half."""
-    x, y = halves.tables
-    fitted = clone(halves.model).set_params(random_state=random_state).fit(x[kept], y[kept])
-    known = halves.vectors[0][other], halves.vectors[1][other]
-    matched, similarity = match_scores(known, fitted.transform(x[other], y[other]))
-    return [_matched_members(_support(fitted, side), matched) for side in SIDES], similarity >= _CORRELATED
 
 
 def _matched_members(support: Bools, matched: Indices) -> Bools:

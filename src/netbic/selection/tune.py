@@ -26,8 +26,6 @@ from netbic.graph import Graph
 from netbic.io.dataset import digest
 from netbic.selection.fits import Fits, Jobs, Progress, quiet
 from netbic.selection.resampling import (
-    SIDES,
-    Names,
     Parameters,
     check_second_table,
     check_varies,
@@ -43,7 +41,8 @@ from netbic.selection.resampling import (
     size_names,
 )
 from netbic.solver import Module
-from netbic.storage import Pieces, Task, read_task, settings_of
+from netbic.storage.models import settings_of
+from netbic.storage.runs import Pieces, Task, read_task
 
 Grid = Mapping[str, Any] | list[Mapping[str, Any]]
 Results = dict[str, Any]  # as GridSearchCV.cv_results_
@@ -189,10 +188,8 @@ def tune(
     with quiet():  # warnings of the final fit are shown
         header = read_task(checkpoint, "tuning") if random_state is None and checkpoint is not None else None
         seed = draw_seed(random_state) if header is None else int(header["data"]["seed"])
-        if isinstance(model, TwoTableModel):
-            search: _Search = _PairSearch(model, X, Y, grid, n_folds, seed)
-        else:
-            search = _BlockSearch(model, X, grid, n_folds, seed, training_design(model, X, covariates))
+        design = None if isinstance(model, TwoTableModel) else training_design(model, X, covariates)
+        search = _Search(model, X, Y, grid, n_folds, seed, design)
         pieces: MutableMapping[str, bytes] = {} if checkpoint is None else Pieces(checkpoint, search.task(seed))
         outcomes: dict[tuple[int, int], Outcome] = {}
         for point, fold in product(range(len(search.points)), range(n_folds)):
@@ -273,33 +270,86 @@ def _named(point: Parameters) -> Iterator[None]:
 
 
 class _Search:
-    """A model per point of the grid, to be fitted without each fold of the data."""
+    """A model per point of the grid, with seeded starts and graphs matched by position, to be fitted without each fold.
 
-    points: list[Parameters]
-    models: list[Any]  # with seeded starts, and graphs matched by position
-    held_out: Sequence[Any]  # what is held out in each fold
-    data: dict[str, Matrix]  # what determines the results beside the models
-    sizes: dict[str, tuple[int, str]]  # of each axis, and of what, by the name of the parameter that selects part of it
-    columns: tuple[str, str, str]  # of the results: the number of modules and their shares of both axes
+    Some samples and some features of one table are held out in each fold, or some samples of two tables.
+    """
 
-    def groups(self, points: Iterable[int]) -> list[list[int]]:
-        """Points that share a prepared matrix; by default, it is prepared for every point."""
-        return [[point] for point in points]
-
-    def fits(self, batch: Batch) -> Iterator[Fit]:
-        """Fit points that share a prepared matrix to a fold."""
-        raise NotImplementedError
-
-    def make_models(self, model: Any, grid: Grid | None, shape: tuple[int, int], names: Names, seed: int) -> None:
-        """A model for every point, with seeded starts and graphs matched by position, each of them once."""
-        matched: dict[tuple[str, int], Graph] = {}
-        self.points, self.models = _points_of(model, grid, shape), []
+    def __init__(
+        self, model: Any, X: Any, Y: Any, grid: Grid | None, n_folds: int, seed: int, design: Floats | None = None
+    ) -> None:
+        self.two, names, axes = isinstance(model, TwoTableModel), axis_names(X), size_names(model)
+        if self.two:
+            names = names[1], axis_names(Y)[1]
+            _, X, Y = pairs_by_position(model, X, Y)
+            shape, units = (X.shape[1], Y.shape[1]), ("features of X", "features of Y")
+            self.held_out: list[Any] = folds(X.shape[0], n_folds, [seed, 0], fewest=_FEWEST_OF_PAIRS)
+        else:
+            X = validated(clone(model).set_params(row_graph=None, column_graph=None), X, reset=True)
+            shape, units = X.shape, ("samples", "")
+            rows, columns = folds(shape[0], n_folds, [seed, 0]), folds(shape[1], n_folds, [seed, 1], "features")
+            self.held_out = list(zip(rows, columns, strict=True))
+        # Of each axis, and of what, by the name of the parameter that selects part of it.
+        self.sizes = dict(zip(axes.values(), zip(shape, units, strict=True), strict=True))
+        self.columns = ("pairs" if self.two else "modules", *(f"{axis}_share" for axis in axes))  # of an outcome
+        self.X, self.Y, self.design = X, Y, design
+        self.points, self.models = _points_of(model, grid, shape), list[Any]()
+        matched: dict[tuple[str, int], Graph] = {}  # each graph is matched once
         for point in self.points:
             parameters = model.get_params(deep=False) | point | {"n_jobs": None, "verbose": 0}
             with _named(point):
-                parameters |= graphs_by_position(parameters, shape, names, matched, tuple(size_names(model)))
+                parameters |= graphs_by_position(parameters, shape, names, matched, tuple(axes))
                 self.models.append(seeded(type(model)(**parameters), seed))
                 self.models[-1].check(shape)
+        for fold in range(0 if self.two else n_folds):
+            self._check_fold(fold)
+
+    def _check_fold(self, fold: int) -> None:
+        """Raise, before anything is fitted, if a fold of one table does not vary or a model does not suit it."""
+        block = Block(self.X, self.held_out[fold], self.design)
+        for model, point in zip(self.models, self.points, strict=True) if fold == 0 else ():  # the smallest block
+            with _named(point):
+                block.training_model(model).check(block.X.shape)
+        try:
+            for group in self.groups(range(len(self.models))):
+                prepared, _ = block.prepare(self.models[group[0]])
+                check_varies(prepared.operator.squared_norm, block.X, "fitted")
+        except ValueError as problem:
+            raise ValueError(f"fold {fold + 1} of {len(self.held_out)}: {problem}") from None
+
+    def groups(self, points: Iterable[int]) -> list[list[int]]:
+        """Points that share a prepared matrix."""
+        groups: dict[tuple[object, ...], list[int]] = {}
+        for point in points:
+            model = self.models[point]
+            key = (point,) if self.two else tuple(getattr(model, name) for name in _PREPARATION)
+            if not self.two and model.diffusion is not None:  # on the graph and, if it is chosen, on other parameters
+                key += model.diffusion, id(model.column_graph), point if model.diffusion == "cv" else -1
+            groups.setdefault(key, []).append(point)
+        return list(groups.values())
+
+    def fits(self, batch: Batch) -> Iterator[Fit]:
+        """Fit points that share a prepared matrix to a fold."""
+        fold, points = batch
+        if self.two:
+            yield points[0], fold, self._fit_pairs(self.models[points[0]], self.held_out[fold])
+            return
+        block = Block(self.X, self.held_out[fold], self.design)
+        prepared, score = block.prepare(self.models[points[0]])
+        n, p = prepared.operator.shape
+        for point in points:
+            modules = block.training_model(self.models[point]).modules_of(prepared)
+            rows = sum(module.u.support.size for module in modules) / n
+            columns = sum(module.v.support.size for module in modules) / p
+            yield point, fold, (score(modules), len(modules), rows, columns)
+
+    def _fit_pairs(self, model: TwoTableModel, held_out: Indices) -> Outcome:
+        """The score is the mean correlation of all pairs in the fold; pairs that are not found count as 0."""
+        rest = complement(held_out, self.X.shape[0])
+        fitted = clone(model).fit(self.X[rest], self.Y[rest])
+        correlations = paired_correlations(*fitted.transform(self.X[held_out], self.Y[held_out]))
+        x, y = (float(np.sum(support)) / support.shape[1] for support in (fitted.x_support_, fitted.y_support_))
+        return float(correlations.sum()) / fitted.n_components, fitted.n_components_, x, y
 
     def task(self, seed: int) -> Task:
         """Everything that determines the results, so that an interrupted search is continued only with the same."""
@@ -309,7 +359,9 @@ class _Search:
             digests = {name: digest(w.data, w.indices, w.indptr) for name, w in graphs.items()}
             parameters.append(settings_of(each) | digests)
         hashed = hashlib.blake2b(json.dumps(parameters).encode(), digest_size=16).hexdigest()
-        data = {name: digest(*buffers(values), np.array(values.shape)) for name, values in self.data.items()}
+        tables = {"X": self.X, "Y": self.Y, "covariates": self.design}
+        known = {name: values for name, values in tables.items() if values is not None}
+        data = {name: digest(*buffers(values), np.array(values.shape)) for name, values in known.items()}
         return Task("tuning", {"n_folds": len(self.held_out)}, {"seed": seed, "model and grid": hashed, **data})
 
     def run(self, finished: Container[tuple[int, int]], fits: Fits) -> Iterator[Fit]:
@@ -352,63 +404,11 @@ def _list_of_fits(search: _Search, batch: Batch) -> list[Fit]:
     return list(search.fits(batch))
 
 
-class _BlockSearch(_Search):
-    """Models of one table: some samples and some features are held out in each fold."""
-
-    columns = ("modules", "row_share", "column_share")
-
-    def __init__(
-        self, model: SparseGraphSVD, X: Matrix, grid: Grid | None, n_folds: int, seed: int, design: Floats | None
-    ) -> None:
-        self.X = validated(clone(model).set_params(row_graph=None, column_graph=None), X, reset=True)
-        self.design, shape = design, self.X.shape
-        self.data = {"X": self.X} | ({} if design is None else {"covariates": design})
-        self.sizes = {"n_rows": (shape[0], "samples"), "n_columns": (shape[1], "")}
-        self.make_models(model, grid, shape, axis_names(X), seed)
-        rows, columns = (folds(shape[0], n_folds, [seed, 0]), folds(shape[1], n_folds, [seed, 1], "features"))
-        self.held_out = list(zip(rows, columns, strict=True))
-        # Before anything is fitted: does every fold vary, and does every model suit it?
-        for fold in range(n_folds):
-            block = Block(self.X, rows[fold], columns[fold], design)
-            for made, point in zip(self.models, self.points, strict=True) if fold == 0 else ():  # the smallest block
-                with _named(point):
-                    block.training_model(made).check(block.X.shape)
-            try:
-                for group in self.groups(range(len(self.models))):
-                    prepared, _ = block.prepare(self.models[group[0]])
-                    check_varies(prepared.operator.squared_norm, block.X, "fitted")
-            except ValueError as problem:
-                raise ValueError(f"fold {fold + 1} of {n_folds}: {problem}") from None
-
-    def groups(self, points: Iterable[int]) -> list[list[int]]:
-        """Points that share a prepared matrix."""
-        groups: dict[tuple[object, ...], list[int]] = {}
-        for point in points:
-            model = self.models[point]
-            key = tuple(getattr(model, name) for name in _PREPARATION)
-            if model.diffusion is not None:  # it depends on the graph and, if it is chosen, on the other parameters
-                key += model.diffusion, id(model.column_graph), point if model.diffusion == "cv" else -1
-            groups.setdefault(key, []).append(point)
-        return list(groups.values())
-
-    def fits(self, batch: Batch) -> Iterator[Fit]:
-        """Fit points that share a prepared matrix to a fold."""
-        fold, points = batch
-        rows, columns = self.held_out[fold]
-        block = Block(self.X, rows, columns, self.design)
-        prepared, score = block.prepare(self.models[points[0]])
-        n, p = prepared.operator.shape
-        for point in points:
-            modules = block.training_model(self.models[point]).modules_of(prepared)
-            rows = sum(module.u.support.size for module in modules) / n
-            columns = sum(module.v.support.size for module in modules) / p
-            yield point, fold, (score(modules), len(modules), rows, columns)
-
-
 class Block:
     """X to fit, and some samples and some features that are held out, each with the fitted part of the other axis."""
 
-    def __init__(self, X: Matrix, held_rows: Indices, held_columns: Indices, covariates: Floats | None = None) -> None:
+    def __init__(self, X: Matrix, held_out: tuple[Indices, Indices], covariates: Floats | None = None) -> None:
+        held_rows, held_columns = held_out
         rows, columns = complement(held_rows, X.shape[0]), complement(held_columns, X.shape[1])
         self._shape, self._kept = X.shape, (rows, columns)
         self.X, self._samples, self._features = (
@@ -444,30 +444,6 @@ class Block:
             return of_samples(v) + of_features(u)
 
         return prepared, score
-
-
-class _PairSearch(_Search):
-    """Models of two tables: some samples are held out in each fold."""
-
-    columns = ("pairs", "x_share", "y_share")
-
-    def __init__(self, model: TwoTableModel, X: Any, Y: Any, grid: Grid | None, n_folds: int, seed: int) -> None:
-        names = axis_names(X)[1], axis_names(Y)[1]
-        _, self.X, self.Y = pairs_by_position(model, X, Y)
-        self.data, shape = {"X": self.X, "Y": self.Y}, (self.X.shape[1], self.Y.shape[1])
-        self.held_out = folds(self.X.shape[0], n_folds, [seed, 0], fewest=_FEWEST_OF_PAIRS)
-        self.sizes = {f"n_{side}": (n, f"features of {side.upper()}") for side, n in zip(SIDES, shape, strict=True)}
-        self.make_models(model, grid, shape, names, seed)
-
-    def fits(self, batch: Batch) -> Iterator[Fit]:
-        """The score is the mean correlation of all pairs in the fold; pairs that are not found count as 0."""
-        fold, (point,) = batch
-        X, Y, held_out = self.X, self.Y, self.held_out[fold]
-        rest = complement(held_out, X.shape[0])
-        fitted = clone(self.models[point]).fit(X[rest], Y[rest])
-        correlations = paired_correlations(*fitted.transform(X[held_out], Y[held_out]))
-        x, y = (float(np.sum(support)) / support.shape[1] for support in (fitted.x_support_, fitted.y_support_))
-        yield point, fold, (float(correlations.sum()) / fitted.n_components, fitted.n_components_, x, y)
 
 
 # The choice

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -179,7 +179,7 @@ def verdicts(
     numbers = np.asarray(pd.factorize(labels)[0], dtype=np.intp)
     seed, n_units, fits = draw_seed(random_state), int(numbers.max()) + 1, Fits(X, n_jobs, progress)
     with quiet():
-        halves = Halves.of(model, X, numbers, seed)
+        halves = Halves(model, X, numbers, seed)
         n_covariates = 0 if halves.covariates is None else halves.covariates.shape[1]
         enough = n_units - 2 * n_covariates >= FEWEST_SAMPLES and model.n_components_ > 0  # they count in each half
         scores = halves.half(slice(None)).scores(halves.components)
@@ -221,27 +221,17 @@ class HalfMeasures(NamedTuple):
     features: Floats  # share of the module's features in the matched one
 
 
-@dataclass(frozen=True)
 class Halves:
     """A model whose graphs match `X` by position, and modules (rows of `components`) to judge in halves of X.
 
-    `groups` holds a number per sample, from 0: samples of one group stay in one half.
+    `groups` holds a number per sample, from 0: samples of one group stay in one half. Halves are drawn within studies.
     """
 
-    model: SparseGraphSVD
-    X: Matrix
-    components: Array
-    groups: Indices
-    covariates: Floats | None = None  # a row per sample
-    studies: Indices | None = None  # a number per sample: halves are drawn within studies
-
-    @classmethod
-    def of(cls, fitted: SparseGraphSVD, X: Matrix, groups: Indices, seed: int) -> Self:
-        """For the modules of a model fitted to X."""
-        labels = fitted.study_labels_
-        studies = None if labels is None else np.unique(labels.astype(str), return_inverse=True)[1]
+    def __init__(self, fitted: SparseGraphSVD, X: Matrix, groups: Indices, seed: int) -> None:
+        labels, self.groups = fitted.study_labels_, groups
+        self.studies = None if labels is None else np.unique(labels.astype(str), return_inverse=True)[1]
         fitted, X = as_one_study(fitted, X)
-        model, values = by_position(fitted, X, "csr")
+        model, self.X = by_position(fitted, X, "csr")
         if model.diffusion == "cv":
             model.set_params(diffusion=fitted.diffusion_)  # as chosen once, for all halves
         penalty = model.column_penalty
@@ -250,8 +240,11 @@ class Halves:
             # fit; of a smaller one as many features are compared.
             size = max(judged_features(vector).size for vector in fitted.components_)
             model.set_params(column_penalty=L0(max(1, size), nonnegative=penalty.nonnegative))
-        covariates = training_design(fitted, X)
-        return cls(seeded(model, seed), values, fitted.components_, groups, covariates, studies)
+        self.model, self.components, self.covariates = (
+            seeded(model, seed),
+            fitted.components_,
+            training_design(fitted, X),
+        )
 
     def measure(self, seed: tuple[int, int]) -> HalfMeasures:
         """Fit a random half of the samples and judge the modules in the other half."""

@@ -21,6 +21,7 @@ the search only the largest weights of a module count; the final vector has all 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import Final, NamedTuple
@@ -148,6 +149,20 @@ class JointProblem:
         return replace(self, sides=sides)
 
 
+class JointSearch:
+    """The search for all modules together, with the interface of `ModuleSearch`."""
+
+    def __init__(self, operator: Corrected, columns: Axis, settings: Settings, noise: float, n_modules: int) -> None:
+        self.ended = ""
+        self.scores: list[Floats] = []
+        self._problem = operator, columns, settings, n_modules, noise
+
+    def __iter__(self) -> Iterator[Module]:
+        modules, self.ended = joint_modules(*self._problem)
+        self.scores = [module.d * module.u.full() for module in modules]
+        yield from modules
+
+
 def joint_modules(
     operator: Corrected, columns: Axis, settings: Settings, n_modules: int, noise: float = 0.0
 ) -> tuple[list[Module], str]:
@@ -167,11 +182,11 @@ def joint_modules(
     if asked.share:
         problem, state, outcome, further = _with_graph(problem, state, asked)
         objectives += further
-    kept = [(side, v, z) for side, v, z in zip(problem.sides, state.vectors, state.products, strict=True) if v.support.size]
-    images = operator.products([(v.support, v.values) for _, v, _ in kept])
-    modules = [
-        _module(*found, image, outcome, np.array(objectives)) for found, image in zip(kept, images, strict=True)
+    kept = [
+        (side, v, z) for side, v, z in zip(problem.sides, state.vectors, state.products, strict=True) if v.support.size
     ]
+    images = operator.products([(v.support, v.values) for _, v, _ in kept])
+    modules = [_module(*found, image, outcome, np.array(objectives)) for found, image in zip(kept, images, strict=True)]
     ended = "X has no further direction" if len(kept) == rank < n_modules else ""
     if len(kept) < rank:
         ended = "no entry is large enough for the penalty in the other directions"

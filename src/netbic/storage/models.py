@@ -30,7 +30,6 @@ from netbic.estimators import (
     SparseGraphCCA,
     SparseGraphPLS,
     SparseGraphSVD,
-    StableModules,
     StudyNumbers,
     StudyScaling,
     diagnostics_from,
@@ -51,7 +50,7 @@ Names: TypeAlias = "list[str | int] | None"
 PairModel: TypeAlias = SparseGraphPLS | SparseGraphCCA
 
 _RECORD, _FORMAT = "model.json", 1
-_KINDS: Final = {kind.__name__: kind for kind in (SparseGraphSVD, StableModules, SparseGraphPLS, SparseGraphCCA)}
+_KINDS: Final = {kind.__name__: kind for kind in (SparseGraphSVD, SparseGraphPLS, SparseGraphCCA)}
 # Axes of a model, with the letter of their size in the shapes below and the parameter for their graph.
 _AXES: Final = {"rows": ("n", "row_graph"), "columns": ("p", "column_graph")}
 _PAIR_AXES: Final = {"samples": ("n", ""), "x": ("p", "x_graph"), "y": ("q", "y_graph")}
@@ -74,7 +73,7 @@ _STUDY_NUMBERS: Final = ("study_d", "study_share", "study_ratio")
 SHAPES: Final[dict[str, str]] = {
     **_ATTRIBUTES,
     **_PAIR_ATTRIBUTES,
-    **{"rounds": "K", "objectives": "R", "diagnostics": "KD", "kept": "K", "diffusion": ""},
+    **{"rounds": "K", "objectives": "R", "diagnostics": "KD", "diffusion": ""},
     **dict.fromkeys(("offsets", "factors", "x_offsets", "x_factors"), "p"),
     **{"y_offsets": "q", "y_factors": "q", "y_coefficients": "Kq"},
     **{"rows_posteriors": "Kn", "columns_posteriors": "Kp", "rows_choices": "KC", "columns_choices": "KC"},
@@ -128,11 +127,7 @@ def save(model: object, folder: Path | str) -> None:
     parts["names.json"] = files.json_bytes(names)
     header: Record = {"format": _FORMAT, "netbic": __version__, "class": state.kind, "settings": state.settings}
     header |= {"files": {name: _digest(part) for name, part in parts.items()}, **state.further}
-    folder.mkdir(parents=True, exist_ok=True)
-    with files.locked(folder), files.scratch_folder(folder) as staged:
-        for name, part in parts.items():
-            files.write_atomic(staged / name, part)
-        files.commit_files(staged, folder, _RECORD, header)
+    files.write_files(folder, parts, _RECORD, header)
 
 
 def load(folder: Path | str) -> Any:
@@ -146,7 +141,7 @@ def load(folder: Path | str) -> Any:
     Returns
     -------
     SparseGraphSVD, SparseGraphPLS or SparseGraphCCA
-        Fitted: `transform`, `score` and all attributes work as before. `StableModules` come back as such.
+        Fitted: `transform`, `score` and all attributes work as before.
 
     Raises
     ------
@@ -156,22 +151,18 @@ def load(folder: Path | str) -> Any:
     folder, header = _read_header(Path(folder))
     try:
         parts = {name: files.read_bytes(folder / name) for name in header["files"]}
-        for name, content in parts.items():
-            if _digest(content) != header["files"][name]:
+        for name, part in parts.items():
+            if _digest(part) != header["files"][name]:
                 what = "is not what was written with the model"
                 raise unusable(folder / name, what, "it is damaged or was exchanged: fit again")
         names = json.loads(parts.pop("names.json"))
-        arrays = npz_arrays(folder / "arrays.npz", parts.pop("arrays.npz"))
-        arrays = {name: array for name, array in arrays.items() if name in SHAPES}
-        graphs = {}
-        for file, content in parts.items():
-            name = file.removesuffix(".npz")
-            graphs[name] = _graph_from(npz_arrays(folder / file, content), names, name)
+        stored = {name.removesuffix(".npz"): npz_arrays(folder / name, part) for name, part in parts.items()}
+        arrays = {name: array for name, array in stored.pop("arrays").items() if name in SHAPES}
+        graphs = {name: _graph_from(own, names, name) for name, own in stored.items()}
         further = {name: header[name] for name in ModelState.FURTHER if name in header}
         model = model_from(ModelState(str(header.get("class")), header["settings"], arrays, names, graphs, further))
         if isinstance(model, SparseGraphSVD):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # already given by the fit
+            with warnings.catch_warnings(action="ignore"):  # already given by the fit
                 own = model.names_["rows"], model.names_["columns"]
                 model.check((model.left_vectors_.shape[0], model.n_features_in_), own)
         return model
@@ -201,15 +192,12 @@ def _read_header(folder: Path) -> tuple[Path, Record]:
     if found is None:
         raise unusable(folder, "contains no model" if folder.exists() else "does not exist", _GIVE_FOLDER)
     path, header = found / _RECORD, files.read_json(found / _RECORD)
-    if not isinstance(header, dict) or not isinstance(header.get("settings"), dict) or "format" not in header:
+    if not isinstance(header, dict) or not all(isinstance(header.get(part), dict) for part in ("settings", "files")):
         raise unusable(path, "is not a model of netbic", _GIVE_FOLDER)
-    if header["format"] != _FORMAT:
-        what = f"was written by netbic {header.get('netbic')} in format {header['format']}"
+    if header.get("format") != _FORMAT:
+        what = f"was written by netbic {header.get('netbic')} in format {header.get('format')}"
         raise unusable(path, f"{what}; netbic {__version__} reads format {_FORMAT}", "upgrade netbic, or fit again")
-    digests = header.get("files")
-    if not isinstance(digests, dict) or not {"arrays.npz", "names.json"} <= digests.keys():
-        raise unusable(path, "does not list the files of the model", "it is incomplete: fit again")
-    for name in digests.keys() - {*files.MODEL_FILES}:
+    for name in header["files"].keys() - {*files.MODEL_FILES}:
         raise unusable(path, f"lists {name!r}, which no model has", "it was changed: fit again")
     return found, header
 
@@ -225,8 +213,8 @@ def _graph_from(arrays: Arrays, names: Any, name: str) -> Graph:
     problem = values_problem(data, "it") or compressed_problem(data, indices, indptr, (size, size), "it")
     if problem is not None:
         raise InputError(f"the model's {name} is damaged ({problem}): fit again")
-    _check_names(names, {name: size})
-    return Graph(sp.csr_array((data, indices, indptr), shape=(size, size)), _name_array(names[name]), signed=True)
+    weights = sp.csr_array((data, indices, indptr), shape=(size, size))
+    return Graph(weights, _name_array(names, name, size), signed=True)
 
 
 def npz_bytes(arrays: Mapping[str, ArrayLike]) -> bytes:
@@ -321,8 +309,6 @@ def _add_module_state(model: SparseGraphSVD, arrays: Arrays, further: Record) ->
         if posteriors is not None:
             own = model.choices_[model.choices_["axis"] == axis]
             arrays |= {f"{axis}_posteriors": posteriors, f"{axis}_choices": own[_CHOSEN].to_numpy(dtype=np.float64)}
-    if isinstance(model, StableModules):
-        arrays["kept"] = model.kept_
     if model.covariate_coding_ is not None:
         further["covariates"] = asdict(model.covariate_coding_)
     if model.covariates_ is not None and model.covariate_effects_ is not None:
@@ -352,7 +338,7 @@ def model_from(state: ModelState) -> Any:
     pair = issubclass(kind, (SparseGraphPLS, SparseGraphCCA))
     axes, attributes = (_PAIR_AXES, _PAIR_ATTRIBUTES) if pair else (_AXES, _ATTRIBUTES)
     arrays, sizes = state.arrays, _sizes(state.arrays, attributes)
-    _check_names(state.names, {axis: sizes[letter] for axis, (letter, _) in axes.items()})
+    names = {axis: _name_array(state.names, axis, sizes[letter]) for axis, (letter, _) in axes.items()}
     parameters = settings_from(state.settings) | state.graphs
     if not pair and "column_graph" not in state.graphs:
         if "diffusion" in arrays:
@@ -364,7 +350,7 @@ def model_from(state: ModelState) -> Any:
     model.n_components_, model.n_features_in_ = sizes["K"], sizes["p"]
     model.objectives_ = np.split(arrays["objectives"], np.cumsum(arrays["rounds"])[:-1]) if sizes["K"] else []
     model.n_iter_ = int(arrays["rounds"].max(initial=1))
-    model.names_ = {axis: _name_array(state.names.get(axis)) for axis in axes}
+    model.names_ = names
     model.graphs_ = {axis: state.graphs.get(graph) for axis, (_, graph) in axes.items() if graph}
     if pair:
         model._check()
@@ -394,8 +380,6 @@ def _set_module_state(model: SparseGraphSVD, arrays: Arrays, further: Record) ->
             numbers = zip(arrays[f"{axis}_posteriors"], arrays[f"{axis}_choices"].tolist(), strict=True)
             choices[axis] = [Choice(posterior, *chosen) for posterior, chosen in numbers]
     store_choices(model, choices["rows"], choices["columns"])
-    if isinstance(model, StableModules):
-        model.kept_ = arrays["kept"]
     if "covariates" in further:
         coding = CovariateCoding.from_record(further["covariates"])
         store_covariates(model, coding, arrays["covariates"])
@@ -424,23 +408,18 @@ def _sizes(arrays: Arrays, required: Mapping[str, str]) -> dict[str, int]:
     return sizes
 
 
-def _check_names(names: Any, sizes: Mapping[str, int]) -> None:
-    """Raise unless there is, for each axis, None or a list with as many names as the axis has entries."""
-    for axis, size in sizes.items():
-        known = names.get(axis) if isinstance(names, dict) else ()
-        if known is not None and (not isinstance(known, list) or not {*map(type, known)} <= {str, int}):
-            raise InputError(f"the names of the model's {axis} are not a list of text or integers: fit again")
-        if known is not None and len(known) != size:
-            raise InputError(f"the model has {size:,} {axis} but {len(known):,} names: fit again")
-
-
-def _name_array(names: Names) -> Array | None:
-    """Names from JSON, as text or integers."""
-    if names is None:
+def _name_array(names: Any, axis: str, size: int) -> Array | None:
+    """The names of an axis from JSON, as text or integers; an error unless there are none or as many as entries."""
+    known = names.get(axis) if isinstance(names, dict) else ()
+    if known is None:
         return None
-    array = np.empty(len(names), dtype=object)
-    array[:] = names
-    return array.astype(np.int64) if all(isinstance(name, int) for name in names) else array
+    if not isinstance(known, list) or not {*map(type, known)} <= {str, int}:
+        raise InputError(f"the names of the model's {axis} are not a list of text or integers: fit again")
+    if len(known) != size:
+        raise InputError(f"the model has {size:,} {axis} but {len(known):,} names: fit again")
+    array = np.empty(size, dtype=object)
+    array[:] = known
+    return array.astype(np.int64) if all(isinstance(name, int) for name in known) else array
 
 
 # Parameters as JSON

@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from netbic import __version__, files
-from netbic.errors import InputError, one_line, shown, unusable
+from netbic.errors import InputError, one_line, shown, some_names, unusable
 from netbic.estimators import SparseGraphSVD, names_of
 from netbic.files import FIT_PIECES, FolderInUse, JsonValue, Record
 from netbic.io.dataset import check_keywords
@@ -34,7 +34,7 @@ from netbic.storage.models import PairModel, load_modules, module_arrays, module
 from netbic.storage.tables import modules_table, pair_scores_table, pairs_table, summary_table, weights_table
 
 PAIRS: Final = "pairs"  # the kind of a run, in its record, if it is about two tables
-_TASK = "task.json"
+_TASK, _MODULE = "task.json", "module-{}.npz"
 _NEEDED = ("modules.tsv", "summary.tsv", "alignment.json")  # without these a fit is not finished
 _CHOSEN = "auto.json"  # settings that were chosen before the fit
 # How data were read and preprocessed, in run.json.
@@ -82,14 +82,6 @@ class Pieces(UserDict[str, bytes]):
     """The finished pieces of a task by their names, each in its own file; a new one is on disk as soon as it is set.
 
     The folder is created inside one that exists. If it contains pieces of another task, `CheckpointMismatch` is raised.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     Pieces(f"{folder}/squares", Task("tuning", {"seed": 0}))["3"] = b"9"
-    ...     Pieces(f"{folder}/squares", Task("tuning", {"seed": 0}))
-    {'3': b'9'}
     """
 
     def __init__(self, folder: Path | str, task: Task) -> None:
@@ -111,10 +103,6 @@ class Pieces(UserDict[str, bytes]):
     def __setitem__(self, name: str, content: bytes) -> None:
         files.write_atomic(self.folder / quote(name, safe=" "), content)
         super().__setitem__(name, content)
-
-    def remove(self) -> None:
-        """Remove the folder."""
-        files.remove_folder(self.folder)
 
 
 def read_task(folder: Path | str, kind: str) -> Record | None:
@@ -138,22 +126,6 @@ class Run:
     """The output folder of one fit; made by `Run.open`, and a context manager that keeps the folder locked.
 
     `known` are the modules that an interrupted fit found before, `chosen` the settings that it chose (`auto.json`).
-
-    Examples
-    --------
-    >>> import tempfile, netbic
-    >>> from netbic import files, storage
-    >>> toy = netbic.simulate.paper(0.02, random_state=0)
-    >>> model = netbic.SparseGraphSVD(1, n_rows=50, n_columns=50)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with storage.Run.open(folder, {"n_rows": 50}, {"X": "digest"}) as run:
-    ...         for number, module in enumerate(model.iter_fit(toy.X, run.known), len(run.known)):
-    ...             run.keep(number, module)
-    ...         with files.scratch_folder(run.folder) as staged:
-    ...             storage.write_results(staged, model, {})
-    ...             run.finish(staged)
-    ...     netbic.load(folder).n_components_
-    1
     """
 
     def __init__(self, folder: Path, task: Task, inputs: Record, pieces: Pieces | None, lock: ExitStack) -> None:
@@ -163,30 +135,23 @@ class Run:
         kept: Mapping[str, bytes] = pieces or {}
         try:  # a damaged piece is computed again
             self.chosen = json.loads(kept[_CHOSEN]) if _CHOSEN in kept else None
-            while (name := _module_name(len(self.known))) in kept:
+            while (name := _MODULE.format(len(self.known) + 1)) in kept:
                 self.known.append(module_from(npz_arrays(folder / name, kept[name])))
         except (ValueError, TypeError, KeyError, IndexError, RecursionError):
             pass
 
     @classmethod
     def open(
-        cls,
-        folder: Path | str,
-        settings: Record,
-        data: Record,
-        inputs: Record | None = None,
-        *,
-        resume: bool = False,
-        force: bool = False,
+        cls, folder: Path, settings: Record, data: Record, inputs: Record, *, resume: bool, force: bool
     ) -> Run | None:
         """Start in an empty folder, resume an interrupted fit (`resume`), or start again (`force`).
 
         None if the folder contains the finished results of the same settings and data. `inputs` are for the record.
         """
-        folder, task, inputs = Path(folder), Task("fit", settings, data), dict(inputs or {})
-        check_folder(folder, resume=resume, force=force, inputs=inputs)
+        task = Task("fit", settings, data)
+        check_folder(folder, resume=resume, force=force)
         with ExitStack() as lock:
-            _lock(folder, lock)
+            lock.enter_context(files.locked(folder))
             kept, finished = read_task(folder / FIT_PIECES, "fit"), files.finished_record(folder)
             if force:
                 files.remove_folder(folder / FIT_PIECES)
@@ -207,8 +172,8 @@ class Run:
     def open_pairs(cls, folder: Path, settings: Record, data: Record, inputs: Record, *, force: bool) -> Run:
         """The same for pairs of two tables, which are fitted at once: nothing is kept before all is finished."""
         with ExitStack() as lock:
-            _lock(folder, lock)
-            check_pair_folder(folder, force=force)
+            lock.enter_context(files.locked(folder))
+            check_folder(folder, force=force, pairs=True)
             return cls(folder, Task(PAIRS, settings, data), inputs, None, lock.pop_all())
 
     def __enter__(self) -> Self:
@@ -220,7 +185,7 @@ class Run:
     def keep(self, number: int, module: Module) -> None:
         """Save a module as soon as it is found."""
         assert self._pieces is not None
-        self._pieces[_module_name(number)] = npz_bytes(module_arrays(module))
+        self._pieces[_MODULE.format(number + 1)] = npz_bytes(module_arrays(module))
 
     def keep_chosen(self, content: Record) -> None:
         """Save the settings that were chosen before the fit."""
@@ -238,16 +203,6 @@ class Run:
             files.write_json(staged / _CHOSEN, self.chosen)
         files.commit_files(staged, self.folder, files.RUN_RECORD, self.record(warnings))
         files.remove_folder(self.folder / FIT_PIECES)
-
-
-def _module_name(number: int) -> str:
-    return f"module-{number + 1}.npz"
-
-
-def _lock(folder: Path, lock: ExitStack) -> None:
-    with files.write_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    lock.enter_context(files.locked(folder))
 
 
 def write_results(
@@ -271,53 +226,37 @@ def write_pair_results(folder: Path, model: PairModel, alignment: Record, tests:
     save(model, folder / "model")
 
 
-def check_folder(folder: Path, *, resume: bool, force: bool, inputs: Mapping[str, Any] | None = None) -> None:
+def check_folder(
+    folder: Path, *, force: bool, resume: bool = False, pairs: bool = False, inputs: files.Inputs | None = None
+) -> None:
     """Refuse a folder that is not empty, unless its fit is resumed or its results are replaced (`force`).
 
-    Files that netbic did not write, and `inputs`, are never replaced.
+    Files that netbic did not write, and `inputs` (by labels), are never replaced. `pairs` are not resumed.
     """
-    labelled = {label: (inputs or {}).get(name) for name, label in files.INPUT_LABELS.items()}
-    files.check_writable(folder, [*files.RUN_FILES, files.RUN_RECORD], labelled)
+    files.check_writable(folder, [*(files.PAIR_FILES if pairs else files.RUN_FILES), files.RUN_RECORD], inputs)
     if force:
         return
-    if not resume:
-        _check_empty(folder, resumable=True)
-    if read_task(folder / FIT_PIECES, "fit") is None and not files.is_empty(folder):
-        if files.finished_record(folder) is None:
-            raise FolderInUse(f"{folder} contains files but no fit of netbic: choose another folder for the results")
-        if contains_pairs(folder):
-            what = f"{folder} contains pairs of two tables, which cannot be resumed as modules of one"
-            raise FolderInUse(f"{what}: choose another folder, or `force=True` to replace them", ["force"])
-
-
-def check_pair_folder(folder: Path, *, force: bool, inputs: files.Inputs | None = None) -> None:
-    """The same for pairs; `inputs` are paths by labels."""
-    files.check_writable(folder, [*files.PAIR_FILES, files.RUN_RECORD], inputs)
-    if not force:
-        _check_empty(folder, resumable=False)
-
-
-def _check_empty(folder: Path, *, resumable: bool) -> None:
-    """Raise if a folder contains files, with what to do."""
-    parameters = ["force", "resume"] if resumable else ["force"]
-    if read_task(folder / FIT_PIECES, "fit") is not None:
-        continued = "`resume=True` to continue it" if resumable else "choose another folder"
-        what = f"{folder} contains an interrupted fit: {continued}, or `force=True` to start again"
-        raise FolderInUse(what, parameters)
-    if files.is_empty(folder):
+    kept, finished = read_task(folder / FIT_PIECES, "fit"), files.finished_record(folder)
+    is_fit = finished is not None and finished.get("kind") != PAIRS
+    if (kept is None and files.is_empty(folder)) or (resume and (kept is not None or is_fit)):
         return
-    if files.finished_record(folder) is not None:
+    if resume and finished is not None:
+        what = f"{folder} contains pairs of two tables, which cannot be resumed as modules of one"
+        what = f"{what}: choose another folder, or `force=True` to replace them"
+    elif resume:
+        what = f"{folder} contains files but no fit of netbic: choose another folder for the results"
+    elif kept is not None:
+        continued = "choose another folder" if pairs else "`resume=True` to continue it"
+        what = f"{folder} contains an interrupted fit: {continued}, or `force=True` to start again"
+    elif finished is not None:
         what = f"{folder} contains finished results: choose another folder, or `force=True` to replace them"
-        raise FolderInUse(what, parameters)
-    names = sorted(path.name for path in folder.iterdir())
-    some = one_line(", ".join(names[:3]) + (", ..." if len(names) > 3 else ""), 200)
-    what = f"{folder} is not empty ({some}): choose a new folder, or `force=True` to write the results into it anyway"
-    raise FolderInUse(f"{what} (files that netbic did not write are not replaced)", parameters)
-
-
-def contains_pairs(folder: Path | str) -> bool:
-    """Whether `netbic pairs` has written a folder."""
-    return (files.finished_record(Path(folder)) or {}).get("kind") == PAIRS
+    else:
+        some = one_line(some_names(sorted(path.name for path in folder.iterdir()), quoted=False), 200)
+        what = (
+            f"{folder} is not empty ({some}): choose a new folder, or `force=True` to write the results into it anyway"
+        )
+        what = f"{what} (files that netbic did not write are not replaced)"
+    raise FolderInUse(what, ["force"] if pairs else ["force", "resume"])
 
 
 # Data of a fit, and new samples

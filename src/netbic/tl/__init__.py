@@ -19,9 +19,8 @@ With `pairs` (or `modules(mdata, mods=...)`) and `key_added="netbic_pairs"`, two
 object `uns["netbic_pairs"]`.
 """
 
-from netbic.tl.anndata_modules import associate, modules, sample_groups, score, verdicts
-from netbic.tl.mudata_pairs import pairs
 from netbic.tl.objects import from_anndata, matrix_of, store, to_anndata
+from netbic.tl.tools import associate, modules, pairs, sample_groups, score, verdicts
 
 __all__ = [
     "associate",

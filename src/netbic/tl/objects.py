@@ -18,13 +18,7 @@ from numpy.typing import NDArray
 from netbic import __version__
 from netbic.arrays import Matrix, checked, kind_of
 from netbic.errors import InputError, import_optional, shown
-from netbic.estimators import (
-    SparseGraphSVD,
-    fitted_model,
-    name_features,
-    names_of,
-    own_covariates,
-)
+from netbic.estimators import SparseGraphSVD, fitted_model, name_features, names_of, own_covariates
 from netbic.graph import Graph
 from netbic.io.checks import check_expression
 from netbic.io.expression import as_floats
@@ -32,8 +26,7 @@ from netbic.io.matching import Alignment, align, with_names
 from netbic.io.stores import open_store
 from netbic.io.tables import as_matrix
 from netbic.operators.blocks import select_columns
-from netbic.storage import ModelState, model_from, state_of
-from netbic.storage.models import SHAPES
+from netbic.storage.models import SHAPES, ModelState, model_from, state_of
 
 if TYPE_CHECKING:
     from anndata import AnnData

@@ -1,42 +1,42 @@
-"""Modules in AnnData objects: found, scored, judged, and compared with what is known about the cells."""
+"""Modules of AnnData objects: found, scored, judged, compared with what is known about the cells; pairs of MuData."""
 
 from __future__ import annotations
 
 import json
+import warnings
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from netbic.arrays import Matrix, check_choice, kind_of, stored_values
-from netbic.association import Removed, associate_scores, listed_names
-from netbic.errors import InputError
-from netbic.estimators import SparseGraphSVD, covariate_names, fitted_model, is_model, module_scores, own_covariates
-from netbic.io.dataset import check_keywords, scores_by_name
-from netbic.methods import usual_settings
+from netbic import __version__
+from netbic.arrays import Array, Matrix, check_choice, kind_of, stored_values
+from netbic.association.associate import Removed, associate_scores
+from netbic.association.variables import listed_names
+from netbic.errors import InputError, import_optional, shown
+from netbic.estimators import (
+    SparseGraphCCA,
+    SparseGraphPLS,
+    SparseGraphSVD,
+    covariate_names,
+    fitted_model,
+    is_model,
+    module_scores,
+    own_covariates,
+)
+from netbic.io.dataset import check_keywords, fit_by_name, scores_by_name
+from netbic.methods import usual_settings, usual_sizes
 from netbic.penalties import L0, Dense
 from netbic.selection import SampleGroups
 from netbic.selection import verdicts as judge
-from netbic.tl.mudata_pairs import KEY, one_of, pairs
-from netbic.tl.objects import (
-    aligned_graph,
-    check_obs,
-    chosen_genes,
-    columns_of_modules,
-    from_anndata,
-    matrix_of_model,
-    own_scores,
-    read_matrix,
-    storable,
-    store,
-    stored_layer,
-    warn_before_fit,
-    writable,
-)
+from netbic.storage.models import PairModel, settings_of
+from netbic.storage.tables import pairs_table
+from netbic.tl import objects
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -46,6 +46,15 @@ DEFAULT_MODULES: Final = 10
 _OF_MODEL = [name for name in signature(SparseGraphSVD).parameters if name != "column_graph"]
 _MEANT = {"n_samples": "n_rows", "column_graph": "graph", "network": "graph", "key": "key_added"}
 _OF_PRESET = ("center", "row_penalty", "column_penalty", "signs")  # parameters that the preset sets
+PAIRS_KEY: Final = "netbic_pairs"
+DEFAULT_PAIRS: Final = 3
+_METHODS: Final[dict[str, type[PairModel]]] = {"cca": SparseGraphCCA, "pls": SparseGraphPLS}
+_MEANT_IN_PAIRS = {
+    **dict.fromkeys(("n_x", "n_y", "n_genes", "n_columns"), "n_features"),
+    **dict.fromkeys(("x_graph", "y_graph", "graphs", "network"), "graph"),
+    **dict.fromkeys(("x_smoothness", "y_smoothness"), "smoothness"),
+    **dict.fromkeys(("x_penalty", "y_penalty"), "penalty"),
+}
 _OBS_COLUMNS = "obs_columns"  # in uns: the columns of obs that the modules wrote
 
 
@@ -141,37 +150,44 @@ def modules(
             if value is not None and value is not False:
                 remedy = "use n_features={modality: number}" if name == "n_columns" else "leave it out"
                 raise InputError(f"{name}={value!r} is for AnnData objects, not for two modalities of MuData: {remedy}")
-        chosen = {"layer": layer, "mask_var": mask_var, "key_added": KEY if key_added == "netbic" else key_added}
+        chosen = {"layer": layer, "mask_var": mask_var, "key_added": PAIRS_KEY if key_added == "netbic" else key_added}
         return pairs(adata, mods, graph, n_components, copy=copy, **chosen, **parameters)
     check_keywords("tl.modules", parameters, [*signature(modules).parameters, *_OF_MODEL], _MEANT)
-    n_components, adata = DEFAULT_MODULES if n_components is None else n_components, writable(adata, copy)
+    n_components, adata = DEFAULT_MODULES if n_components is None else n_components, objects.writable(adata, copy)
     earlier = [str(name) for name in adata.uns.get(key_added, {}).get(_OBS_COLUMNS, ())]
-    columns = columns_of_modules(key_added, n_components if obs_columns else 0)
+    columns = objects.columns_of_modules(key_added, n_components if obs_columns else 0)
     if taken := [name for name in columns if name in adata.obs.columns and name not in earlier]:
         raise InputError(f"obs has a column {taken[0]!r} already: rename it, or choose another `key_added`")
-    X = read_matrix(adata, layer, kept := chosen_genes(adata, mask_var))
+    X = objects.read_matrix(adata, layer, kept := objects.chosen_genes(adata, mask_var))
     genes = np.asarray(adata.var_names[kept], dtype=object)
-    aligned, alignment = (None, None) if graph is None else aligned_graph(adata, graph, genes)
+    aligned, alignment = (None, None) if graph is None else objects.aligned_graph(adata, graph, genes)
     model = SparseGraphSVD(n_components, n_rows=n_rows, n_columns=n_columns, column_graph=aligned, **parameters)
     if model.n_columns is None and model.column_penalty is None:
         model.set_params(**usual_settings(X.shape, model))
     if preset is not None:
         _set_preset(model, preset, X, parameters)
-    warn_before_fit(X, adata.obs_names, genes, scaled=bool(model.scale))
+    objects.warn_before_fit(X, adata.obs_names, genes, scaled=bool(model.scale))
     given = {"covariates": _covariates_in(adata, covariates), "studies": _studies_in(adata, study_key)}
     names = adata.obs_names, pd.Index(genes)
     deque(model.iter_fit(X, names=names, feature_name="gene", **given), maxlen=0)
-    store(adata, model, key_added, kept, layer)
-    adata.obsm[f"X_{key_added}"] = own_scores(model, X)
+    objects.store(adata, model, key_added, kept, layer)
+    adata.obsm[f"X_{key_added}"] = objects.own_scores(model, X)
     adata.uns[key_added] |= {} if alignment is None else {"alignment": json.dumps(alignment.to_dict())}
     for name in adata.obs.columns.intersection(earlier):
         del adata.obs[name]
     if obs_columns:
-        columns = columns_of_modules(key_added, model.n_components_)
+        columns = objects.columns_of_modules(key_added, model.n_components_)
         for name, column in zip(columns, module_scores(model, X).T, strict=True):
             adata.obs[name] = column
         adata.uns[key_added][_OBS_COLUMNS] = np.array(columns, dtype=object)
     return adata if copy else None
+
+
+def one_of(name: str, value: int | None, other: str, other_value: int | None, default: int | None = None) -> Any:
+    """The value of a parameter that has two names."""
+    if value is not None and other_value is not None:
+        raise InputError(f"{name}={value!r} and {other}={other_value!r} are the same parameter: give one of them")
+    return next((given for given in (value, other_value) if given is not None), default)
 
 
 def _set_preset(model: SparseGraphSVD, preset: str, X: Matrix, given: dict[str, Any]) -> None:
@@ -219,14 +235,14 @@ def score(
     copy : bool
         Return a copy with the scores instead of writing them into `adata`.
     """
-    adata = writable(adata, copy)
+    adata = objects.writable(adata, copy)
     source = adata if reference is None else reference
     if is_model(source):
         model = fitted_model(source)
     else:
-        model = from_anndata(source, key)
-        layer = stored_layer(source, key) if layer is None else layer
-    X = read_matrix(adata, layer, np.arange(adata.n_vars))
+        model = objects.from_anndata(source, key)
+        layer = objects.stored_layer(source, key) if layer is None else layer
+    X = objects.read_matrix(adata, layer, np.arange(adata.n_vars))
     wanted = covariate_names(model)
     given = _covariates_in(adata, wanted if covariates is None else covariates) if wanted else covariates
     studies = _studies_in(adata, study_key)
@@ -238,13 +254,13 @@ def _covariates_in(adata: AnnData, chosen: str | Sequence[str] | pd.DataFrame | 
     """Covariates of the cells: a table, or columns of `obs`."""
     if chosen is None or isinstance(chosen, pd.DataFrame):
         return chosen
-    check_obs(adata, names := listed_names(chosen), "covariates")
+    objects.check_obs(adata, names := listed_names(chosen), "covariates")
     return pd.DataFrame(adata.obs[names])
 
 
 def _studies_in(adata: AnnData, study_key: str | None) -> Any:
     """The study of each cell: a column of `obs`."""
-    check_obs(adata, listed_names(study_key), "study_key")
+    objects.check_obs(adata, listed_names(study_key), "study_key")
     return None if study_key is None else adata.obs[study_key]
 
 
@@ -282,18 +298,18 @@ def sample_groups(adata: AnnData, *, key: str = "netbic", copy: bool = False) ->
     >>> adata.uns["netbic"]["groups"]["result"].tolist()
     ['up in 24 and down in 16 of 200 samples']
     """
-    adata = writable(adata, copy)
-    model = from_anndata(adata, key)
-    X, names = matrix_of_model(adata, key), list(adata.obs_names)
+    adata = objects.writable(adata, copy)
+    model = objects.from_anndata(adata, key)
+    X, names = objects.matrix_of_model(adata, key), list(adata.obs_names)
     found = SampleGroups.find(model, X, names=names, covariates=own_covariates(model))
     shape = (model.n_components_, adata.n_obs)
     groups = found.table["group"].to_numpy(dtype=object).reshape(shape)
     categories = pd.CategoricalDtype(["down", "up"])  # "" is neither: a missing value, which scanpy draws in grey
-    named = zip(columns_of_modules(key, len(groups)), groups, strict=True)
+    named = zip(objects.columns_of_modules(key, len(groups)), groups, strict=True)
     columns = {f"{name}_group": pd.array(own, dtype=categories) for name, own in named}
     adata.obsm[f"{key}_scores"] = np.ascontiguousarray(found.table["score"].to_numpy(dtype=np.float64).reshape(shape).T)
     adata.obsm[f"{key}_groups"] = pd.DataFrame(columns, index=adata.obs_names)
-    adata.uns[key]["groups"] = storable(found.summary)
+    adata.uns[key]["groups"] = objects.storable(found.summary)
     return adata if copy else None
 
 
@@ -330,15 +346,15 @@ def verdicts(adata: AnnData, *, key: str = "netbic", copy: bool = False, **optio
     >>> adata.uns["netbic"]["verdicts"]["verdict"].tolist()
     ['strong', 'doubtful']
     """
-    adata = writable(adata, copy)
-    model = from_anndata(adata, key)
+    adata = objects.writable(adata, copy)
+    model = objects.from_anndata(adata, key)
     if isinstance(groups := options.get("groups"), str):
-        check_obs(adata, [groups], "groups")
+        objects.check_obs(adata, [groups], "groups")
         options["groups"] = adata.obs[groups].to_numpy()
-    X = matrix_of_model(adata, key)
+    X = objects.matrix_of_model(adata, key)
     if kind_of(X) == "dask":
         raise InputError("verdicts need the data in memory: use adata.to_memory() if they fit")
-    adata.uns[key]["verdicts"] = storable(judge(model, X, **{"feature_name": "gene"} | options).table)
+    adata.uns[key]["verdicts"] = objects.storable(judge(model, X, **{"feature_name": "gene"} | options).table)
     return adata if copy else None
 
 
@@ -403,8 +419,8 @@ def associate(
     >>> adata.uns["netbic"]["associations"]["n"].unique().tolist()
     [20]
     """
-    adata = writable(adata, copy)
-    removed = Removed.of(from_anndata(adata, key))
+    adata = objects.writable(adata, copy)
+    removed = Removed.of(objects.from_anndata(adata, key))
     if f"{key}_scores" not in adata.obsm or f"{key}_groups" not in adata.obsm:
         sample_groups(adata, key=key)
     names = pd.Index(adata.obs_names)
@@ -418,9 +434,186 @@ def associate(
     table = adata.obs.drop(columns=[str(name) for each in own for name in each], errors="ignore")
     groups = adata.obsm[f"{key}_groups"].astype(object).set_axis(scores.columns, axis=1)
     groups = groups.where(groups.notna(), "")
-    check_obs(adata, listed_names(by), "by")
+    objects.check_obs(adata, listed_names(by), "by")
     options: dict[str, Any] = {"types": types, "survival": survival, "adjust": adjust, "by": by}
     found = associate_scores(scores, groups, table, variables=keys, **options, removed=removed)
-    adata.uns[key]["associations"] = storable(found.table)
-    adata.uns[key]["variables"] = storable(found.variables)
+    adata.uns[key]["associations"] = objects.storable(found.table)
+    adata.uns[key]["variables"] = objects.storable(found.variables)
     return adata if copy else None
+
+
+class Modality(NamedTuple):
+    """One of the two modalities, with the parameters of the estimator about it."""
+
+    name: str
+    adata: AnnData
+    kept: NDArray[np.intp]  # features that are used
+    matrix: Matrix  # of these features in all cells of the modality
+    features: Array  # their names
+    settings: dict[str, Any]
+
+
+def pairs(
+    mdata: MuData,
+    mods: Sequence[str] | None = None,
+    graph: Mapping[str, Any] | None = None,
+    n_components: int | None = None,
+    *,
+    n_pairs: int | None = None,
+    n_features: Mapping[str, int] | None = None,
+    method: str = "cca",
+    smoothness: Mapping[str, float] | None = None,
+    penalty: Mapping[str, Any] | None = None,
+    layer: Mapping[str, str] | None = None,
+    mask_var: Mapping[str, Any] | None = None,
+    key_added: str = PAIRS_KEY,
+    copy: bool = False,
+    **parameters: Any,
+) -> MuData | None:
+    """Find features of two modalities that vary together in the cells of both, and store them in the MuData object.
+
+    Cells are matched by name. What is given for one modality is given by its name: `n_features={"rna": 50}`.
+
+    Parameters
+    ----------
+    mdata : MuData
+        With both modalities in memory, preprocessed. Sparse matrices stay sparse.
+    mods : pair of str
+        Names of two modalities. Default: both, if there are two. With `method="pls"` the first one predicts the second.
+    graph : mapping of modality to graph, optional
+        Prior graphs of the features, as for :func:`modules`.
+    n_components, n_pairs : int, optional
+        Number of pairs (either name). Default: 3.
+    n_features : mapping of modality to int, optional
+        Features of a modality in each pair. Default: 1.5% of the features, 50 to 200, but at most a fifth of them.
+    method : {"cca", "pls"}
+        :class:`netbic.SparseGraphCCA` or :class:`netbic.SparseGraphPLS`.
+    smoothness, penalty : mapping of modality to float or penalty, optional
+        Weights of the graphs; penalties instead of numbers of features.
+    layer, mask_var : mapping of modality to what `modules` takes, optional
+        Layers to use instead of X; features to use.
+    key_added : str
+        Key under which results are stored.
+    copy : bool
+        Return a copy with the results instead of writing them into `mdata`.
+    **parameters
+        Others of the estimator, such as `deflation` or `covariance`.
+
+    Returns
+    -------
+    MuData or None
+        In each modality `varm[key]` (weights of the features), `varm[key + "_members"]`, `obsm["X_" + key]` (scores of
+        all cells of the modality, also of those that are not in the other one) and `varp[key]` (the graph). In
+        `mdata.uns[key]`: `pairs`, a table with a row per pair, `mods`, `class`, `settings` and numbers of cells.
+
+    Examples
+    --------
+    >>> import anndata, mudata, netbic, numpy as np, pandas as pd
+    >>> random = np.random.default_rng(0)
+    >>> cells = [f"cell {k}" for k in range(60)]
+    >>> X = pd.DataFrame(random.standard_normal((60, 40)), cells, [f"gene {k}" for k in range(40)])
+    >>> Y = pd.DataFrame(random.standard_normal((60, 12)), cells, [f"protein {k}" for k in range(12)])
+    >>> Y.iloc[:, :3] += X.iloc[:, :8].sum(axis=1).to_numpy()[:, None]
+    >>> mdata = mudata.MuData({"rna": anndata.AnnData(X), "prot": anndata.AnnData(Y[::-1])})  # in any order
+    >>> netbic.tl.pairs(mdata, ("rna", "prot"), n_pairs=1, n_features={"rna": 8, "prot": 3})
+    >>> mdata["prot"].var_names[mdata["prot"].varm["netbic_pairs_members"][:, 0]].tolist()
+    ['protein 0', 'protein 1', 'protein 2']
+    """
+    by_name = {"graph": graph, "n_features": n_features, "smoothness": smoothness, "penalty": penalty}
+    by_name |= {"layer": layer, "mask_var": mask_var}
+    check_choice("method", method, _METHODS, InputError)
+    of_model = [name for name in signature(_METHODS[method]).parameters if name not in _MEANT_IN_PAIRS]
+    check_keywords("tl.pairs", parameters, [*signature(pairs).parameters, *of_model], _MEANT_IN_PAIRS)
+    n_components = one_of("n_components", n_components, "n_pairs", n_pairs, DEFAULT_PAIRS)
+    mods = _check_modalities(mdata, mods, by_name)
+    mdata = mdata.copy() if copy else mdata
+    first, second = (_modality(mdata, name, side, by_name) for name, side in zip(mods, ("x", "y"), strict=True))
+    names = [each.adata.obs_names for each in (first, second)]
+    cells = names[0][names[0].isin(names[1])]
+    if len(cells) < 3:
+        some = [", ".join(map(str, own[:3])) for own in names]
+        raise InputError(
+            f"{first.name!r} and {second.name!r} have {len(cells)} cells in common ({first.name}: {some[0]}, ...; "
+            f"{second.name}: {some[1]}, ...): cells are matched by name (obs_names)"
+        )
+    model = _METHODS[method](n_components, **first.settings, **second.settings, **parameters)
+    for each in (first, second):
+        objects.warn_before_fit(each.matrix, each.adata.obs_names, each.features, scaled=True, modality=each.name)
+    tables = [each.matrix[own.get_indexer(cells)] for each, own in zip((first, second), names, strict=True)]
+    with warnings.catch_warnings(record=True) as given:
+        fit_by_name(model, tables[0], tables[1], cells, first.features, second.features, (first.name, second.name))
+    for warning in given:  # again, for the caller
+        warnings.warn(warning.message, warning.category, stacklevel=2)
+    _store(mdata, model, (first, second), key_added, len(cells))
+    return mdata if copy else None
+
+
+def _check_modalities(mdata: object, mods: Sequence[str] | None, by_name: Mapping[str, Any]) -> tuple[str, str]:
+    """The names of the two modalities."""
+    import_optional("mudata", "mudata", "a MuData object")
+    if kind_of(mdata) != "mudata":
+        raise TypeError(f"expected a MuData object, got {type(mdata).__name__}: for one modality leave out `mods`")
+    known = list(mdata.mod)  # type: ignore[attr-defined]
+    listed = ", ".join(map(shown, known)) or "none"
+    if getattr(mdata, "axis", 0) != 0:
+        raise InputError(
+            "the modalities of this MuData object share their features, not their cells (axis=0 is needed)"
+        )
+    mods = known if mods is None and len(known) == 2 else mods
+    if mods is None or isinstance(mods, str) or len(mods) != 2 or mods[0] == mods[1]:
+        raise InputError(
+            f"mods={mods!r}: give the names of two modalities, e.g. mods=('rna', 'prot') (there are: {listed})"
+        )
+    for name in mods:
+        if name not in known:
+            raise InputError(f"mods={tuple(mods)!r}: there is no modality {shown(str(name))} (there are: {listed})")
+    for parameter, given in by_name.items():
+        if given is not None and not isinstance(given, Mapping):
+            raise InputError(f"{parameter} has to name the modality: {parameter}={{{mods[0]!r}: ...}}")
+        for name in given or ():
+            if name not in mods:
+                raise InputError(f"{parameter} names {shown(str(name))}, which is not in mods={tuple(mods)!r}")
+    return mods[0], mods[1]
+
+
+def _modality(mdata: MuData, name: str, side: str, by_name: Mapping[str, Any]) -> Modality:
+    adata, own = mdata.mod[name], {parameter: (given or {}).get(name) for parameter, given in by_name.items()}
+    if not adata.obs_names.is_unique:
+        twice = adata.obs_names[adata.obs_names.duplicated()][0]
+        raise InputError(f"cell {shown(str(twice))} occurs twice in {name!r}: cells are matched by name")
+    kept = objects.chosen_genes(adata, own["mask_var"])
+    matrix = objects.read_matrix(adata, own["layer"], kept)
+    if kind_of(matrix) == "dask":
+        raise InputError(f"{name!r} is not in memory, which pairs need: use mdata.mod[{name!r}].to_memory()")
+    features = np.asarray(adata.var_names[kept], dtype=object)
+    graph = None if own["graph"] is None else objects.aligned_graph(adata, own["graph"], features)[0]
+    size, most = own["n_features"], len(kept)
+    if size is not None and size > most:
+        what = f"n_features={{{name!r}: {size}}} but {name!r} has {most} features"
+        raise InputError(f"{what}: choose 1 to {most}")
+    if size is None and own["penalty"] is None:
+        size = usual_sizes(*matrix.shape)[1]
+    about = {"graph": graph, "penalty": own["penalty"], "smoothness": own["smoothness"]}
+    settings = {f"n_{side}": size} | {f"{side}_{parameter}": value for parameter, value in about.items()}
+    return Modality(name, adata, kept, matrix, features, settings)
+
+
+def _store(mdata: MuData, model: PairModel, both: tuple[Modality, Modality], key: str, n_cells: int) -> None:
+    """Write a fitted model into a MuData object."""
+    for modality, side in zip(both, ("x", "y"), strict=True):
+        adata, size = modality.adata, int(modality.adata.n_vars)
+        weights = np.zeros((size, model.n_components_))
+        weights[modality.kept] = getattr(model, f"{side}_weights_")
+        adata.varm[key], adata.varm[f"{key}_members"] = weights, weights != 0
+        adata.obsm[f"X_{key}"] = model.scalers_[side].project(modality.matrix, getattr(model, f"{side}_rotations_"))
+        adata.varp.pop(key, None)
+        if (graph := modality.settings[f"{side}_graph"]) is not None:
+            adata.varp[key] = objects.graph_matrix(graph, modality.kept, size)
+    mdata.uns[key] = {
+        "pairs": objects.storable(pairs_table(model)),
+        "mods": np.array([modality.name for modality in both], dtype=object),
+        "class": type(model).__name__,
+        "settings": json.dumps(settings_of(model.get_params(deep=False))),
+        "n_cells": {modality.name: int(modality.adata.n_obs) for modality in both} | {"both": n_cells},
+        "netbic": __version__,
+    }
