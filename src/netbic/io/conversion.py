@@ -168,7 +168,7 @@ def _check_target(source: Path, target: Path, force: bool) -> None:
     if not os.path.lexists(target):
         return
     if not force:
-        raise FolderInUse(f"{target} exists: choose another name, or `force=True` to replace it", ["force"])
+        raise FolderInUse(f"{target} exists: choose another name, or `force=True` to replace it")
     if not is_store(target):
         raise FolderInUse(f"{target} is not a Zarr store: choose another name")
     others = sorted(
@@ -195,8 +195,7 @@ def write_store(
     row_bytes = max(1.0, rows.row_bytes if rows.is_sparse else float(shape[1] * dtype.itemsize))
     highest = max(1, int(_LARGEST / row_bytes))
     if block_rows is not None and not 1 <= block_rows <= highest:
-        what = f"`block_rows={block_rows}`: choose 1 to {highest:,}, so that blocks stay below 2 GB"
-        raise InputError(what, ["block_rows"])
+        raise InputError(f"`block_rows={block_rows}`: choose 1 to {highest:,}, so that blocks stay below 2 GB")
     height = min(shape[0], block_rows or max(1, int(BLOCK_BYTES / row_bytes)))
     root = zarr.open_group(str(path), mode="w", zarr_format=2)  # the format that every AnnData reads
     root.attrs.update({"encoding-type": "anndata", "encoding-version": "0.1.0"})

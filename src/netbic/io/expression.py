@@ -225,7 +225,7 @@ def open_expression(
     (((4, 2), (2,)), 66.0, ['sample_0', 'sample_1'])
     """
     if block_rows is not None and block_rows < 1:
-        raise InputError(f"`block_rows={block_rows}`: at least 1 is needed", ["block_rows"])
+        raise InputError(f"`block_rows={block_rows}`: at least 1 is needed")
     path = Path(path)
     kind = check_format(path, samples_in_rows, layer, gene_names, skip_columns)
     if kind in ("zarr", ".h5ad", ".npy"):
@@ -237,7 +237,7 @@ def open_expression(
         what += ", from which blocks of samples cannot be read"
         remedy = f"convert it first (netbic convert {path} {path.name.split('.')[0]}.zarr)"
         remedy += ", or `samples_in_rows=True` if samples are in rows" if kind == "parquet" else ""
-        raise unusable(path if kind == "10x" else check_file(path), what, remedy, parameters=["samples_in_rows"])
+        raise unusable(path if kind == "10x" else check_file(path), what, remedy)
     check_names(path, source.samples, source.genes)
     return Expression(source.blocks(block_rows), source.samples, source.genes, source.steps)
 
@@ -261,7 +261,7 @@ def check_format(path: Path, samples_in_rows: object, layer: object, gene_names:
         ("samples_in_rows", samples_in_rows, "tables", table),
     ):
         if given and not applies:
-            raise unusable(path, f"`{name}` is for {meant} only", "leave it out", parameters=[name])
+            raise unusable(path, f"`{name}` is for {meant} only", "leave it out")
     return kind
 
 

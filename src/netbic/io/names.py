@@ -68,7 +68,7 @@ def read_id_map(
         some = ", ".join(shown(name) for name in columns[0].head(3))
         remedy = "check which names it maps, and remove Ensembl versions if names differ by them (`strip_versions`)"
         what = f"has no gene of the data in any column (it has {some}, ...)"
-        raise unusable(path, what, remedy, parameters=["strip_versions"])
+        raise unusable(path, what, remedy)
     others = [at for at in range(len(columns)) if at != source]
     target = max(others, key=lambda at: int(columns[at].isin(known).sum()))
     check_characters(path, "row", columns[target])

@@ -67,7 +67,7 @@ def prepare(
         Keep constant genes, as needed for new samples of a fitted model.
     """
     if n_variable is not None and n_variable < _FEWEST_GENES:
-        raise InputError(f"`n_variable={n_variable}`: at least {_FEWEST_GENES} genes are needed", ["n_variable"])
+        raise InputError(f"`n_variable={n_variable}`: at least {_FEWEST_GENES} genes are needed")
     check_choice("duplicates", duplicates, DUPLICATES, InputError)
     steps: Steps = list(expression.steps)
     expression = expression.scanned()
@@ -134,8 +134,7 @@ def _distinct(expression: Expression, how: str, steps: Steps) -> Expression:
     if how == "error":
         raise InputError(
             f"gene {shown(repeated[0])} occurs {int((genes == repeated[0]).sum())} times (and {len(repeated) - 1} "
-            "others more than once): remove the copies, or choose `duplicates='highest'` or 'mean'",
-            ["duplicates"],
+            "others more than once): remove the copies, or choose `duplicates='highest'` or 'mean'"
         )
     dropped = len(genes) - len(genes.unique())
     steps.append({"step": f"duplicates: {how}", "genes": len(repeated), "lines merged": dropped, "named": repeated})

@@ -132,7 +132,7 @@ def read_store(path: Path, layer: str | None = None, gene_names: str | None = No
         needed, free = stored.row_bytes * stored.values.shape[0], free_memory()
         if needed > free:
             what = f"needs {needed / 1e9:,.1f} GB of memory, of which {free / 1e9:,.1f} GB are free"
-            raise unusable(path, what, "read it in blocks of samples (`lazy=True`)", parameters=["lazy"])
+            raise unusable(path, what, "read it in blocks of samples (`lazy=True`)")
         is_array = stored.format == "array"
         values = np.array(stored.values[:]) if is_array else _anndata_io().read_elem(stored.values.group)
         return as_matrix(values), stored.samples, stored.genes
@@ -234,8 +234,7 @@ def _key(path: Path, root: Any, layer: str | None) -> str:
     if layer is not None and layer not in layers:
         raise unusable(path, f"has no layer {shown(layer)}", f"its layers are {', '.join(layers) or 'none'}")
     if layer is None and ("X" not in root or root["X"].attrs.get("encoding-type") == "null"):
-        remedy = f"name a layer: {', '.join(layers) or 'there is none'}"
-        raise unusable(path, "has no X", remedy, parameters=["layer"])
+        raise unusable(path, "has no X", f"name a layer: {', '.join(layers) or 'there is none'}", parameters=["layer"])
     return "X" if layer is None else f"layers/{layer}"
 
 
@@ -286,8 +285,7 @@ class TenX:
 
     def __init__(self, folder: Path, gene_names: str | None) -> None:
         if gene_names not in (None, "id", "symbol"):
-            what = f"`gene_names={gene_names}` is not known for a 10x folder: choose 'id' or 'symbol'"
-            raise InputError(what, ["gene_names"])
+            raise InputError(f"`gene_names={gene_names}` is not known for a 10x folder: choose 'id' or 'symbol'")
         self._file = _part(folder, "matrix.mtx")
         self.barcodes = read_lines(_part(folder, "barcodes.tsv"))
         lines = text_lines(read_bytes(_part(folder, "features.tsv", "genes.tsv")))

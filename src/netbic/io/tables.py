@@ -130,8 +130,8 @@ def library_errors(path: Path | str, what: str, remedy: str) -> Iterator[None]:
     except InputError:
         raise
     except MemoryError:
-        advice, named = "read it in (smaller) blocks of samples (`lazy=True`, `block_rows`)", ["lazy", "block_rows"]
-        raise unusable(path, "does not fit into memory", advice, parameters=named) from None
+        remedy = "read it in (smaller) blocks of samples (`lazy=True`, `block_rows`)"
+        raise unusable(path, "does not fit into memory", remedy) from None
     except Exception as problem:
         raise unusable(path, f"{what} ({one_line(str(problem), 120)})", remedy) from None
 
@@ -166,8 +166,6 @@ def text_pieces(path: Path | str, size: int = _PIECE, progress: Progress | None 
                     raise unusable(path, kind, "download or pack it again") from None
                 if before and not piece:
                     return
-                if not before:
-                    _check_beginning(path, piece)
                 _check_text(path, piece, before)
                 if progress is not None:
                     progress(file.tell() / max(path.stat().st_size, 1))
@@ -177,23 +175,21 @@ def text_pieces(path: Path | str, size: int = _PIECE, progress: Progress | None 
         raise unusable(path, f"cannot be read ({problem.strerror})", "check its permissions") from None
 
 
-def _check_beginning(path: Path, data: bytes) -> None:
-    """Raise if the first bytes are those of a spreadsheet, an archive or another encoding than UTF-8, or all blank."""
-    is_excel = path.suffix.lower() in (".xlsx", ".xlsm", ".xls") or b"[Content_Types].xml" in data[:200]
-    if data.startswith(_OLD_EXCEL) or (data.startswith(b"PK\x03\x04") and is_excel):
-        raise unusable(path, "is an Excel file", "save it in Excel as tab-separated text (.txt or .tsv)")
-    for mark, kind in _PACKED.items():
-        if data.startswith(mark):
-            raise unusable(path, f"is compressed with {kind}", "unpack it, or compress it with gzip instead")
-    for mark, encoding in _MARKS.items():
-        if data.startswith(mark):
-            raise unusable(path, f"is encoded as {encoding}", "save it as UTF-8")
-    if not data.removeprefix(b"\xef\xbb\xbf").strip():
-        raise unusable(path, "holds only blanks", "write or download it again")
-
-
 def _check_text(path: Path, piece: bytes, before: int) -> None:
-    """Raise if a piece, which has this many lines before it, is not UTF-8 or holds zero bytes."""
+    """Raise if a piece, which has this many lines before it, is not text in UTF-8, or if the first one is all blank.
+
+    The first bytes tell spreadsheets, archives and other encodings.
+    """
+    if not before:
+        is_excel = path.suffix.lower() in (".xlsx", ".xlsm", ".xls") or b"[Content_Types].xml" in piece[:200]
+        if piece.startswith(_OLD_EXCEL) or (piece.startswith(b"PK\x03\x04") and is_excel):
+            raise unusable(path, "is an Excel file", "save it in Excel as tab-separated text (.txt or .tsv)")
+        if kind := next((kind for mark, kind in _PACKED.items() if piece.startswith(mark)), None):
+            raise unusable(path, f"is compressed with {kind}", "unpack it, or compress it with gzip instead")
+        if encoding := next((encoding for mark, encoding in _MARKS.items() if piece.startswith(mark)), None):
+            raise unusable(path, f"is encoded as {encoding}", "save it as UTF-8")
+        if not piece.removeprefix(b"\xef\xbb\xbf").strip():
+            raise unusable(path, "holds only blanks", "write or download it again")
     if (zero := piece.find(b"\0")) >= 0:
         line = before + piece.count(b"\n", 0, zero) + 1
         raise unusable(path, "holds binary data", "a text file is needed here", line=line)
@@ -509,8 +505,7 @@ def _by_line(layout: Layout, data: bytes, names: Sequence[str], numeric: Sequenc
             comma = layout.separator != "," and is_number(field.replace(",", "."))
             remedy = "write decimals with a point" if comma else "correct it, or leave the column out (`skip_columns`)"
             where = f"{position + 1} ({names[position]})" if names[position] else f"{position + 1}"
-            what, parameters = f"{shown(field)} is not a number", ["skip_columns"]
-            raise unusable(layout.path, what, remedy, line=line, column=where, parameters=parameters)
+            raise unusable(layout.path, f"{shown(field)} is not a number", remedy, line=line, column=where)
         numbers.append(np.array([np.nan if field in MISSING else float(field) for field in own], dtype=np.float64))
         texts.append([fields[at] for at in others])
     columns: dict[int, Any] = dict(zip(numeric, np.ascontiguousarray(np.array(numbers).T), strict=True))
@@ -528,7 +523,7 @@ def _check_numeric(layout: Layout, data: bytes, skip: int = 1, columns: Sequence
         n_numeric += 2 * sum(is_number(field.replace(",", ".")) for field in given) > len(given) or not given
     if n_numeric <= 1 and n_numeric != len(columns) and (not n_numeric or len(rows) > 1):  # one line does not tell
         what = f"is not an expression table: {'only one' if n_numeric else 'no'} column holds numbers"
-        raise unusable(layout.path, what, "is it a network (`graph`)?", parameters=["graph"])
+        raise unusable(layout.path, what, "is it a network (`graph`)?")
 
 
 # Parquet
@@ -563,9 +558,8 @@ def number_table(path: Path, frame: pd.DataFrame, skip_columns: Sequence[str], a
     frame = frame.drop(columns=skipped)
     for name, kind in frame.dtypes.items():
         if not pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind):
-            place = shown(str(name))
             remedy = "leave it out (`skip_columns`), or give a table of expression values"
-            raise unusable(path, "holds text, not numbers", remedy, column=place, parameters=["skip_columns"])
+            raise unusable(path, "holds text, not numbers", remedy, column=shown(str(name)))
     if not frame.shape[1]:
         raise unusable(path, "has no column of numbers", "write it again")
     nullable = any(pd.api.types.is_extension_array_dtype(kind) for kind in frame.dtypes)
