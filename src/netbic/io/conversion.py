@@ -246,9 +246,8 @@ def _table_source(
             lines.extend(piece.lines)
     named, kind = np.array(lines, dtype=object), np.dtype(dtype)
     samples, genes = (named, piece.columns) if samples_in_rows else (piece.columns, named)
-    arguments = (str(scratch / "lines"), kind.str, len(lines), piece.columns.size)
-    load, row_bytes = _read_lines if samples_in_rows else _read_columns, float(genes.size * kind.itemsize)
-    return RowSource(load, arguments, samples, genes, kind, row_bytes)
+    arguments = (str(scratch / "lines"), kind.str, (len(lines), piece.columns.size), samples_in_rows)
+    return RowSource(_read_table, arguments, samples, genes, kind, float(genes.size * kind.itemsize))
 
 
 def _parquet_pieces(path: Path, skip: Sequence[str], annotated: bool, progress: Progress) -> Iterator[NumberTable]:
@@ -264,19 +263,15 @@ def _parquet_pieces(path: Path, skip: Sequence[str], annotated: bool, progress: 
             progress(done / file.metadata.num_rows)
 
 
-def _read_lines(path: str, dtype: str, n_lines: int, n_columns: int, first: int, last: int) -> Array:
-    """Some lines."""
-    start = first * n_columns * np.dtype(dtype).itemsize
-    return np.fromfile(path, dtype, (last - first) * n_columns, offset=start).reshape(last - first, n_columns)
-
-
-def _read_columns(path: str, dtype: str, n_lines: int, n_columns: int, first: int, last: int) -> Array:
-    """Some columns of all lines, as rows; read by hand, since pages of a memory map would count as memory in use."""
+def _read_table(path: str, dtype: str, shape: tuple[int, int], in_rows: bool, first: int, last: int) -> Array:
+    """Some lines, or some columns as rows; read by hand, since pages of a memory map would count as memory in use."""
     size = np.dtype(dtype).itemsize
-    values = np.empty((n_lines, last - first), dtype=dtype)
+    if in_rows:
+        return np.fromfile(path, dtype, (last - first) * shape[1], offset=first * shape[1] * size).reshape(-1, shape[1])
+    values = np.empty((shape[0], last - first), dtype=dtype)
     with open(path, "rb", buffering=0) as file:
-        for line in range(n_lines):
-            file.seek((line * n_columns + first) * size)
+        for line in range(shape[0]):
+            file.seek((line * shape[1] + first) * size)
             file.readinto(values[line].data)
     return np.ascontiguousarray(values.T)
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from netbic.arrays import Array, Bools, Indices, Matrix, kind_of, stored_values, to_dense
 from netbic.errors import InputError, shown, unusable
-from netbic.io.stores import BLOCK_BYTES, RowSource, TenX, is_zarr, open_store, read_store, readable
+from netbic.io.stores import BLOCK_BYTES, RowSource, TenX, is_store, open_store, read_store, readable
 from netbic.io.tables import (
     NameArray,
     Step,
@@ -245,7 +245,7 @@ def open_expression(
 def file_format(path: Path) -> str:
     """The format of a file by its name: "10x", "zarr", ".h5ad", ".npy", "parquet"; all others are text tables."""
     if path.is_dir():
-        return "zarr" if is_zarr(path) else "10x"
+        return "zarr" if path.suffix.lower() == ".zarr" or is_store(path) else "10x"
     kind = path.suffix.lower()
     return {".pq": "parquet", ".parquet": "parquet", ".zarr": "zarr"}.get(kind, kind)
 

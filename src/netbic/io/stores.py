@@ -116,11 +116,6 @@ class StoredMatrix(NamedTuple):
             progress(first / self.values.shape[1])
 
 
-def is_zarr(path: Path) -> bool:
-    """Whether a folder is a Zarr store, or has the name of one."""
-    return path.is_dir() and (path.suffix.lower() == ".zarr" or is_store(path))
-
-
 def is_store(path: Path) -> bool:
     """Whether a folder holds the metadata of Zarr, whatever its name; only such a folder may be replaced."""
     return any((path / name).is_file() for name in ("zarr.json", ".zgroup", ".zarray"))
@@ -306,36 +301,36 @@ class TenX:
 
     def entries(self, progress: Progress | None = None) -> Iterator[tuple[Array, Array, Array]]:
         """Cells, genes and values of the entries, some lines of the file at a time."""
-        n_fields = n_entries = n_read = 0
-        for _, data in text_pieces(self._file, progress=progress):
-            if not n_fields:
-                n_fields, n_entries, data = self._header(data)
+        n_entries = n_read = 0
+        for before, data in text_pieces(self._file, progress=progress):
+            if not before:
+                n_entries, data = self._header(data)
             if not data.strip():
                 continue
             with library_errors(self._file, "cannot be read as a MatrixMarket file", _DOWNLOAD):
                 kinds: Any = {0: np.int64, 1: np.int64, 2: np.float64}
                 table = pd.read_csv(io.BytesIO(data), sep=r"\s+", header=None, dtype=kinds, quoting=csv.QUOTE_NONE)
-                if table.shape[1] != n_fields:
-                    raise ValueError(f"{table.shape[1]} columns where {n_fields} are expected")
+                if table.shape[1] != 3:
+                    raise ValueError(f"{table.shape[1]} columns where 3 are expected")
             features, cells = (table[at].to_numpy() - 1 for at in (0, 1))
             for numbers, size in ((features, self._columns.size), (cells, self.barcodes.size)):
                 if not (numbers.min() >= 0 and numbers.max() < size):
                     raise unusable(self._file, f"has an entry at {numbers.max() + 1:,} of {size:,}", _DOWNLOAD)
             n_read += cells.size
-            values, genes = table[2].to_numpy() if n_fields == 3 else np.ones(cells.size), self._columns[features]
+            values, genes = table[2].to_numpy(), self._columns[features]
             yield cells[genes >= 0], genes[genes >= 0], values[genes >= 0]
         if n_read != n_entries:
             raise unusable(self._file, f"declares {n_entries:,} entries but has {n_read:,}", _DOWNLOAD)
 
-    def _header(self, data: bytes) -> tuple[int, int, bytes]:
-        """Fields per line, number of entries, and the text after the header; an error if the names do not fit."""
+    def _header(self, data: bytes) -> tuple[int, bytes]:
+        """The number of entries, and the text after the header; an error if the names do not fit."""
         first, _, rest = data.partition(b"\n")
         banner = first.decode(errors="replace").lower().split()
         line = b"%"
         while line.startswith(b"%") or (rest and not line.strip()):
             line, _, rest = rest.partition(b"\n")
         sizes = [int(size) if size.isdigit() else 0 for size in line.split()]
-        coordinates = len(banner) == 5 and banner[2] == "coordinate" and banner[3] in ("integer", "real", "pattern")
+        coordinates = len(banner) == 5 and banner[2] == "coordinate" and banner[3] in ("integer", "real")
         if not coordinates or len(sizes) != 3:
             raise unusable(self._file, "is not a MatrixMarket file of coordinates", _DOWNLOAD)
         if banner[4] != "general":
@@ -344,7 +339,7 @@ class TenX:
             what = f"has {sizes[0]:,} genes x {sizes[1]:,} cells, but there are {self._columns.size:,} features"
             remedy = "the files do not belong together"
             raise unusable(self._file, f"{what} and {self.barcodes.size:,} barcodes", remedy)
-        return (2 if banner[3] == "pattern" else 3), sizes[2], rest
+        return sizes[2], rest
 
 
 def _part(folder: Path, *names: str) -> Path:

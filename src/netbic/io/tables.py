@@ -321,12 +321,7 @@ class NumberTable:
     numbers: Array
     lines: NameArray
     columns: NameArray
-    skipped: tuple[str, ...] = ()
-
-    @property
-    def steps(self) -> tuple[Step, ...]:
-        """What was left out, as a step of the preprocessing."""
-        return ({"step": "columns left out", "named": list(self.skipped)},) if self.skipped else ()
+    steps: tuple[Step, ...] = ()  # the columns that were left out
 
 
 def number_pieces(
@@ -341,7 +336,7 @@ def number_pieces(
             layout = Layout.of(path, data)
             header = _header(layout, data)
             check_characters(path, "column", header)
-            skipped = tuple(_columns_to_skip(path, header[1:], skip_columns, annotated))
+            skipped, steps = _columns_to_skip(path, header[1:], skip_columns, annotated)
             kept = [position for position, name in enumerate(header) if position and name not in skipped]
             if not kept:
                 raise unusable(path, "has no column of numbers left", "skip fewer columns")
@@ -360,7 +355,7 @@ def number_pieces(
                 numbers[:, at] = table.column(position).to_numpy(zero_copy_only=False)
             names = pc.utf8_trim_whitespace(table.column(0)).to_numpy(zero_copy_only=False)
             found = numbers, np.asarray(names, dtype=object)
-        yield NumberTable(*found, columns, skipped)
+        yield NumberTable(*found, columns, steps)
 
 
 def _wide(layout: Layout, data: bytes, n_columns: int, skip: int) -> tuple[Floats, NameArray] | None:
@@ -410,14 +405,17 @@ def _header(layout: Layout, data: bytes) -> list[str]:
     return first
 
 
-def _columns_to_skip(path: Path | str, names: Sequence[str], asked: Sequence[str], annotated: bool) -> list[str]:
-    """The columns to leave out: those asked for, and those with the name of an annotation."""
+def _columns_to_skip(
+    path: Path | str, names: Sequence[str], asked: Sequence[str], annotated: bool
+) -> tuple[list[str], tuple[Step, ...]]:
+    """The columns to leave out (those asked for, and those with the name of an annotation), also as a step."""
     unknown = [name for name in asked if name not in names]
     if unknown:
         some = ", ".join(map(shown, names[:5])) + (", ..." if len(names) > 5 else "")
         raise unusable(path, f"has no column {shown(unknown[0])} to skip", f"its columns are {some}")
     annotations = [name for name in names if annotated and column_key(name) in _ANNOTATIONS]
-    return list(dict.fromkeys([*asked, *annotations]))
+    skipped = list(dict.fromkeys([*asked, *annotations]))
+    return skipped, ({"step": "columns left out", "named": skipped},) if skipped else ()
 
 
 # Columns of text
@@ -554,7 +552,7 @@ def number_table(path: Path, frame: pd.DataFrame, skip_columns: Sequence[str], a
     frame = named_frame(path, frame).copy(deep=False)
     frame.columns = pd.Index([str(name).strip() for name in frame.columns], dtype=object)
     check_characters(path, "column", frame.columns)
-    skipped = _columns_to_skip(path, list(frame.columns), skip_columns, annotated)
+    skipped, steps = _columns_to_skip(path, list(frame.columns), skip_columns, annotated)
     frame = frame.drop(columns=skipped)
     for name, kind in frame.dtypes.items():
         if not pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind):
@@ -565,4 +563,4 @@ def number_table(path: Path, frame: pd.DataFrame, skip_columns: Sequence[str], a
     nullable = any(pd.api.types.is_extension_array_dtype(kind) for kind in frame.dtypes)
     values = frame.to_numpy(dtype=np.float64, na_value=np.nan) if nullable else frame.to_numpy()
     numbers = values.astype(float_type(values.dtype), copy=False)
-    return NumberTable(numbers, as_names(frame.index), frame.columns.to_numpy(dtype=object), tuple(skipped))
+    return NumberTable(numbers, as_names(frame.index), frame.columns.to_numpy(dtype=object), steps)
