@@ -91,6 +91,12 @@ def test_files_that_cannot_be_used(tmp_path, read, text, message):
         read(written(tmp_path / "table.tsv", text))
 
 
+def test_names_of_digits_in_a_second_column_match(tmp_path):
+    path = written(tmp_path / "table.tsv", "row\tsample\tgroup\n1\t001\tx\n2\t002\ty\n3\t010\tx\n")
+    found = netbic.association.match_samples(pd.Index(["001", "002", "010"]), read_sample_info(path))
+    assert (found.matched, found.column) == (3, "sample")
+
+
 @pytest.mark.parametrize("kind", ["tsv", "parquet", "h5ad"])
 def test_words_for_missing_values(tmp_path, kind):
     path = tmp_path / f"table.{kind}"
@@ -106,12 +112,6 @@ def test_words_for_missing_values(tmp_path, kind):
     assert found.attrs["taken_as_missing"] == {"grade": {"Unknown": 1, "?": 1}}
     assert read_sample_info(path, na_values=[])["grade"].tolist() == ["low", "Unknown", "?", "high"]
     assert read_sample_info(path, na_values=["LOW"])["grade"].isna().tolist() == [True, False, False, False]
-
-
-def test_names_of_digits_in_a_second_column_match(tmp_path):
-    path = written(tmp_path / "table.tsv", "row\tsample\tgroup\n1\t001\tx\n2\t002\ty\n3\t010\tx\n")
-    found = netbic.association.match_samples(pd.Index(["001", "002", "010"]), read_sample_info(path))
-    assert (found.matched, found.column) == (3, "sample")
 
 
 GMT = "GO:1\tDNA repair\tBRCA1\tBRCA2\tATM\nGO:2\t\tTP53\tTP53\t\tMDM2\n# a comment\n\nGO:3\tapoptosis\tBAX\n"

@@ -31,7 +31,7 @@ from netbic.files import (
     scratch_path,
     write_errors,
 )
-from netbic.io.expression import Expression, check_format, check_names, list_of_names, open_expression
+from netbic.io.expression import Expression, check_format, check_names, open_expression
 from netbic.io.stores import BLOCK_BYTES, RowSource, TenX, is_store, open_matrix, open_store
 from netbic.io.tables import (
     NameArray,
@@ -140,11 +140,11 @@ def convert(
             tenx = TenX(source, gene_names)
             rows = _transpose(tenx.entries(reading), scratch, tenx.barcodes, tenx.genes, dtype or np.float64)
         else:
-            skip = list_of_names(skip_columns)
             if kind == "parquet":
-                pieces = _parquet_pieces(source, skip, not samples_in_rows, reading)
+                pieces = _parquet_pieces(source, skip_columns, not samples_in_rows, reading)
             else:
-                pieces = number_pieces(source, text_pieces(source, progress=reading), skip, not samples_in_rows)
+                text = text_pieces(source, progress=reading)
+                pieces = number_pieces(source, text, skip_columns, not samples_in_rows)
             rows = _table_source(pieces, scratch, samples_in_rows, dtype)
         check_names(source, rows.samples, rows.genes)
         write_store(rows, scratch / "store", block_rows, np.dtype(dtype or rows.dtype), progress)
@@ -250,7 +250,9 @@ def _table_source(
     return RowSource(_read_table, arguments, samples, genes, kind, float(genes.size * kind.itemsize))
 
 
-def _parquet_pieces(path: Path, skip: Sequence[str], annotated: bool, progress: Progress) -> Iterator[NumberTable]:
+def _parquet_pieces(
+    path: Path, skip: str | Sequence[str], annotated: bool, progress: Progress
+) -> Iterator[NumberTable]:
     with parquet_errors(path):
         file = pq.ParquetFile(path)
         if not file.metadata.num_rows:

@@ -166,11 +166,10 @@ def read_expression(
     elif kind in ("zarr", ".npy", ".h5ad"):
         expression = Expression(*read_store(path, layer, gene_names))
     else:
-        skip = list_of_names(skip_columns)
         if kind == "parquet":
-            table = number_table(path, read_parquet(path), skip, not samples_in_rows)
+            table = number_table(path, read_parquet(path), skip_columns, not samples_in_rows)
         else:
-            table = next(number_pieces(path, [(0, read_bytes(path))], skip, not samples_in_rows))
+            table = next(number_pieces(path, [(0, read_bytes(path))], skip_columns, not samples_in_rows))
         numbers = table.numbers if samples_in_rows else np.ascontiguousarray(table.numbers.T)
         names = (table.lines, table.columns) if samples_in_rows else (table.columns, table.lines)
         expression = Expression(numbers, *names, table.steps)
@@ -231,7 +230,7 @@ def open_expression(
     if kind in ("zarr", ".h5ad", ".npy"):
         source = open_store(path, layer, gene_names)
     elif kind == "parquet" and samples_in_rows:
-        source = _open_parquet_rows(path, list_of_names(skip_columns))
+        source = _open_parquet_rows(path, skip_columns)
     else:
         what = {"10x": "is a 10x folder", "parquet": "has genes in rows"}.get(kind, "is a text table")
         what += ", from which blocks of samples cannot be read"
@@ -265,11 +264,6 @@ def check_format(path: Path, samples_in_rows: object, layer: object, gene_names:
     return kind
 
 
-def list_of_names(given: str | Sequence[str]) -> tuple[str, ...]:
-    """Names; a single one may be given instead of a list."""
-    return (given,) if isinstance(given, str) else tuple(given)
-
-
 def check_names(path: Path, samples: NameArray, genes: NameArray) -> None:
     """At least two samples and two genes, no control character in their names, no sample twice."""
     if samples.size < 2 or genes.size < 2:
@@ -292,7 +286,7 @@ def as_floats(X: Matrix) -> Matrix:
 # Blocks of samples of a Parquet table
 
 
-def _open_parquet_rows(path: Path, skip_columns: tuple[str, ...]) -> RowSource:
+def _open_parquet_rows(path: Path, skip_columns: str | Sequence[str]) -> RowSource:
     """A table with samples in rows; a row group is read whole."""
     with parquet_errors(path):
         file = pq.ParquetFile(path)
@@ -324,7 +318,7 @@ def _group_starts(file: pq.ParquetFile) -> Indices:
     return np.concatenate([[0], np.cumsum(heights)]).astype(np.intp)
 
 
-def read_parquet_rows(path: str, skip_columns: tuple[str, ...], dtype: str, first: int, last: int) -> Array:
+def read_parquet_rows(path: str, skip_columns: str | Sequence[str], dtype: str, first: int, last: int) -> Array:
     """Rows of a Parquet table; the row groups that hold them are read."""
     with readable(path, first, last):
         file = pq.ParquetFile(path)

@@ -174,7 +174,13 @@ def read_network(
         with parquet_errors(path):  # columns may hold lists and other values that are no names
             edges = _edges_of_frame(path, pd.read_parquet(path), (source, target))
     else:
-        edges = _read_text(path, header, (source, target))
+        data = read_bytes(path)
+        lengths = [line.count("\t") + 1 for line in islice(text_lines(data), _LOOKED_AT) if line.strip()]
+        ragged = len(lengths) > 1 and min(lengths) > 2 and 2 * len(set(lengths)) > len(lengths)
+        if ragged or ".gmt" in suffixes[-2:]:
+            raise unusable(path, "looks like a GMT file of gene sets, not a network", "use it as `gene_sets`")
+        frame, n_header = read_columns(path, True if source or target else header, data)
+        edges = _edges_of_frame(path, frame, (source, target), n_header, named=n_header > 0)
     for part in ("source", "target", "relation", "sign"):
         if (column := getattr(edges, part)) is not None:
             check_characters(path, f"the {part} of edge", column)
@@ -290,17 +296,6 @@ def _graph(
 
 
 # Edges of text files, tables and GraphML
-
-
-def _read_text(path: Path, header: bool | None, ends: tuple[str | None, str | None]) -> _Edges:
-    """Edges of a text table."""
-    data = read_bytes(path)
-    lengths = [line.count("\t") + 1 for line in islice(text_lines(data), _LOOKED_AT) if line.strip()]
-    ragged = len(lengths) > 1 and min(lengths) > 2 and 2 * len(set(lengths)) > len(lengths)
-    if ragged or ".gmt" in (suffix.lower() for suffix in path.suffixes[-2:]):
-        raise unusable(path, "looks like a GMT file of gene sets, not a network", "use it as `gene_sets`")
-    frame, n_header = read_columns(path, True if any(ends) else header, data)
-    return _edges_of_frame(path, frame, ends, n_header, named=n_header > 0)
 
 
 def _read_sif(path: Path) -> tuple[pd.DataFrame, int | None]:

@@ -325,7 +325,7 @@ class NumberTable:
 
 
 def number_pieces(
-    path: Path | str, pieces: Iterable[tuple[int, bytes]], skip_columns: Sequence[str] = (), annotated: bool = True
+    path: Path | str, pieces: Iterable[tuple[int, bytes]], skip_columns: str | Sequence[str], annotated: bool
 ) -> Iterator[NumberTable]:
     """A text table of numbers with names in its first line and first column, some lines (`text_pieces`) at a time.
 
@@ -406,9 +406,10 @@ def _header(layout: Layout, data: bytes) -> list[str]:
 
 
 def _columns_to_skip(
-    path: Path | str, names: Sequence[str], asked: Sequence[str], annotated: bool
+    path: Path | str, names: Sequence[str], asked: str | Sequence[str], annotated: bool
 ) -> tuple[list[str], tuple[Step, ...]]:
     """The columns to leave out (those asked for, and those with the name of an annotation), also as a step."""
+    asked = [asked] if isinstance(asked, str) else asked
     unknown = [name for name in asked if name not in names]
     if unknown:
         some = ", ".join(map(shown, names[:5])) + (", ..." if len(names) > 5 else "")
@@ -547,7 +548,7 @@ def named_frame(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
     return frame.set_index(frame.columns[0])
 
 
-def number_table(path: Path, frame: pd.DataFrame, skip_columns: Sequence[str], annotated: bool) -> NumberTable:
+def number_table(path: Path, frame: pd.DataFrame, skip_columns: str | Sequence[str], annotated: bool) -> NumberTable:
     """The numbers of a Parquet table (or of some of its lines) and their names."""
     frame = named_frame(path, frame).copy(deep=False)
     frame.columns = pd.Index([str(name).strip() for name in frame.columns], dtype=object)
