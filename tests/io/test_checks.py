@@ -198,14 +198,12 @@ def test_nothing_is_said_about_matrices_without_values():
 def test_missing_values_change_nothing():
     rng = np.random.default_rng(16)
     X = log_values(rng)
-    X[3] = X[50]
-    X[17] = rng.permutation(X[17])
+    X[3], X[17] = X[50], rng.permutation(X[17])
     X[rng.random(X.shape) < 0.0002] = np.nan
     assert kinds(X) == ["same samples", "outlying samples"]
     counts = count_values(rng)
     counts[rng.random(counts.shape) < 0.05] = np.nan
-    assert kinds(counts) == ["raw counts"]
-    assert kinds(counts + 0.5) == ["not logarithms"]
+    assert (kinds(counts), kinds(counts + 0.5)) == (["raw counts"], ["not logarithms"])
     counts[:, rng.permuted(np.arange(500))[:60]] = np.nan
     assert kinds(np.log1p(counts)) == []
 

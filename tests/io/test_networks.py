@@ -74,13 +74,6 @@ def test_text_networks(tmp_path, case, packed):
     assert named_edges(read_network(path).graph) == set(map(frozenset, EDGES))
 
 
-def test_the_summary_counts_what_is_dropped(tmp_path):
-    (tmp_path / "net.tsv").write_text(lines(A, B) + lines(B, A) + "TP53\tTP53\nTP53\tCHEBI:1\n")
-    summary = read_network(tmp_path / "net.tsv").summary
-    assert (summary.edges_in_file, summary.duplicates, summary.self_loops) == (10, 4, 1)
-    assert (summary.not_genes, summary.not_genes_named) == (1, ("CHEBI:1",))
-
-
 @pytest.mark.parametrize("header", ["", "source\ttarget\tweight\n", "x1\tx2\tcombined\n"])
 def test_weights_in_the_third_column(tmp_path, header):
     path = tmp_path / "net.tsv"
@@ -218,12 +211,16 @@ def test_missing_partners_in_a_categorical_column(tmp_path):
     assert read_network(tmp_path / "net.parquet").graph.n_edges == 4
 
 
-def test_columns_that_are_not_used_are_named(tmp_path):
-    (tmp_path / "edges.tsv").write_text("source\ttarget\tdoi\tpmid\nTP53\tMDM2\t-1\t1\nMDM2\tMDM4\t1\t2\n")
-    (tmp_path / "data.tsv").write_text("gene\ts1\ts2\ts3\nTP53\t1\t2\t4\nMDM2\t2\t1\t1\nMDM4\t0\t3\t1\n")
-    summary = read_network(tmp_path / "edges.tsv").summary
-    assert summary.columns_not_read == ("doi", "pmid")
-    dataset = open_dataset(tmp_path / "data.tsv", tmp_path / "edges.tsv")
+def test_the_summary_counts_what_is_dropped_and_names_columns_that_are_not_used(tmp_path):
+    net, data = tmp_path / "net.tsv", tmp_path / "data.tsv"
+    net.write_text(lines(A, B) + lines(B, A) + "TP53\tTP53\nTP53\tCHEBI:1\n")
+    summary = read_network(net).summary
+    assert (summary.edges_in_file, summary.duplicates, summary.self_loops) == (10, 4, 1)
+    assert (summary.not_genes, summary.not_genes_named) == (1, ("CHEBI:1",))
+    net.write_text("source\ttarget\tdoi\tpmid\nTP53\tMDM2\t-1\t1\nMDM2\tMDM4\t1\t2\n")
+    data.write_text("gene\ts1\ts2\ts3\nTP53\t1\t2\t4\nMDM2\t2\t1\t1\nMDM4\t0\t3\t1\n")
+    assert read_network(net).summary.columns_not_read == ("doi", "pmid")
+    dataset = open_dataset(data, net)
     assert "columns source, target, columns not used: doi, pmid" in " ".join(dataset.alignment.lines())
     assert repr(dataset) == "Dataset(3 samples x 3 genes, 2 edges)"
     assert repr(dataset.expression) == "Expression(3 samples x 3 genes, dense float64)"
