@@ -48,11 +48,7 @@ def frame(gene="g0", sample="s0"):
 def read_or_refuse(read, path):
     """What a reader returns; None if it refuses in one line that names the file."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # of anndata on names that occur twice, of pandas, and about unusual samples
-            return read(path)
+        return read(path)
     except InputError as problem:
         assert "\n" not in str(problem)  # noqa: PT017
         assert str(path) in str(problem) or read is dataset  # noqa: PT017  # there, two files may not match
