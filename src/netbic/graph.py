@@ -523,20 +523,20 @@ def distinct_edges(
     keys, weights = keys[order], weights[order]
     first = np.flatnonzero(np.diff(keys, prepend=-1))  # of each pair: its largest weight
     times = np.diff(np.append(first, keys.size))
-    counts = {"self_loops": int(np.count_nonzero((values != 0) & (tails == heads)))}
-    counts["duplicates"] = int(keys.size - first.size)
-    n_unequal = 0
-    both = np.zeros(first.size, dtype=bool)
+    unequal, both = np.zeros((2, first.size), dtype=bool)
     if first.size:
         unequal = np.minimum.reduceat(weights, first) != np.maximum.reduceat(weights, first)
-        n_unequal = int(np.count_nonzero((times != 2) | unequal))
         both = np.logical_or.reduceat(weights == -np.repeat(weights[first], times), first)
-    counts["contradictory"] = int(np.count_nonzero(both))
+    counts = {
+        "self_loops": int(np.count_nonzero((values != 0) & (tails == heads))),
+        "duplicates": int(keys.size - first.size),
+        "contradictory": int(np.count_nonzero(both)),
+    }
     rows, columns = np.divmod(keys[first[~both]], max(n_nodes, 1))
     upper = sp.coo_array((weights[first[~both]], (rows, columns)), shape=(n_nodes, n_nodes))
     matrix = sp.csr_array(upper + upper.T)
     matrix.sort_indices()
-    return matrix, counts, n_unequal
+    return matrix, counts, int(np.count_nonzero((times != 2) | unequal))
 
 
 def _numeric(weights: pd.Series[Any]) -> Floats:

@@ -129,7 +129,7 @@ def test_an_id_map_prefers_names_of_the_network_and_is_refused_without_genes_of_
         dataset(tmp_path, ["a", "b", "c"], ["a", "b"], id_map=tmp_path / "map.tsv")
 
 
-def test_missing_names_are_not_names(tmp_path):
+def test_missing_names_are_not_names_and_only_matched_genes_are_kept_on_request(tmp_path):
     found = dataset(tmp_path, [*SYMBOLS[:30], *["NA"] * 5, "nan", "", "null", *SYMBOLS[30:32]], SYMBOLS)
     assert found.expression.shape == (5, 32)
     assert found.alignment.steps == [{"step": "drop nameless", "genes": 8}]
@@ -138,12 +138,8 @@ def test_missing_names_are_not_names(tmp_path):
     (tmp_path / "map.tsv").write_text("".join(lines))
     found = dataset(tmp_path, SYMBOLS, translated, id_map=tmp_path / "map.tsv")
     assert found.expression.genes.tolist() == translated
-
-
-def test_only_matched_genes_on_request(tmp_path):
     found = dataset(tmp_path, list("abcdef"), ["a", "b", "c"], matched_only=True)
-    assert found.expression.genes.tolist() == ["a", "b", "c"]
-    assert found.alignment.isolated == 0
+    assert (found.expression.genes.tolist(), found.alignment.isolated) == (["a", "b", "c"], 0)
     assert {"step": "only genes of the network", "dropped": 3, "named": ["d", "e", "f"]} in found.alignment.steps
 
 

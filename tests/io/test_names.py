@@ -382,7 +382,7 @@ def test_tables_that_pandas_wrote(folder, columns):
 def test_10x_folders(folder, content):
     cells = folder / "cells"
     cells.mkdir(exist_ok=True)
-    (cells / "matrix.mtx").write_bytes(b"%%MatrixMarket matrix coordinate integer general\n" + content[0])
-    (cells / "barcodes.tsv").write_bytes(content[1])
-    (cells / "features.tsv").write_bytes(content[2])
+    content[0] = b"%%MatrixMarket matrix coordinate integer general\n" + content[0]
+    for name, data in zip(("matrix.mtx", "barcodes.tsv", "features.tsv"), content, strict=True):
+        (cells / name).write_bytes(data)
     read_or_refuse(read_expression, cells)

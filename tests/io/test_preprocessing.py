@@ -29,12 +29,15 @@ def kind(request):
     return request.param
 
 
-def test_counts_per_million_then_log(kind):
+def test_counts_per_million_then_log_and_the_most_variable_genes(kind):
     prepared = prepare(expression(kind, genes=list("abcdefgh")), cpm=True, log1p=True)
     expected = np.log1p(COUNTS / COUNTS.sum(axis=1, keepdims=True) * 1e6)
     np.testing.assert_allclose(np.asarray(dense(prepared)), expected, rtol=1e-12)
     assert sp.issparse(prepared.expression.matrix) == (kind is sp.csr_array)
     assert [step["step"] for step in prepared.steps] == ["counts per million", "log1p"]
+    prepared = prepare(expression(kind, genes=list("abcdefgh")), n_variable=3)
+    largest = np.sort(np.argsort(-COUNTS.var(axis=0), kind="stable")[:3])
+    assert prepared.expression.genes.tolist() == ["abcdefgh"[at] for at in largest]
 
 
 def test_duplicates_keep_the_highest_mean_or_are_averaged_or_refused(kind):
@@ -51,12 +54,6 @@ def test_duplicates_keep_the_highest_mean_or_are_averaged_or_refused(kind):
     assert averaged.columns.tolist() == ["a", "b", "c", "d", "e"]
     with pytest.raises(InputError, match="gene 'a' occurs 2 times"):
         prepare(expression(kind), duplicates="error")
-
-
-def test_the_most_variable_genes(kind):
-    prepared = prepare(expression(kind, genes=list("abcdefgh")), n_variable=3)
-    largest = np.sort(np.argsort(-COUNTS.var(axis=0), kind="stable")[:3])
-    assert prepared.expression.genes.tolist() == ["abcdefgh"[at] for at in largest]
 
 
 def test_missing_values_are_ignored_in_every_step():

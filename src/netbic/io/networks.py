@@ -421,10 +421,11 @@ def _names_in(frame: pd.DataFrame, at: int) -> Any:
     return _renamed(frame.iloc[:, at], as_name)
 
 
-def _numbers(values: Any) -> Floats:
-    """Values as numbers, NaN where there is none."""
-    numbers = pd.to_numeric(pd.Series(values).astype(object), errors="coerce")
-    return np.asarray(numbers.to_numpy(np.float64, na_value=np.nan))
+def _numbers(column: Any) -> Floats:
+    """A column as numbers, NaN where there is none; each different value is parsed once."""
+    codes, levels = pd.factorize(column)
+    numbers = pd.to_numeric(pd.Series(levels).astype(object), errors="coerce")
+    return np.asarray(np.append(numbers.to_numpy(np.float64, na_value=np.nan), np.nan)[codes])
 
 
 def _is_numeric(frame: pd.DataFrame, at: int) -> bool:
@@ -433,14 +434,12 @@ def _is_numeric(frame: pd.DataFrame, at: int) -> bool:
 
 
 def _weights(path: Path, frame: pd.DataFrame, at: int, n_header: int | None = None) -> Floats:
-    codes, levels = pd.factorize(frame.iloc[:, at])
-    weights = np.append(_numbers(levels), np.nan)[codes]
+    weights = _numbers(frame.iloc[:, at])
     bad = np.flatnonzero(~np.isfinite(weights))
     if bad.size:
         what = f"edge {bad[0] + 1} has the weight {shown(str(frame.iloc[bad[0], at]))}"
-        line = _line_of_edge(path, int(bad[0]), n_header)
-        raise unusable(path, what, "weights must be numbers", line=line)
-    return np.asarray(weights)
+        raise unusable(path, what, "weights must be numbers", line=_line_of_edge(path, int(bad[0]), n_header))
+    return weights
 
 
 def _line_of_edge(path: Path, number: int, n_header: int | None) -> int | None:

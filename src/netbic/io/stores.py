@@ -211,8 +211,7 @@ def _open_root(path: Path) -> Iterator[Any]:
 def _values(root: Any, key: str) -> Any:
     """An array, or AnnData's view of a sparse matrix, of whose pointers only those are read that are needed."""
     element = root[key] if key else root
-    is_group = hasattr(element, "keys")
-    return _anndata_io().sparse_dataset(element, should_cache_indptr=False) if is_group else element
+    return _anndata_io().sparse_dataset(element, should_cache_indptr=False) if hasattr(element, "keys") else element
 
 
 def _key(path: Path, root: Any, layer: str | None) -> str:
