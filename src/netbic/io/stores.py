@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import csv
 import io
+import os
+import stat
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -170,7 +172,7 @@ def readable(path: str, first: int, last: int) -> AbstractContextManager[None]:
 def open_matrix(path: Path, layer: str | None = None, gene_names: str | None = None) -> Iterator[StoredMatrix]:
     """The matrix of a file (X, or a layer) while it is open."""
     what, remedy = f"cannot be read as {path.suffix.lower() or '.zarr'}", "check that it is one, or write it again"
-    with library_errors(path, what, remedy), _open_root(path) as root:
+    with library_errors(path, what, remedy), _checked_root(path) as root:
         key = _key(path, root, layer)
         values = _values(root, key)
         _check_header(path, key, values)
@@ -186,7 +188,7 @@ def open_matrix(path: Path, layer: str | None = None, gene_names: str | None = N
 
 def read_obs(path: Path) -> Any:
     """The obs of an .h5ad file or .zarr store, as a DataFrame."""
-    with library_errors(path, "has an obs that cannot be read", "write it again"), _open_root(path) as root:
+    with library_errors(path, "has an obs that cannot be read", "write it again"), _checked_root(path) as root:
         return _anndata_io().read_elem(root["obs"])
 
 
@@ -206,6 +208,16 @@ def _open_root(path: Path) -> Iterator[Any]:
         _anndata_io()
         with import_optional("h5py", "anndata", "an .h5ad file").File(path, "r") as file:
             yield file
+
+
+def _checked_root(path: Path) -> AbstractContextManager[Any]:
+    """The root of a file, or of a store of nothing but files and folders: reading a pipe would never end."""
+    for folder, _, names in os.walk(path):
+        for name in names:
+            if not stat.S_ISREG(os.stat(os.path.join(folder, name)).st_mode):
+                inside = Path(folder, name).relative_to(path)
+                raise unusable(path, f"{inside} is not a regular file", "copy or write the store again")
+    return _open_root(path)
 
 
 def _values(root: Any, key: str) -> Any:
