@@ -48,52 +48,34 @@ if TYPE_CHECKING:
     )
     from netbic.storage.models import load, save
 
-_PENALTIES = [
-    "L0",
-    "L1",
-    "SCAD",
-    "AdaptiveLasso",
-    "AdaptiveSupport",
-    "BeyondBulk",
-    "Dense",
-    "GroupL0",
-    "KeepSoft",
-    "L1Ball",
-]
+# Where public names are defined; they are loaded on first use, so that `import netbic` stays light.
 _HOMES = {
-    "associate": "netbic.association",
-    "SparseGraphCCA": "netbic.estimators",
-    "SparseGraphPLS": "netbic.estimators",
-    "SparseGraphSVD": "netbic.estimators",
-    "Graph": "netbic.graph",
-    "method": "netbic.methods",
-    "InputError": "netbic.errors",
-    "load": "netbic.storage",
-    "save": "netbic.storage",
-    "compare": "netbic.comparison",
-    "leave_one_study_out": "netbic.comparison",
-    "replicate": "netbic.comparison",
-    "stack_studies": "netbic.estimators",
-    **dict.fromkeys(_PENALTIES, "netbic.penalties"),
+    "netbic.association.associate": ["associate"],
+    "netbic.comparison.compare": ["compare"],
+    "netbic.comparison.replicate": ["leave_one_study_out", "replicate"],
+    "netbic.errors": ["InputError"],
+    "netbic.estimators.pairs": ["SparseGraphCCA", "SparseGraphPLS"],
+    "netbic.estimators.studies": ["stack_studies"],
+    "netbic.estimators.svd": ["SparseGraphSVD"],
+    "netbic.graph": ["Graph"],
+    "netbic.methods": ["method"],
+    "netbic.penalties": [
+        *(
+            "L0",
+            "L1",
+            "SCAD",
+            "AdaptiveLasso",
+            "AdaptiveSupport",
+            "BeyondBulk",
+            "Dense",
+            "GroupL0",
+            "KeepSoft",
+            "L1Ball",
+        ),
+    ],
+    "netbic.storage.models": ["load", "save"],
 }
-_PACKAGES = {
-    "association",
-    "comparison",
-    "enrichment",
-    "exports",
-    "get",
-    "graph",
-    "io",
-    "methods",
-    "penalties",
-    "pl",
-    "report",
-    "selection",
-    "simulate",
-    "tl",
-}
-_PACKAGES |= {"operators", "solver"}  # for extensions
-_PACKAGES |= {"files", "storage"}  # for the command line
+_INNER = ["files", "operators", "solver", "storage"]  # packages for extensions and the command line
 
 __all__ = [
     "L0",
@@ -138,10 +120,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name on first use, so that `import netbic` stays light."""
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
-    if name in _PACKAGES:
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(home), name)
+    if name in __all__ or name in _INNER:
         return import_module(f"netbic.{name}")
     raise AttributeError(f"module 'netbic' has no attribute {name!r}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -15,19 +16,21 @@ class InputError(ValueError):
     ----------
     message : str
         Parameters are written in backticks, with or without a value: `id_map`, `force=True`.
-    parameters : sequence of str
-        The parameters that the message names; the command line prints its own options for them.
+    parameters : sequence of str, optional
+        The parameters that the message names; the command line prints its own options for them. Default: those in
+        backticks.
 
     Examples
     --------
-    >>> problem = InputError("no gene matches: give a table of names (`id_map`)", parameters=["id_map"])
+    >>> problem = InputError("no gene matches: give a table of names (`id_map`)")
     >>> str(problem), problem.parameters
     ('no gene matches: give a table of names (`id_map`)', ('id_map',))
     """
 
-    def __init__(self, message: str = "", parameters: Sequence[str] = ()) -> None:
+    def __init__(self, message: str = "", parameters: Sequence[str] | None = None) -> None:
         super().__init__(message)
-        self.parameters = tuple(parameters)
+        named = re.findall(r"`(\w+)(?:=[^`]*)?`", message) if parameters is None else parameters
+        self.parameters = tuple(dict.fromkeys(named))
 
 
 def unusable(
@@ -37,7 +40,7 @@ def unusable(
     *,
     line: int | None = None,
     column: str | None = None,
-    parameters: Sequence[str] = (),
+    parameters: Sequence[str] | None = None,
 ) -> InputError:
     """The error for a place in a file."""
     place = str(path)

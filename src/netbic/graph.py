@@ -500,38 +500,48 @@ def _canonical(
             f"graph weights contain {values.min():g}: weights must be non-negative, unless negative ones mean edges "
             "that inhibit (netbic.Graph(weights, signed=True)); otherwise take absolute values, or drop them"
         )
-    n_loops = int(np.sum((values != 0) & (tails == heads)))
+    matrix, counts, n_unequal = distinct_edges(n_nodes, tails, heads, values)
+    repeated = (
+        (n_unequal, "made {:,} one-sided or unequal pairs symmetric by the larger weight")
+        if both_ways
+        else (counts["duplicates"], "dropped {:,} repeated edges, keeping the largest weight")
+    )
+    changes = (
+        (counts["self_loops"], "dropped {:,} self-loops"),
+        repeated,
+        (counts["contradictory"], "dropped {:,} pairs of nodes with edges of both signs"),
+    )
+    return matrix, tuple(note.format(count) for count, note in changes if count)
+
+
+def distinct_edges(
+    n_nodes: int, tails: Array, heads: Array, values: Floats
+) -> tuple[sp.csr_array, dict[str, int], int]:
+    """Symmetric weights with each pair of nodes once, with its weight of the largest magnitude; edges of weight 0 go.
+
+    A pair whose largest weight occurs with both signs contradicts itself and is dropped. Also returns counts of what
+    was dropped, and of the pairs that do not occur exactly twice with one weight, as in a symmetric matrix.
+    """
     keep = (values != 0) & (tails != heads)
     keys, weights = _edge_keys(tails[keep], heads[keep], n_nodes), values[keep]
     order = np.lexsort((-np.abs(weights), keys))
     keys, weights = keys[order], weights[order]
-    first = np.flatnonzero(np.diff(keys, prepend=-1))  # of each edge: its largest weight
-    notes = [f"dropped {n_loops:,} self-loops"] if n_loops else []
-    if both_ways and first.size:
+    first = np.flatnonzero(np.diff(keys, prepend=-1))  # of each pair: its largest weight
+    times = np.diff(np.append(first, keys.size))
+    unequal, both = np.zeros((2, first.size), dtype=bool)
+    if first.size:
         unequal = np.minimum.reduceat(weights, first) != np.maximum.reduceat(weights, first)
-        n_unequal = int(np.sum((np.diff(np.append(first, keys.size)) != 2) | unequal))
-        notes += [f"made {n_unequal:,} one-sided or unequal pairs symmetric by the larger weight"] if n_unequal else []
-    elif keys.size > first.size:
-        notes += [f"dropped {keys.size - first.size:,} repeated edges, keeping the largest weight"]
-    if signed and (both := contradicted(weights, first)).any():
-        notes += [f"dropped {np.count_nonzero(both):,} pairs of nodes with edges of both signs"]
-        first = first[~both]
-    rows, columns = np.divmod(keys[first], max(n_nodes, 1))
-    upper = sp.coo_array((weights[first], (rows, columns)), shape=(n_nodes, n_nodes))
+        both = np.logical_or.reduceat(weights == -np.repeat(weights[first], times), first)
+    counts = {
+        "self_loops": int(np.count_nonzero((values != 0) & (tails == heads))),
+        "duplicates": int(keys.size - first.size),
+        "contradictory": int(np.count_nonzero(both)),
+    }
+    rows, columns = np.divmod(keys[first[~both]], max(n_nodes, 1))
+    upper = sp.coo_array((weights[first[~both]], (rows, columns)), shape=(n_nodes, n_nodes))
     matrix = sp.csr_array(upper + upper.T)
     matrix.sort_indices()
-    return matrix, tuple(notes)
-
-
-def contradicted(weights: Floats, first: Indices) -> Bools:
-    """For each group of edges, whether its largest magnitude occurs with both signs.
-
-    Groups are consecutive, each sorted by decreasing magnitude; `first` are their first positions.
-    """
-    if not first.size:
-        return np.zeros(0, dtype=bool)
-    largest = np.repeat(weights[first], np.diff(np.append(first, weights.size)))
-    return np.asarray(np.logical_or.reduceat(weights == -largest, first))
+    return matrix, counts, int(np.count_nonzero((times != 2) | unequal))
 
 
 def _numeric(weights: pd.Series[Any]) -> Floats:

@@ -29,16 +29,10 @@ def test_the_samples_of_both_tables_keep_the_order_of_the_first():
         "only in table 1, not used: 1 ('x')",
         "only in table 2, not used: 2 ('y', 'z')",
     ]
-
-
-def test_only_some_names_are_stored_of_many():
     _, found = match_samples(table([f"s{k}" for k in range(300)]), table(["s0", "s1", "s2"]))
     assert (len(found.only_first), found.in_first) == (100, 300)
     assert list(found.lines())[1] == "only in table 1, not used: 297 ('s3', 's4', 's5', ...)"
-
-
-def test_one_table_without_names_is_not_matched_by_position():
-    with pytest.raises(InputError, match="no sample in common"):
+    with pytest.raises(InputError, match="no sample in common"):  # one table without names: not by position
         match_samples(table([f"sample_{k}" for k in range(5)]), table(list("abcde")))
 
 
@@ -49,9 +43,6 @@ def test_messages_name_the_table_and_its_parameters():
     assert caught.value.parameters == ("id_map2",)
     with pytest.warns(UserWarning, match=r"^table 1: look at these genes\.tsv \(`skip_columns1`\)$"), about_table(1):
         warnings.warn("look at these genes.tsv (`skip_columns`)", stacklevel=1)
-
-
-def test_names_that_contain_the_word_stay_as_they_are():
     assert in_features("2 genes: my-gene, gene_1, a.gene, genes") == "2 features: my-gene, gene_1, a.gene, features"
 
 
@@ -80,20 +71,12 @@ names = [str(k) for k in range(30)]
 
 @pytest.mark.filterwarnings("ignore:.*set to their mean")
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
-def test_integers_are_scored_as_the_same_floats(form):
-    kept = [name for k, name in enumerate(names) if k != int(np.flatnonzero(model.columns_[0])[0])]
-    part = counts[:, [int(name) for name in kept]]
-    np.testing.assert_allclose(scores_by_name(model, form(part), kept), scores_by_name(model, form(part * 1.0), kept))
-
-
-def test_missing_entries_in_sparse_matrices_are_refused():
-    incomplete = counts.astype(float)
-    incomplete[3, 4] = np.nan
+def test_integers_are_scored_as_the_same_floats_and_incomplete_or_nameless_data_are_refused(form):
+    kept = np.delete(np.arange(30), np.argmax(model.columns_[0]))
+    part, named = form(counts[:, kept]), [names[at] for at in kept]
+    np.testing.assert_allclose(scores_by_name(model, part, named), scores_by_name(model, part * 1.0, named))
     with pytest.raises(InputError, match="sparse and contains NaN"):
-        scores_by_name(model, sp.csr_array(incomplete), names)
-
-
-def test_each_column_needs_a_name():
+        scores_by_name(model, sp.csr_array(np.where(counts == counts[3, 4], np.nan, counts)), names)
     with pytest.raises(InputError, match="X has 20 columns but 30 genes are named"):
         scores_by_name(model, counts[:, :20], names)
 

@@ -138,21 +138,6 @@ def test_a_matrix_larger_than_memory(templates, monkeypatch):
     assert len(by_blocks(path)) == 5
 
 
-def test_graphs_in_every_format_of_scipy(tmp_path):
-    formats = itertools.product(["csr", "csc", "coo", "bsr", "dia"], [sp.csr_array, sp.csr_matrix], [False, True])
-    for kind, flavour, packed in formats:
-        sp.save_npz(tmp_path / "graph.npz", flavour(PATH).asformat(kind), compressed=packed)
-        np.testing.assert_array_equal(read_network(tmp_path / "graph.npz").graph.weights.toarray(), PATH.toarray())
-
-
-def saved(path, kind="csr", **changes):
-    sp.save_npz(path, sp.csr_array(PATH).asformat(kind))
-    with np.load(path) as file:
-        arrays = dict(file)
-    np.savez(path, **arrays | changes)
-    return path
-
-
 INVALID_POINTERS = np.array([0, 10**9, *range(3, 11), 18], dtype=np.int64)
 
 
@@ -177,22 +162,26 @@ INVALID_POINTERS = np.array([0, 10**9, *range(3, 11), 18], dtype=np.int64)
         ("csr", {"indices": np.array([None] * 18)}, "cannot be read as a sparse matrix"),
     ],
 )
-def test_a_broken_graph_file(tmp_path, kind, changes, message):
-    path = saved(tmp_path / "graph.npz", kind, **changes)
+def test_graph_files_in_every_format_of_scipy_intact_and_broken(tmp_path, kind, changes, message):
+    path = tmp_path / "graph.npz"
+    for flavour, packed in itertools.product([sp.csr_matrix, sp.csr_array], [True, False]):
+        sp.save_npz(path, flavour(PATH).asformat(kind), compressed=packed)
+        np.testing.assert_array_equal(read_network(path).graph.weights.toarray(), PATH.toarray())
+    with np.load(path) as file:
+        arrays = dict(file)
+    np.savez(path, **arrays | changes)
     with pytest.raises(InputError, match=f"graph.npz: .*{message}"):
         read_network(path)
 
 
 def test_a_model_whose_graph_is_broken(tmp_path):
-    fitted = netbic.SparseGraphSVD(1, n_rows=5, n_columns=4, column_graph=PATH).fit(COUNTS[:, :10])
-    netbic.save(fitted, tmp_path)
-    with np.load(tmp_path / "column_graph.npz") as file:
+    netbic.save(netbic.SparseGraphSVD(1, n_rows=5, n_columns=4, column_graph=PATH).fit(COUNTS[:, :10]), tmp_path)
+    path, header = tmp_path / "column_graph.npz", json.loads((tmp_path / "model.json").read_text())
+    with np.load(path) as file:
         arrays = dict(file)
     arrays["indices"][0] = 10**6
-    np.savez(tmp_path / "column_graph.npz", **arrays)
-    header = json.loads((tmp_path / "model.json").read_text())
-    content = (tmp_path / "column_graph.npz").read_bytes()
-    header["files"]["column_graph.npz"] = hashlib.blake2b(content, digest_size=16).hexdigest()
+    np.savez(path, **arrays)
+    header["files"]["column_graph.npz"] = hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
     (tmp_path / "model.json").write_text(json.dumps(header))
     with pytest.raises(InputError, match="the index array of it holds 1,000,000 but it has 10 columns"):
         netbic.load(tmp_path)

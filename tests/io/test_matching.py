@@ -33,9 +33,6 @@ def test_the_counts_of_the_alignment_add_up():
     text = "\n".join(summary.lines())
     for part in ("4 of 6 genes (67%)", "3 of 4", "without a neighbour: 2 (33%)"):
         assert part in text
-
-
-def test_genes_without_a_neighbour_are_not_in_the_network_or_their_neighbours_are_not_in_the_data():
     _, summary = align(np.array(["TP53", "MDM2", "SOS1", "ACTB"], dtype=object), NETWORK)
     line = "genes without a neighbour: 2 (50%): 1 not in the network, 1 whose neighbours are not in the data"
     assert line in list(summary.lines())
@@ -105,35 +102,34 @@ def test_few_matches_are_refused_but_a_small_network_is_not(tmp_path):
     assert align(genes, chain([f"g{k}" for k in range(10)]))[1].matched == 10
 
 
-@pytest.mark.parametrize("versions", [(True, False), (False, True), (True, True)])
-def test_versions_are_stripped_on_both_sides(tmp_path, versions):
-    genes, nodes = ([name if has else name.split(".")[0] for name in ENSEMBL] for has in versions)
-    found = dataset(tmp_path, genes, nodes, strip_versions=True)
-    assert found.alignment.matched == 40
-    assert found.expression.genes[0] == ENSEMBL[0].split(".")[0]
+def test_versions_are_stripped_on_both_sides(tmp_path):
+    for versions in ((True, False), (False, True), (True, True)):
+        genes, nodes = ([name if has else name.split(".")[0] for name in ENSEMBL] for has in versions)
+        found = dataset(tmp_path, genes, nodes, strip_versions=True)
+        assert (found.alignment.matched, found.expression.genes[0]) == (40, ENSEMBL[0].split(".")[0])
 
 
-@pytest.mark.parametrize("turned", [False, True])
-@pytest.mark.parametrize("header", ["", "ensembl\tsymbol\n"])
-def test_an_id_map_works_in_either_direction(tmp_path, turned, header):
+def test_an_id_map_works_in_either_direction(tmp_path):
     pairs = [(a.split(".")[0], b) for a, b in zip(ENSEMBL, SYMBOLS, strict=True)]
-    text = "".join(f"{b}\t{a}\n" if turned else f"{a}\t{b}\n" for a, b in pairs)
-    (tmp_path / "map.tsv").write_text(header + text)
-    found = dataset(tmp_path, list(ENSEMBL), SYMBOLS, strip_versions=True, id_map=tmp_path / "map.tsv")
-    assert found.expression.genes.tolist() == SYMBOLS
-    assert found.alignment.edges_kept == 39
+    for header, turned in itertools.product(["", "ensembl\tsymbol\n"], [False, True]):
+        text = "".join(f"{b}\t{a}\n" if turned else f"{a}\t{b}\n" for a, b in pairs)
+        (tmp_path / "map.tsv").write_text(header + text)
+        found = dataset(tmp_path, list(ENSEMBL), SYMBOLS, strip_versions=True, id_map=tmp_path / "map.tsv")
+        assert (found.expression.genes.tolist(), found.alignment.edges_kept) == (SYMBOLS, 39)
 
 
-def test_an_id_map_prefers_names_of_the_network(tmp_path):
-    plain = [name.split(".")[0] for name in ENSEMBL]
+def test_an_id_map_prefers_names_of_the_network_and_is_refused_without_genes_of_the_data(tmp_path):
+    plain, nodes = [name.split(".")[0] for name in ENSEMBL], [f"NODE{k}" for k in range(40)]
     lines = [f"{name}.9\tENST{k}\tUNKNOWN{k}\n{name}.9\tENST{k}\tNODE{k}\n" for k, name in enumerate(plain)]
     (tmp_path / "map.tsv").write_text("".join(lines))
-    nodes = [f"NODE{k}" for k in range(40)]
     found = dataset(tmp_path, list(ENSEMBL), nodes, id_map=tmp_path / "map.tsv", strip_versions=True)
     assert found.expression.genes.tolist() == nodes
+    (tmp_path / "map.tsv").write_text("x\ty\nz\tw\n")
+    with pytest.raises(InputError, match=r"map.tsv: has no gene of the data in any column \(it has 'x', 'z'"):
+        dataset(tmp_path, ["a", "b", "c"], ["a", "b"], id_map=tmp_path / "map.tsv")
 
 
-def test_missing_names_are_not_names(tmp_path):
+def test_missing_names_are_not_names_and_only_matched_genes_are_kept_on_request(tmp_path):
     found = dataset(tmp_path, [*SYMBOLS[:30], *["NA"] * 5, "nan", "", "null", *SYMBOLS[30:32]], SYMBOLS)
     assert found.expression.shape == (5, 32)
     assert found.alignment.steps == [{"step": "drop nameless", "genes": 8}]
@@ -142,18 +138,8 @@ def test_missing_names_are_not_names(tmp_path):
     (tmp_path / "map.tsv").write_text("".join(lines))
     found = dataset(tmp_path, SYMBOLS, translated, id_map=tmp_path / "map.tsv")
     assert found.expression.genes.tolist() == translated
-
-
-def test_an_id_map_of_other_genes_is_refused(tmp_path):
-    (tmp_path / "map.tsv").write_text("x\ty\nz\tw\n")
-    with pytest.raises(InputError, match=r"map.tsv: has no gene of the data in any column \(it has 'x', 'z'"):
-        dataset(tmp_path, ["a", "b", "c"], ["a", "b"], id_map=tmp_path / "map.tsv")
-
-
-def test_only_matched_genes_on_request(tmp_path):
     found = dataset(tmp_path, list("abcdef"), ["a", "b", "c"], matched_only=True)
-    assert found.expression.genes.tolist() == ["a", "b", "c"]
-    assert found.alignment.isolated == 0
+    assert (found.expression.genes.tolist(), found.alignment.isolated) == (["a", "b", "c"], 0)
     assert {"step": "only genes of the network", "dropped": 3, "named": ["d", "e", "f"]} in found.alignment.steps
 
 
@@ -169,12 +155,21 @@ def test_nodes_without_names_are_the_genes_of_the_file(tmp_path):
     assert [(found.graph.names[a], found.graph.names[b]) for a, b in zip(tails, heads, strict=True)] == [("y", "z")]
 
 
-def test_the_command_line_prints_its_options_for_parameters(tmp_path):
+def test_messages_name_the_parameters_of_the_library_and_the_options_of_the_command_line(tmp_path):
+    files = tmp_path / "expression.tsv", tmp_path / "net.tsv"
     with pytest.raises(InputError, match=r"two-column table \(`id_map`\)$"):
         dataset(tmp_path, ["x", "y", "z"], ["p", "q", "r"])
-    done = run("align", str(tmp_path / "expression.tsv"), "--graph", str(tmp_path / "net.tsv"))
+    done = run("align", files[0], "--graph", files[1])
     assert done.exit_code == 1
     assert done.output.strip().endswith("translate one into the other with a two-column table (--id-map)")
+    with pytest.raises(InputError, match=r"with a two-column table$"):
+        tl.modules(anndata.AnnData(np.eye(4), var=pd.DataFrame(index=list("xyzw"))), chain(["p", "q", "r", "s"]))
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'n_variables': did you mean 'n_variable'\?"):
+        open_dataset(*files, n_variables=3)
+    dataset(tmp_path, list(ENSEMBL), list(ENSEMBL))
+    table = pd.read_csv(files[0], sep="\t", index_col=0)
+    table.assign(e=table["e"] * 1e6).to_csv(files[0], sep="\t")
+    assert "leave it out (--skip-columns)" in run("align", files[0], "--graph", files[1]).stderr
 
 
 def test_entrez_numbers_in_networkx_are_names():
@@ -183,27 +178,6 @@ def test_entrez_numbers_in_networkx_are_names():
     tl.modules(adata, nx.Graph([*itertools.pairwise(numbers)][::-1]), 1, n_rows=4, n_columns=8)
     joined = adata.varp["netbic"].toarray() > 0
     np.testing.assert_array_equal(joined, np.eye(40, k=1) + np.eye(40, k=-1))
-
-
-def test_errors_of_tl_name_only_parameters_of_tl():
-    adata = anndata.AnnData(np.eye(4), var=pd.DataFrame(index=["x", "y", "z", "w"]))
-    with pytest.raises(InputError, match=r"with a two-column table$"):
-        tl.modules(adata, chain(["p", "q", "r", "s"]))
-
-
-def test_unknown_keywords_are_refused(tmp_path):
-    dataset(tmp_path, list(ENSEMBL), list(ENSEMBL))
-    files = tmp_path / "expression.tsv", tmp_path / "net.tsv"
-    with pytest.raises(TypeError, match=r"unexpected keyword argument 'n_variables': did you mean 'n_variable'\?"):
-        open_dataset(*files, n_variables=3)
-
-
-def test_warnings_on_the_command_line_name_options_too(tmp_path):
-    dataset(tmp_path, list(ENSEMBL), list(ENSEMBL))
-    table = pd.read_csv(tmp_path / "expression.tsv", sep="\t", index_col=0)
-    table.assign(e=table["e"] * 1e6).to_csv(tmp_path / "expression.tsv", sep="\t")
-    done = run("align", str(tmp_path / "expression.tsv"), "--graph", str(tmp_path / "net.tsv"))
-    assert "if it is not a sample, leave it out (--skip-columns)" in done.stderr
 
 
 # Tables in which samples and genes are exchanged

@@ -74,13 +74,6 @@ def test_text_networks(tmp_path, case, packed):
     assert named_edges(read_network(path).graph) == set(map(frozenset, EDGES))
 
 
-def test_the_summary_counts_what_is_dropped(tmp_path):
-    (tmp_path / "net.tsv").write_text(lines(A, B) + lines(B, A) + "TP53\tTP53\nTP53\tCHEBI:1\n")
-    summary = read_network(tmp_path / "net.tsv").summary
-    assert (summary.edges_in_file, summary.duplicates, summary.self_loops) == (10, 4, 1)
-    assert (summary.not_genes, summary.not_genes_named) == (1, ("CHEBI:1",))
-
-
 @pytest.mark.parametrize("header", ["", "source\ttarget\tweight\n", "x1\tx2\tcombined\n"])
 def test_weights_in_the_third_column(tmp_path, header):
     path = tmp_path / "net.tsv"
@@ -101,14 +94,8 @@ def test_relations_are_counted_and_can_be_chosen(tmp_path):
     assert chosen.summary.filtered == 2
     pd.DataFrame({"gene_a": A, "gene_b": B, "types": ["a;b", "b", "c", "a"]}).to_parquet(tmp_path / "net.parquet")
     assert read_network(tmp_path / "net.parquet", relations=["a"]).graph.n_edges == 2
-    (tmp_path / "net.tsv").write_text(lines(A, B))
-    for name, options, message in (
-        ("net.parquet", {"relations": ["d"]}, r"has no relation 'd'.*it has a, b, c"),
-        ("net.tsv", {"relations": ["binds"]}, "no column of relations"),
-        ("net.tsv", {"min_score": 1}, "no column of scores"),
-    ):
-        with pytest.raises(InputError, match=message):
-            read_network(tmp_path / name, **options)
+    with pytest.raises(InputError, match=r"has no relation 'd'.*it has a, b, c"):
+        read_network(tmp_path / "net.parquet", relations=["d"])
 
 
 def test_string_links_and_info(tmp_path):
@@ -130,18 +117,19 @@ def test_string_links_and_info(tmp_path):
     assert weight(read_network(links, string_info=info, weighted=True).graph, "TP53", "MDM2") == 900
 
 
-def test_graphml_as_other_programs_write_it(tmp_path):
-    triples, path = [*zip(A, B, WEIGHTS, strict=True)], tmp_path / "net.graphml"
+def test_weights_do_not_depend_on_the_format(tmp_path):
+    triples, frame = [*zip(A, B, WEIGHTS, strict=True)], pd.DataFrame({"source": A, "target": B, "weight": WEIGHTS})
     graph = nx.Graph()
     graph.add_weighted_edges_from(triples)
-    for write in (
-        lambda: nx.write_graphml(graph, path),
-        lambda: igraph.Graph.TupleList(triples, weights=True).write_graphml(str(path)),
-    ):
-        write()
-        read = read_network(path).graph
-        assert named_edges(read) == set(map(frozenset, EDGES))
-        assert weight(read, "EGFR", "GRB2") == 2
+    nx.write_graphml(graph, tmp_path / "networkx.graphml")
+    igraph.Graph.TupleList(triples, weights=True).write_graphml(str(tmp_path / "igraph.graphml"))
+    frame.to_parquet(tmp_path / "net.parquet")
+    frame.to_csv(tmp_path / "net.csv", index=False)
+    expected = Graph.from_edges(frame)
+    for name in ("networkx.graphml", "igraph.graphml", "net.parquet", "net.csv"):
+        read = read_network(tmp_path / name).graph
+        assert read.names.tolist() == expected.names.tolist()
+        np.testing.assert_array_equal(read.weights.toarray(), expected.weights.toarray())
 
 
 def test_sparse_matrices_with_and_without_names(tmp_path):
@@ -161,17 +149,8 @@ def test_sparse_matrices_with_and_without_names(tmp_path):
         read_network(tmp_path / "net.npz", names=tmp_path / "names.txt")
 
 
-def test_a_network_does_not_depend_on_its_format(tmp_path):
-    frame = pd.DataFrame({"source": A, "target": B, "weight": WEIGHTS})
-    frame.to_parquet(tmp_path / "net.parquet")
-    frame.to_csv(tmp_path / "net.csv", index=False)
-    expected = Graph.from_edges(frame)
-    for name in ("net.parquet", "net.csv"):
-        graph = read_network(tmp_path / name).graph
-        assert graph.names.tolist() == expected.names.tolist()
-        np.testing.assert_array_equal(graph.weights.toarray(), expected.weights.toarray())
-
-
+SIGN = "source\ttarget\tsign\n"
+ODD_SIGNS = r"column of signs \(sign\) contains 'binds', 'cuts'.*`signs=False`"
 BAD = {
     "two columns": ("net.sif", "TP53\tbinds\tMDM2\nMDM2\tMDM4\n", "line 2: has two fields where A, relation and B"),
     "two columns throughout": ("net.sif", lines(A, B), "line 1: has two fields"),
@@ -189,34 +168,37 @@ BAD = {
     "no edges in xml": ("net.graphml", "<graphml/>", "holds no edge"),
     "no matrix": ("net.npz", "TP53\tMDM2\n", "cannot be read as a sparse matrix"),
     "no parquet": ("net.parquet", "TP53\tMDM2\n", "cannot be read as Parquet"),
+    "no relations": ("net.tsv", lines(A, B), "no column of relations", {"relations": ["binds"]}),
+    "no scores": ("net.tsv", lines(A, B), "no column of scores", {"min_score": 1}),
+    "no such column": ("net.tsv", "x\ty\n" + lines(A, B), "no column 'q': its columns are 'x', 'y'", {"source": "q"}),
+    "words as signs": ("net.tsv", SIGN + lines(A, B, ["+", "-", "binds", "cuts"]), ODD_SIGNS),
+    "no signs": ("net.sif", lines(A, ["activates", "binds"] * 2, B), "has no signs of edges", {"signs": True}),
 }
 
 
 @pytest.mark.parametrize("case", BAD)
 def test_errors_in_a_network_name_the_problem_and_the_place(tmp_path, case):
-    name, text, message = BAD[case]
+    name, text, message, *options = BAD[case]
     (tmp_path / name).write_text(text)
     with pytest.raises(InputError, match=message) as caught:
-        read_network(tmp_path / name)
+        read_network(tmp_path / name, **dict(*options))
     assert str(caught.value).startswith(str(tmp_path / name))
     assert "\n" not in str(caught.value)
 
 
-def test_names_with_spaces_do_not_make_spaces_the_separator(tmp_path):
-    (tmp_path / "net.sif").write_text("gene one\tbinds to\tgene two\ngene two\tbinds to\tgene three\n")
-    assert read_network(tmp_path / "net.sif").graph.names.tolist() == ["gene one", "gene three", "gene two"]
+REGULATOR = "".join(f"g{k}\tMYC\tactivates\n" for k in range(20)) + "MYC\tMAX\tbinds\n"
 
 
-def test_a_regulator_of_many_genes_is_not_a_relation(tmp_path):
-    (tmp_path / "net.tsv").write_text("".join(f"g{k}\tMYC\tactivates\n" for k in range(20)) + "MYC\tMAX\tbinds\n")
-    assert "MYC" in read_network(tmp_path / "net.tsv").graph.names
-
-
-def test_the_columns_of_both_ends_can_be_chosen(tmp_path):
-    (tmp_path / "net.tsv").write_text("x\ty\tz\n" + lines(A, [1] * 4, B))
-    assert named_edges(read_network(tmp_path / "net.tsv", source="x", target="z").graph) == set(map(frozenset, EDGES))
-    with pytest.raises(InputError, match="has no column 'q': its columns are 'x', 'y', 'z'"):
-        read_network(tmp_path / "net.tsv", source="q", target="z")
+def test_which_columns_and_lines_hold_the_nodes(tmp_path):
+    for name, text, options, nodes in (
+        ("net.sif", "a b\tbinds to\tc d\nc d\tbinds to\te f\n", {}, {"a b", "c d", "e f"}),  # spaces in names
+        ("net.tsv", REGULATOR, {}, {"MYC", "MAX", *(f"g{k}" for k in range(20))}),  # MYC is not a relation
+        ("net.tsv", "x\ty\tz\n" + lines(A, [1] * 4, B), {"source": "x", "target": "z"}, {*A, *B}),
+        ("net.tsv", "A\tB\nB\tC\n", {}, {"A", "B", "C"}),  # short names are no header
+        ("net.tsv", "A\tB\nB\tC\n", {"header": True}, {"B", "C"}),
+    ):
+        (tmp_path / name).write_text(text)
+        assert set(read_network(tmp_path / name, **options).graph.names) == nodes
 
 
 def test_missing_partners_in_a_categorical_column(tmp_path):
@@ -229,18 +211,16 @@ def test_missing_partners_in_a_categorical_column(tmp_path):
     assert read_network(tmp_path / "net.parquet").graph.n_edges == 4
 
 
-def test_short_names_are_not_mistaken_for_a_header(tmp_path):
-    (tmp_path / "net.tsv").write_text("A\tB\nB\tC\n")
-    assert read_network(tmp_path / "net.tsv").graph.n_edges == 2
-    assert read_network(tmp_path / "net.tsv", header=True).graph.n_edges == 1
-
-
-def test_columns_that_are_not_used_are_named(tmp_path):
-    (tmp_path / "edges.tsv").write_text("source\ttarget\tdoi\tpmid\nTP53\tMDM2\t-1\t1\nMDM2\tMDM4\t1\t2\n")
-    (tmp_path / "data.tsv").write_text("gene\ts1\ts2\ts3\nTP53\t1\t2\t4\nMDM2\t2\t1\t1\nMDM4\t0\t3\t1\n")
-    summary = read_network(tmp_path / "edges.tsv").summary
-    assert summary.columns_not_read == ("doi", "pmid")
-    dataset = open_dataset(tmp_path / "data.tsv", tmp_path / "edges.tsv")
+def test_the_summary_counts_what_is_dropped_and_names_columns_that_are_not_used(tmp_path):
+    net, data = tmp_path / "net.tsv", tmp_path / "data.tsv"
+    net.write_text(lines(A, B) + lines(B, A) + "TP53\tTP53\nTP53\tCHEBI:1\n")
+    summary = read_network(net).summary
+    assert (summary.edges_in_file, summary.duplicates, summary.self_loops) == (10, 4, 1)
+    assert (summary.not_genes, summary.not_genes_named) == (1, ("CHEBI:1",))
+    net.write_text("source\ttarget\tdoi\tpmid\nTP53\tMDM2\t-1\t1\nMDM2\tMDM4\t1\t2\n")
+    data.write_text("gene\ts1\ts2\ts3\nTP53\t1\t2\t4\nMDM2\t2\t1\t1\nMDM4\t0\t3\t1\n")
+    assert read_network(net).summary.columns_not_read == ("doi", "pmid")
+    dataset = open_dataset(data, net)
     assert "columns source, target, columns not used: doi, pmid" in " ".join(dataset.alignment.lines())
     assert repr(dataset) == "Dataset(3 samples x 3 genes, 2 edges)"
     assert repr(dataset.expression) == "Expression(3 samples x 3 genes, dense float64)"
@@ -291,22 +271,13 @@ def test_negative_weights_are_signs_only_if_asked_for(tmp_path):
 
 def test_edges_without_a_clear_sign(tmp_path):
     path = tmp_path / "net.tsv"
-    path.write_text("source\ttarget\tsign\n" + lines(A, B, ["+", "-", "+", "unknown"]) + "MDM2\tTP53\t-\n")
+    path.write_text(SIGN + lines(A, B, ["+", "-", "+", "unknown"]) + "MDM2\tTP53\t-\n")
     graph, summary = read_network(path)
     assert named_edges(graph) == {frozenset(EDGES[1]), frozenset(EDGES[2])}
     assert (summary.sign_unknown, summary.contradictory) == (1, 1)
-    path.write_text("source\ttarget\tsign\n" + lines(A, B, ["+", "-", "binds", "methylates"]))
-    with pytest.raises(InputError, match=r"column of signs \(sign\) contains 'binds', 'methylates'.*`signs=False`"):
-        read_network(path)
     path.write_text("source\ttarget\teffect\n" + lines(A, B, ["+", "-", "binds", "+"]))
     assert read_network(path).summary.columns_not_read == ("effect",)
     assert not read_network(path).graph.is_signed
-
-
-def test_relations_are_signs_only_if_all_of_them_are(tmp_path):
-    path = tmp_path / "net.sif"
-    path.write_text(lines(A, ["activates", "inhibits", "binds", "inhibits"], B))
-    assert not read_network(path).graph.is_signed
-    assert read_network(path, relations=["activates", "inhibits"]).graph.n_inhibiting == 2
-    with pytest.raises(InputError, match="has no signs of edges"):
-        read_network(path, signs=True)
+    (tmp_path / "net.sif").write_text(lines(A, ["activates", "inhibits", "binds", "inhibits"], B))
+    assert not read_network(tmp_path / "net.sif").graph.is_signed
+    assert read_network(tmp_path / "net.sif", relations=["activates", "inhibits"]).graph.n_inhibiting == 2

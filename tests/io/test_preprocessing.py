@@ -29,49 +29,39 @@ def kind(request):
     return request.param
 
 
-def test_counts_per_million_then_log(kind):
+def test_counts_per_million_then_log_and_the_most_variable_genes(kind):
     prepared = prepare(expression(kind, genes=list("abcdefgh")), cpm=True, log1p=True)
     expected = np.log1p(COUNTS / COUNTS.sum(axis=1, keepdims=True) * 1e6)
     np.testing.assert_allclose(np.asarray(dense(prepared)), expected, rtol=1e-12)
     assert sp.issparse(prepared.expression.matrix) == (kind is sp.csr_array)
     assert [step["step"] for step in prepared.steps] == ["counts per million", "log1p"]
-
-
-def test_duplicates_keep_the_highest_mean(kind):
-    prepared = prepare(expression(kind))
-    kept = [3, 7, 2, 4, 6]  # the later of both a's and b's has the higher mean
-    assert dense(prepared).columns.tolist() == ["c", "a", "d", "e", "b"]
-    for name, at in zip(["a", "b", "c", "d", "e"], kept, strict=True):
-        np.testing.assert_array_equal(dense(prepared)[name], COUNTS[:, at])
-    assert prepared.steps == [
-        {"step": "duplicates: highest", "genes": 2, "lines merged": 2, "named": ["a", "b"]},
-        {"step": "drop constant", "genes": 1, "named": ["constant"]},
-    ]
-
-
-def test_duplicates_can_be_averaged_or_refused(kind):
-    prepared = prepare(expression(kind), duplicates="mean")
-    np.testing.assert_allclose(dense(prepared)["a"], COUNTS[:, [0, 3]].mean(axis=1))
-    assert dense(prepared).columns.tolist() == ["a", "b", "c", "d", "e"]
-    with pytest.raises(InputError, match="gene 'a' occurs 2 times"):
-        prepare(expression(kind), duplicates="error")
-
-
-def test_the_most_variable_genes(kind):
     prepared = prepare(expression(kind, genes=list("abcdefgh")), n_variable=3)
     largest = np.sort(np.argsort(-COUNTS.var(axis=0), kind="stable")[:3])
     assert prepared.expression.genes.tolist() == ["abcdefgh"[at] for at in largest]
 
 
-def test_counts_per_million_use_all_genes_and_skip_missing_entries():
-    counts = np.array([[1.0, 2, 7], [4.0, 4, 2], [5.0, np.nan, 5]])
-    scaled = dense(prepare(expression(genes=["a", "a", "b"], values=counts), cpm=True))
-    assert scaled["b"].tolist() == [7e5, 2e5, 5e5]
-    averaged = dense(prepare(expression(genes=["a", "a", "b"], values=counts), duplicates="mean"))
-    assert averaged["a"].tolist() == [1.5, 4, 5]
+def test_duplicates_keep_the_highest_mean_or_are_averaged_or_refused(kind):
+    prepared = prepare(expression(kind))
+    for name, at in {"c": 2, "a": 3, "d": 4, "e": 6, "b": 7}.items():  # the later a and b have the higher means
+        np.testing.assert_array_equal(dense(prepared)[name], COUNTS[:, at])
+    assert dense(prepared).columns.tolist() == ["c", "a", "d", "e", "b"]
+    assert prepared.steps == [
+        {"step": "duplicates: highest", "genes": 2, "lines merged": 2, "named": ["a", "b"]},
+        {"step": "drop constant", "genes": 1, "named": ["constant"]},
+    ]
+    averaged = dense(prepare(expression(kind), duplicates="mean"))
+    np.testing.assert_allclose(averaged["a"], COUNTS[:, [0, 3]].mean(axis=1))
+    assert averaged.columns.tolist() == ["a", "b", "c", "d", "e"]
+    with pytest.raises(InputError, match="gene 'a' occurs 2 times"):
+        prepare(expression(kind), duplicates="error")
 
 
 def test_missing_values_are_ignored_in_every_step():
+    counts = np.array([[1.0, 2, 7], [4.0, 4, 2], [5.0, np.nan, 5]])
+    scaled = dense(prepare(expression(genes=["a", "a", "b"], values=counts), cpm=True))
+    assert scaled["b"].tolist() == [7e5, 2e5, 5e5]  # of all genes
+    averaged = dense(prepare(expression(genes=["a", "a", "b"], values=counts), duplicates="mean"))
+    assert averaged["a"].tolist() == [1.5, 4, 5]
     incomplete = COUNTS.copy()
     incomplete[0, 0] = incomplete[2, 5] = np.nan
     prepared = prepare(expression(genes=list("abcdefgh"), values=incomplete), log1p=True, n_variable=4)

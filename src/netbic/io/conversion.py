@@ -31,7 +31,7 @@ from netbic.files import (
     scratch_path,
     write_errors,
 )
-from netbic.io.expression import Expression, check_format, check_names, list_of_names, open_expression
+from netbic.io.expression import Expression, check_format, check_names, open_expression
 from netbic.io.stores import BLOCK_BYTES, RowSource, TenX, is_store, open_matrix, open_store
 from netbic.io.tables import (
     NameArray,
@@ -140,11 +140,11 @@ def convert(
             tenx = TenX(source, gene_names)
             rows = _transpose(tenx.entries(reading), scratch, tenx.barcodes, tenx.genes, dtype or np.float64)
         else:
-            skip = list_of_names(skip_columns)
             if kind == "parquet":
-                pieces = _parquet_pieces(source, skip, not samples_in_rows, reading)
+                pieces = _parquet_pieces(source, skip_columns, not samples_in_rows, reading)
             else:
-                pieces = number_pieces(source, text_pieces(source, progress=reading), skip, not samples_in_rows)
+                text = text_pieces(source, progress=reading)
+                pieces = number_pieces(source, text, skip_columns, not samples_in_rows)
             rows = _table_source(pieces, scratch, samples_in_rows, dtype)
         check_names(source, rows.samples, rows.genes)
         write_store(rows, scratch / "store", block_rows, np.dtype(dtype or rows.dtype), progress)
@@ -168,7 +168,7 @@ def _check_target(source: Path, target: Path, force: bool) -> None:
     if not os.path.lexists(target):
         return
     if not force:
-        raise FolderInUse(f"{target} exists: choose another name, or `force=True` to replace it", ["force"])
+        raise FolderInUse(f"{target} exists: choose another name, or `force=True` to replace it")
     if not is_store(target):
         raise FolderInUse(f"{target} is not a Zarr store: choose another name")
     others = sorted(
@@ -195,8 +195,7 @@ def write_store(
     row_bytes = max(1.0, rows.row_bytes if rows.is_sparse else float(shape[1] * dtype.itemsize))
     highest = max(1, int(_LARGEST / row_bytes))
     if block_rows is not None and not 1 <= block_rows <= highest:
-        what = f"`block_rows={block_rows}`: choose 1 to {highest:,}, so that blocks stay below 2 GB"
-        raise InputError(what, ["block_rows"])
+        raise InputError(f"`block_rows={block_rows}`: choose 1 to {highest:,}, so that blocks stay below 2 GB")
     height = min(shape[0], block_rows or max(1, int(BLOCK_BYTES / row_bytes)))
     root = zarr.open_group(str(path), mode="w", zarr_format=2)  # the format that every AnnData reads
     root.attrs.update({"encoding-type": "anndata", "encoding-version": "0.1.0"})
@@ -247,12 +246,13 @@ def _table_source(
             lines.extend(piece.lines)
     named, kind = np.array(lines, dtype=object), np.dtype(dtype)
     samples, genes = (named, piece.columns) if samples_in_rows else (piece.columns, named)
-    arguments = (str(scratch / "lines"), kind.str, len(lines), piece.columns.size)
-    load, row_bytes = _read_lines if samples_in_rows else _read_columns, float(genes.size * kind.itemsize)
-    return RowSource(load, arguments, samples, genes, kind, row_bytes)
+    arguments = (str(scratch / "lines"), kind.str, (len(lines), piece.columns.size), samples_in_rows)
+    return RowSource(_read_table, arguments, samples, genes, kind, float(genes.size * kind.itemsize))
 
 
-def _parquet_pieces(path: Path, skip: Sequence[str], annotated: bool, progress: Progress) -> Iterator[NumberTable]:
+def _parquet_pieces(
+    path: Path, skip: str | Sequence[str], annotated: bool, progress: Progress
+) -> Iterator[NumberTable]:
     with parquet_errors(path):
         file = pq.ParquetFile(path)
         if not file.metadata.num_rows:
@@ -265,19 +265,15 @@ def _parquet_pieces(path: Path, skip: Sequence[str], annotated: bool, progress: 
             progress(done / file.metadata.num_rows)
 
 
-def _read_lines(path: str, dtype: str, n_lines: int, n_columns: int, first: int, last: int) -> Array:
-    """Some lines."""
-    start = first * n_columns * np.dtype(dtype).itemsize
-    return np.fromfile(path, dtype, (last - first) * n_columns, offset=start).reshape(last - first, n_columns)
-
-
-def _read_columns(path: str, dtype: str, n_lines: int, n_columns: int, first: int, last: int) -> Array:
-    """Some columns of all lines, as rows; read by hand, since pages of a memory map would count as memory in use."""
+def _read_table(path: str, dtype: str, shape: tuple[int, int], in_rows: bool, first: int, last: int) -> Array:
+    """Some lines, or some columns as rows; read by hand, since pages of a memory map would count as memory in use."""
     size = np.dtype(dtype).itemsize
-    values = np.empty((n_lines, last - first), dtype=dtype)
+    if in_rows:
+        return np.fromfile(path, dtype, (last - first) * shape[1], offset=first * shape[1] * size).reshape(-1, shape[1])
+    values = np.empty((shape[0], last - first), dtype=dtype)
     with open(path, "rb", buffering=0) as file:
-        for line in range(n_lines):
-            file.seek((line * n_columns + first) * size)
+        for line in range(shape[0]):
+            file.seek((line * shape[1] + first) * size)
             file.readinto(values[line].data)
     return np.ascontiguousarray(values.T)
 

@@ -129,8 +129,7 @@ def open_dataset(
     if lazy:
         data = open_expression(expression, **reading, block_rows=block_rows)
     elif block_rows is not None:
-        what = f"`block_rows={block_rows}` is for matrices that stay in their files: use `lazy=True` too"
-        raise InputError(what, ["block_rows", "lazy"])
+        raise InputError(f"`block_rows={block_rows}` is for matrices that stay in their files: use `lazy=True` too")
     else:
         data = read_expression(expression, **reading)
     return _match_dataset(data, network, settings)
@@ -314,9 +313,9 @@ def match_samples(
     message = f"table 1 and table 2 {found} (table 1: {named[0]}, ...; table 2: {named[1]}, ...)"
     for number, table, samples in ((1, first, other), (2, second, one)):
         if len(pd.Index(table.genes).intersection(samples)) >= _FEWEST:
-            parameter, remedy = f"samples_in_rows{number}", "leave out" if in_rows[number - 1] else "use"
+            remedy = "leave out" if in_rows[number - 1] else "use"
             what = f"the features of table {number} have the names of samples, so its rows and columns are exchanged"
-            raise InputError(f"{message}: {what}: {remedy} `{parameter}`", [parameter])
+            raise InputError(f"{message}: {what}: {remedy} `samples_in_rows{number}`")
     simple = [{re.sub(r"[\W_]+", "", str(name)).lower() for name in own} for own in (one, other)]
     if len(simple[0] & simple[1]) >= _FEWEST:
         raise InputError(f"{message}: they differ in capital letters, spaces or punctuation, rename one side")
@@ -335,7 +334,7 @@ def about_table(number: int) -> Iterator[None]:
         try:
             yield
         except InputError as problem:
-            raise type(problem)(of_table(str(problem)), [f"{name}{number}" for name in problem.parameters]) from None
+            raise type(problem)(of_table(str(problem))) from None
     for warning in given:
         warnings.warn(of_table(str(warning.message)), warning.category, stacklevel=4)
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from netbic.arrays import Array, Bools, Indices, Matrix, kind_of, stored_values, to_dense
 from netbic.errors import InputError, shown, unusable
-from netbic.io.stores import BLOCK_BYTES, RowSource, TenX, is_zarr, open_store, read_store, readable
+from netbic.io.stores import BLOCK_BYTES, RowSource, TenX, is_store, open_store, read_store, readable
 from netbic.io.tables import (
     NameArray,
     Step,
@@ -166,11 +166,10 @@ def read_expression(
     elif kind in ("zarr", ".npy", ".h5ad"):
         expression = Expression(*read_store(path, layer, gene_names))
     else:
-        skip = list_of_names(skip_columns)
         if kind == "parquet":
-            table = number_table(path, read_parquet(path), skip, not samples_in_rows)
+            table = number_table(path, read_parquet(path), skip_columns, not samples_in_rows)
         else:
-            table = next(number_pieces(path, [(0, read_bytes(path))], skip, not samples_in_rows))
+            table = next(number_pieces(path, [(0, read_bytes(path))], skip_columns, not samples_in_rows))
         numbers = table.numbers if samples_in_rows else np.ascontiguousarray(table.numbers.T)
         names = (table.lines, table.columns) if samples_in_rows else (table.columns, table.lines)
         expression = Expression(numbers, *names, table.steps)
@@ -225,19 +224,19 @@ def open_expression(
     (((4, 2), (2,)), 66.0, ['sample_0', 'sample_1'])
     """
     if block_rows is not None and block_rows < 1:
-        raise InputError(f"`block_rows={block_rows}`: at least 1 is needed", ["block_rows"])
+        raise InputError(f"`block_rows={block_rows}`: at least 1 is needed")
     path = Path(path)
     kind = check_format(path, samples_in_rows, layer, gene_names, skip_columns)
     if kind in ("zarr", ".h5ad", ".npy"):
         source = open_store(path, layer, gene_names)
     elif kind == "parquet" and samples_in_rows:
-        source = _open_parquet_rows(path, list_of_names(skip_columns))
+        source = _open_parquet_rows(path, skip_columns)
     else:
         what = {"10x": "is a 10x folder", "parquet": "has genes in rows"}.get(kind, "is a text table")
         what += ", from which blocks of samples cannot be read"
         remedy = f"convert it first (netbic convert {path} {path.name.split('.')[0]}.zarr)"
         remedy += ", or `samples_in_rows=True` if samples are in rows" if kind == "parquet" else ""
-        raise unusable(path if kind == "10x" else check_file(path), what, remedy, parameters=["samples_in_rows"])
+        raise unusable(path if kind == "10x" else check_file(path), what, remedy)
     check_names(path, source.samples, source.genes)
     return Expression(source.blocks(block_rows), source.samples, source.genes, source.steps)
 
@@ -245,7 +244,7 @@ def open_expression(
 def file_format(path: Path) -> str:
     """The format of a file by its name: "10x", "zarr", ".h5ad", ".npy", "parquet"; all others are text tables."""
     if path.is_dir():
-        return "zarr" if is_zarr(path) else "10x"
+        return "zarr" if path.suffix.lower() == ".zarr" or is_store(path) else "10x"
     kind = path.suffix.lower()
     return {".pq": "parquet", ".parquet": "parquet", ".zarr": "zarr"}.get(kind, kind)
 
@@ -261,13 +260,8 @@ def check_format(path: Path, samples_in_rows: object, layer: object, gene_names:
         ("samples_in_rows", samples_in_rows, "tables", table),
     ):
         if given and not applies:
-            raise unusable(path, f"`{name}` is for {meant} only", "leave it out", parameters=[name])
+            raise unusable(path, f"`{name}` is for {meant} only", "leave it out")
     return kind
-
-
-def list_of_names(given: str | Sequence[str]) -> tuple[str, ...]:
-    """Names; a single one may be given instead of a list."""
-    return (given,) if isinstance(given, str) else tuple(given)
 
 
 def check_names(path: Path, samples: NameArray, genes: NameArray) -> None:
@@ -292,7 +286,7 @@ def as_floats(X: Matrix) -> Matrix:
 # Blocks of samples of a Parquet table
 
 
-def _open_parquet_rows(path: Path, skip_columns: tuple[str, ...]) -> RowSource:
+def _open_parquet_rows(path: Path, skip_columns: str | Sequence[str]) -> RowSource:
     """A table with samples in rows; a row group is read whole."""
     with parquet_errors(path):
         file = pq.ParquetFile(path)
@@ -324,7 +318,7 @@ def _group_starts(file: pq.ParquetFile) -> Indices:
     return np.concatenate([[0], np.cumsum(heights)]).astype(np.intp)
 
 
-def read_parquet_rows(path: str, skip_columns: tuple[str, ...], dtype: str, first: int, last: int) -> Array:
+def read_parquet_rows(path: str, skip_columns: str | Sequence[str], dtype: str, first: int, last: int) -> Array:
     """Rows of a Parquet table; the row groups that hold them are read."""
     with readable(path, first, last):
         file = pq.ParquetFile(path)

@@ -149,8 +149,7 @@ def align(
     if not aligned.n_edges:
         raise InputError(
             f"{np.count_nonzero(inside):,} genes of the data are in the network, but no edge connects two of them: "
-            "were the right columns read as the ends of the edges? (`source` and `target` choose them)",
-            ["source", "target"],
+            "were the right columns read as the ends of the edges? (`source` and `target` choose them)"
         )
     degrees = aligned.degrees
     bound = max(_HUB_LEAST, int(_HUB_SHARE * np.count_nonzero(degrees)))
@@ -191,7 +190,7 @@ def check_overlap(genes: NameArray, graph: Graph, samples: Collection[str] = (),
         found = "no gene of the data is" if not matched else f"only {matched:,} of {len(genes):,} genes of the data are"
         remedy, parameter = _remedy(genes, nodes, samples)
         message = f"{found} in the network (data: {own}; network: {other}). {remedy}"
-        raise InputError(f"{message} (`{parameter}`)", [parameter]) if from_files else InputError(message)
+        raise InputError(f"{message} (`{parameter}`)" if from_files else message)
     return np.asarray(inside)
 
 
@@ -207,7 +206,7 @@ def with_names(graph: Graph, genes: NameArray, *, from_files: bool = False) -> G
     if not counted or graph.n_nodes != len(genes):
         what = f"the network has {graph.n_nodes:,} nodes without names but there are {len(genes):,} genes"
         source = " (from a file with one name per line: `graph_names`)" if from_files else ""
-        raise InputError(f"{what}: name the nodes{source}", ["graph_names"])
+        raise InputError(f"{what}: name the nodes{source}")
     return graph.renamed(genes)
 
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Collection, Sequence
 from datetime import date, timedelta
 from pathlib import Path
 
+import pandas as pd
+
 from netbic.errors import shown, unusable
 from netbic.io.tables import MISSING, NameArray, check_characters, read_columns
 
@@ -68,17 +70,14 @@ def read_id_map(
         some = ", ".join(shown(name) for name in columns[0].head(3))
         remedy = "check which names it maps, and remove Ensembl versions if names differ by them (`strip_versions`)"
         what = f"has no gene of the data in any column (it has {some}, ...)"
-        raise unusable(path, what, remedy, parameters=["strip_versions"])
+        raise unusable(path, what, remedy)
     others = [at for at in range(len(columns)) if at != source]
     target = max(others, key=lambda at: int(columns[at].isin(known).sum()))
     check_characters(path, "row", columns[target])
-    table: dict[str, str] = {}
-    for name, translation in zip(columns[source], columns[target], strict=True):
-        if name in MISSING or translation in MISSING:
-            continue
-        if name not in table or (table[name] not in known and translation in known):
-            table[name] = translation
-    return table
+    table = pd.DataFrame({"name": columns[source], "to": columns[target], "foreign": ~columns[target].isin(known)})
+    table = table[~table[["name", "to"]].isin(MISSING).any(axis=1)].sort_values("foreign", kind="stable")
+    table = table.drop_duplicates("name")
+    return dict(zip(table["name"], table["to"], strict=True))
 
 
 # Names that a spreadsheet changed to dates: MARCH1 to 1-Mar, SEPT2 to 2-Sep or 2001-09-02

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from netbic.arrays import Array, Bools, Floats, sparse_problem
 from netbic.errors import InputError, one_line, shown, some_names, unusable
-from netbic.graph import Graph, contradicted, sign_of
+from netbic.graph import Graph, distinct_edges, sign_of
 from netbic.io.names import without_version
 from netbic.io.tables import (
     MISSING,
@@ -162,8 +162,8 @@ def read_network(
     kind = suffixes[-1] if suffixes else ""
     if kind == ".npz":
         if relations or string_info is not None:
-            what, named = "is a matrix, which has neither relations nor proteins", ["relations", "string_info"]
-            raise unusable(path, what, "leave out `relations` and `string_info`", parameters=named)
+            what = "is a matrix, which has neither relations nor proteins"
+            raise unusable(path, what, "leave out `relations` and `string_info`")
         return _read_npz(check_file(path), names, min_score, strip_versions, signs)
     if names is not None:
         raise unusable(path, "holds names itself", "leave out the list of names, which is for .npz files")
@@ -174,7 +174,13 @@ def read_network(
         with parquet_errors(path):  # columns may hold lists and other values that are no names
             edges = _edges_of_frame(path, pd.read_parquet(path), (source, target))
     else:
-        edges = _read_text(path, header, (source, target))
+        data = read_bytes(path)
+        lengths = [line.count("\t") + 1 for line in islice(text_lines(data), _LOOKED_AT) if line.strip()]
+        ragged = len(lengths) > 1 and min(lengths) > 2 and 2 * len(set(lengths)) > len(lengths)
+        if ragged or ".gmt" in suffixes[-2:]:
+            raise unusable(path, "looks like a GMT file of gene sets, not a network", "use it as `gene_sets`")
+        frame, n_header = read_columns(path, True if source or target else header, data)
+        edges = _edges_of_frame(path, frame, (source, target), n_header, named=n_header > 0)
     for part in ("source", "target", "relation", "sign"):
         if (column := getattr(edges, part)) is not None:
             check_characters(path, f"the {part} of edge", column)
@@ -216,7 +222,7 @@ def _wanted(path: Path, edges: _Edges, relations: Sequence[str], min_score: floa
     kept = np.ones(len(edges.source), dtype=bool)
     if relations:
         if edges.relation is None:
-            raise unusable(path, "has no column of relations", "leave out `relations`", parameters=["relations"])
+            raise unusable(path, "has no column of relations", "leave out `relations`")
         named = [bool(set(relations).intersection(str(level).split(";"))) for level in edges.relation.categories]
         if not any(named):
             known = ", ".join(list(_count_relations(edges.relation))[:8])
@@ -224,7 +230,7 @@ def _wanted(path: Path, edges: _Edges, relations: Sequence[str], min_score: floa
         kept &= np.array(named)[edges.relation.codes]
     if min_score is not None:
         if edges.weight is None:
-            raise unusable(path, "has no column of scores", "leave out `min_score`", parameters=["min_score"])
+            raise unusable(path, "has no column of scores", "leave out `min_score`")
         kept &= np.abs(edges.weight) >= min_score
         if not kept.any():
             what = f"has no edge with a score of {min_score:g} or more"
@@ -277,51 +283,19 @@ def _count_relations(relation: Any) -> dict[str, int]:
 def _graph(
     path: Path, tails: Array, heads: Array, weights: Floats, names: Array, keep_isolated: bool = False
 ) -> tuple[Graph, dict[str, Any]]:
-    """A graph with each pair of nodes once, with its largest weight, and counts for the summary.
-
-    A pair whose largest weight occurs with both signs contradicts itself and is dropped.
-    """
-    keys = np.minimum(tails, heads).astype(np.int64) * len(names) + np.maximum(tails, heads)
-    proper = np.flatnonzero(tails != heads)
-    order = proper[np.lexsort((-np.abs(weights[proper]), keys[proper]))]
-    first = np.ones(order.size, dtype=bool)
-    first[1:] = keys[order[1:]] != keys[order[:-1]]
-    both = contradicted(weights[order], np.flatnonzero(first)) & (weights[order[first]] != 0)
-    kept = order[first][~both]
-    kept = kept[weights[kept] != 0]
-    if not kept.size:
-        named = ["relations", "min_score"]
-        raise unusable(path, "has no edge left", "check `relations` and `min_score`", parameters=named)
-    tails, heads, weights = tails[kept], heads[kept], np.tile(weights[kept], 2)
+    """A graph with each pair of nodes once, with its largest weight, and counts for the summary."""
+    matrix, counts, _ = distinct_edges(len(names), tails, heads, weights)
+    if not matrix.nnz:
+        raise unusable(path, "has no edge left", "check `relations` and `min_score`")
     if not keep_isolated:
-        used, codes = np.unique(np.concatenate([tails, heads]), return_inverse=True)
-        tails, heads, names = codes[: kept.size], codes[kept.size :], names[used]
-    ends = np.concatenate([tails, heads]), np.concatenate([heads, tails])
-    matrix = sp.csr_array((weights, ends), shape=(len(names), len(names)))
-    matrix.sort_indices()
+        used = np.flatnonzero(np.diff(matrix.indptr))
+        matrix, names = matrix[used][:, used], names[used]
     graph = Graph(matrix, names, signed=True)
-    return graph, {
-        "self_loops": int(keys.size - proper.size),
-        "duplicates": int(order.size - first.sum()),
-        "contradictory": int(np.count_nonzero(both)),
-        "weighted": bool((np.abs(weights) != 1).any()),
-        "inhibiting": graph.n_inhibiting,
-    }
+    weighted = bool((np.abs(matrix.data) != 1).any())
+    return graph, {**counts, "weighted": weighted, "inhibiting": graph.n_inhibiting}
 
 
 # Edges of text files, tables and GraphML
-
-
-def _read_text(path: Path, header: bool | None, ends: tuple[str | None, str | None]) -> _Edges:
-    """Edges of a text table."""
-    data = read_bytes(path)
-    lengths = [line.count("\t") + 1 for line in islice(text_lines(data), _LOOKED_AT) if line.strip()]
-    ragged = len(lengths) > 1 and min(lengths) > 2 and 2 * len(set(lengths)) > len(lengths)
-    if ragged or ".gmt" in (suffix.lower() for suffix in path.suffixes[-2:]):
-        what = "looks like a GMT file of gene sets, not a network"
-        raise unusable(path, what, "use it as `gene_sets`", parameters=["gene_sets"])
-    frame, n_header = read_columns(path, True if any(ends) else header, data)
-    return _edges_of_frame(path, frame, ends, n_header, named=n_header > 0)
 
 
 def _read_sif(path: Path) -> tuple[pd.DataFrame, int | None]:
@@ -447,10 +421,11 @@ def _names_in(frame: pd.DataFrame, at: int) -> Any:
     return _renamed(frame.iloc[:, at], as_name)
 
 
-def _numbers(values: Any) -> Floats:
-    """Values as numbers, NaN where there is none."""
-    numbers = pd.to_numeric(pd.Series(values).astype(object), errors="coerce")
-    return np.asarray(numbers.to_numpy(np.float64, na_value=np.nan))
+def _numbers(column: Any) -> Floats:
+    """A column as numbers, NaN where there is none; each different value is parsed once."""
+    codes, levels = pd.factorize(column)
+    numbers = pd.to_numeric(pd.Series(levels).astype(object), errors="coerce")
+    return np.asarray(np.append(numbers.to_numpy(np.float64, na_value=np.nan), np.nan)[codes])
 
 
 def _is_numeric(frame: pd.DataFrame, at: int) -> bool:
@@ -459,14 +434,12 @@ def _is_numeric(frame: pd.DataFrame, at: int) -> bool:
 
 
 def _weights(path: Path, frame: pd.DataFrame, at: int, n_header: int | None = None) -> Floats:
-    codes, levels = pd.factorize(frame.iloc[:, at])
-    weights = np.append(_numbers(levels), np.nan)[codes]
+    weights = _numbers(frame.iloc[:, at])
     bad = np.flatnonzero(~np.isfinite(weights))
     if bad.size:
         what = f"edge {bad[0] + 1} has the weight {shown(str(frame.iloc[bad[0], at]))}"
-        line = _line_of_edge(path, int(bad[0]), n_header)
-        raise unusable(path, what, "weights must be numbers", line=line)
-    return np.asarray(weights)
+        raise unusable(path, what, "weights must be numbers", line=_line_of_edge(path, int(bad[0]), n_header))
+    return weights
 
 
 def _line_of_edge(path: Path, number: int, n_header: int | None) -> int | None:
@@ -494,21 +467,20 @@ def _signs_of_edges(path: Path, edges: _Edges, kept: Bools, wanted: bool | None)
     if edges.sign is not None:
         column = edges.columns.get("sign", "sign")
         if negative:
-            what = f"has a column of signs ({column}) and negative weights"
-            raise unusable(path, what, "keep one of them", parameters=["signs"])
+            raise unusable(path, f"has a column of signs ({column}) and negative weights", "keep one of them")
         found = [sign_of(level) for level in edges.sign.categories]
         odd = [str(level) for level, sign in zip(edges.sign.categories, found, strict=True) if sign is None]
         if odd:
             remedy = "1 and -1, + and -, activation and inhibition and similar words are known (`signs=False` ignores"
             what = f"its column of signs ({column}) contains {some_names(odd, 5)}"
-            raise unusable(path, what, f"{remedy} them)", parameters=["signs"])
+            raise unusable(path, what, f"{remedy} them)")
         return np.array(found, dtype=np.float64)[edges.sign.codes], f"column {column}"
     if negative and wanted is None:
         at = int(np.argmax(weight < 0))
         what = f"edge {at + 1} has the weight '{weight[at]:g}'"
         remedy = "weights must be numbers of at least 0, unless negative ones mean that an edge inhibits (`signs=True`)"
         remedy += "; `signs=False` uses absolute values"
-        raise unusable(path, what, remedy, line=_line_of_edge(path, at, edges.n_header), parameters=["signs"])
+        raise unusable(path, what, remedy, line=_line_of_edge(path, at, edges.n_header))
     if negative:
         return np.sign(weight), "negative weights"
     if edges.relation is not None:
@@ -519,7 +491,7 @@ def _signs_of_edges(path: Path, edges: _Edges, kept: Bools, wanted: bool | None)
             return np.asarray(levels[edges.relation.codes]), "relations"
     if wanted:
         remedy = "give a column `sign`, relations that all activate or inhibit (`relations` selects them), or negative "
-        raise unusable(path, "has no signs of edges", f"{remedy}weights", parameters=["signs", "relations"])
+        raise unusable(path, "has no signs of edges", f"{remedy}weights")
     return None, ""
 
 
@@ -561,7 +533,7 @@ def _read_npz(path: Path, names: Any, min_score: float | None, strip_versions: b
     signed = is_marked if signs is None else signs
     if not np.isfinite(numbers).all() or ((numbers < 0).any() and signs is None and not signed):
         remedy = "weights must be at least 0, unless negative ones mean that an edge inhibits (`signs=True`)"
-        raise unusable(path, "holds weights that are negative or not finite", remedy, parameters=["signs"])
+        raise unusable(path, "holds weights that are negative or not finite", remedy)
     numbers = numbers if signed else np.abs(numbers)
     enough = np.abs(numbers) >= (0.0 if min_score is None else min_score)
     graph, counts = _graph(path, weights.row[enough], weights.col[enough], numbers[enough], labels, keep_isolated=True)

@@ -16,7 +16,6 @@ from netbic.io.expression import Expression
 from netbic.io.tables import MISSING, Step
 from netbic.operators.blocks import map_rows
 
-Steps = list[Step]
 _FEWEST_GENES = 2
 DUPLICATES = ("highest", "mean", "error")
 
@@ -25,7 +24,7 @@ class PreparedExpression(NamedTuple):
     """A preprocessed matrix and the steps that were applied to it, in order."""
 
     expression: Expression
-    steps: Steps
+    steps: list[Step]
 
 
 def prepare(
@@ -67,9 +66,9 @@ def prepare(
         Keep constant genes, as needed for new samples of a fitted model.
     """
     if n_variable is not None and n_variable < _FEWEST_GENES:
-        raise InputError(f"`n_variable={n_variable}`: at least {_FEWEST_GENES} genes are needed", ["n_variable"])
+        raise InputError(f"`n_variable={n_variable}`: at least {_FEWEST_GENES} genes are needed")
     check_choice("duplicates", duplicates, DUPLICATES, InputError)
-    steps: Steps = list(expression.steps)
+    steps: list[Step] = list(expression.steps)
     expression = expression.scanned()
     if cpm or log1p:
         lowest = stored_values(expression.matrix) if expression.scan is None else expression.scan.lowest
@@ -127,15 +126,14 @@ def prepare(
     return PreparedExpression(expression, steps)
 
 
-def _distinct(expression: Expression, how: str, steps: Steps) -> Expression:
+def _distinct(expression: Expression, how: str, steps: list[Step]) -> Expression:
     """One column per gene name."""
     genes = pd.Index(expression.genes)
     repeated = [str(gene) for gene in dict.fromkeys(genes[genes.duplicated()])]
     if how == "error":
         raise InputError(
             f"gene {shown(repeated[0])} occurs {int((genes == repeated[0]).sum())} times (and {len(repeated) - 1} "
-            "others more than once): remove the copies, or choose `duplicates='highest'` or 'mean'",
-            ["duplicates"],
+            "others more than once): remove the copies, or choose `duplicates='highest'` or 'mean'"
         )
     dropped = len(genes) - len(genes.unique())
     steps.append({"step": f"duplicates: {how}", "genes": len(repeated), "lines merged": dropped, "named": repeated})

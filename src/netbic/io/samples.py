@@ -86,29 +86,21 @@ def read_sample_info(path: Path | str, *, na_values: Iterable[str] | None = None
     found, changed = dict[str, dict[str, int]](), dict[Any, "pd.Series[Any]"]()
     for name, column in table.items():
         if column.dtype.kind in "OSU" or isinstance(column.dtype, pd.CategoricalDtype | pd.StringDtype):
-            kept, counts = _without_words(column, words)
-            changed |= {name: _as_numbers(kept) if is_text else kept} if is_text or counts else {}
-            found |= {str(name): counts} if counts else {}
+            given = [
+                word for word in column.dropna().unique() if isinstance(word, str) and word.strip().lower() in words
+            ]
+            if given:
+                found[str(name)] = {str(word): int((column == word).sum()) for word in given}
+                is_categorical = isinstance(column.dtype, pd.CategoricalDtype)
+                column = column.cat.remove_categories(given) if is_categorical else column.where(~column.isin(given))
+            if is_text:
+                numbers = column.where(~column.isin(_NOT_KNOWN | _OF_NUMBERS))
+                is_numeric = numbers.notna().any() and all(map(is_plain_number, numbers.dropna().unique()))
+                column = pd.to_numeric(numbers) if is_numeric else column.where(~column.isin(_NOT_KNOWN))
+            changed[name] = column
     table = table.assign(**changed)
     table.attrs["taken_as_missing"] = found
     return table
-
-
-def _without_words(column: pd.Series[Any], words: set[str]) -> tuple[pd.Series[Any], dict[str, int]]:
-    """The column with missing values instead of words for them, and how often each of these occurs."""
-    given = [value for value in column.dropna().unique() if isinstance(value, str) and value.strip().lower() in words]
-    counts = {str(value): int((column == value).sum()) for value in given}
-    if given and isinstance(column.dtype, pd.CategoricalDtype):
-        return column.cat.remove_categories(given), counts
-    return column.where(~column.isin(given)) if given else column, counts
-
-
-def _as_numbers(column: pd.Series[Any]) -> pd.Series[Any]:
-    """A column of text as numbers if all of its values are numbers."""
-    numbers = column.where(~column.isin(_NOT_KNOWN | _OF_NUMBERS))
-    if numbers.notna().any() and all(is_plain_number(value) for value in numbers.dropna().unique()):
-        return pd.to_numeric(numbers)
-    return column.where(~column.isin(_NOT_KNOWN))
 
 
 class GeneSets(dict[str, tuple[str, ...]]):

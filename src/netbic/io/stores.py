@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import csv
 import io
+import os
+import stat
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -116,11 +118,6 @@ class StoredMatrix(NamedTuple):
             progress(first / self.values.shape[1])
 
 
-def is_zarr(path: Path) -> bool:
-    """Whether a folder is a Zarr store, or has the name of one."""
-    return path.is_dir() and (path.suffix.lower() == ".zarr" or is_store(path))
-
-
 def is_store(path: Path) -> bool:
     """Whether a folder holds the metadata of Zarr, whatever its name; only such a folder may be replaced."""
     return any((path / name).is_file() for name in ("zarr.json", ".zgroup", ".zarray"))
@@ -132,7 +129,7 @@ def read_store(path: Path, layer: str | None = None, gene_names: str | None = No
         needed, free = stored.row_bytes * stored.values.shape[0], free_memory()
         if needed > free:
             what = f"needs {needed / 1e9:,.1f} GB of memory, of which {free / 1e9:,.1f} GB are free"
-            raise unusable(path, what, "read it in blocks of samples (`lazy=True`)", parameters=["lazy"])
+            raise unusable(path, what, "read it in blocks of samples (`lazy=True`)")
         is_array = stored.format == "array"
         values = np.array(stored.values[:]) if is_array else _anndata_io().read_elem(stored.values.group)
         return as_matrix(values), stored.samples, stored.genes
@@ -175,7 +172,7 @@ def readable(path: str, first: int, last: int) -> AbstractContextManager[None]:
 def open_matrix(path: Path, layer: str | None = None, gene_names: str | None = None) -> Iterator[StoredMatrix]:
     """The matrix of a file (X, or a layer) while it is open."""
     what, remedy = f"cannot be read as {path.suffix.lower() or '.zarr'}", "check that it is one, or write it again"
-    with library_errors(path, what, remedy), _open_root(path) as root:
+    with library_errors(path, what, remedy), _checked_root(path) as root:
         key = _key(path, root, layer)
         values = _values(root, key)
         _check_header(path, key, values)
@@ -191,7 +188,7 @@ def open_matrix(path: Path, layer: str | None = None, gene_names: str | None = N
 
 def read_obs(path: Path) -> Any:
     """The obs of an .h5ad file or .zarr store, as a DataFrame."""
-    with library_errors(path, "has an obs that cannot be read", "write it again"), _open_root(path) as root:
+    with library_errors(path, "has an obs that cannot be read", "write it again"), _checked_root(path) as root:
         return _anndata_io().read_elem(root["obs"])
 
 
@@ -213,11 +210,20 @@ def _open_root(path: Path) -> Iterator[Any]:
             yield file
 
 
+def _checked_root(path: Path) -> AbstractContextManager[Any]:
+    """The root of a file, or of a store of nothing but files and folders: reading a pipe would never end."""
+    for folder, _, names in os.walk(path):
+        for name in names:
+            if not stat.S_ISREG(os.stat(os.path.join(folder, name)).st_mode):
+                inside = Path(folder, name).relative_to(path)
+                raise unusable(path, f"{inside} is not a regular file", "copy or write the store again")
+    return _open_root(path)
+
+
 def _values(root: Any, key: str) -> Any:
     """An array, or AnnData's view of a sparse matrix, of whose pointers only those are read that are needed."""
     element = root[key] if key else root
-    is_group = hasattr(element, "keys")
-    return _anndata_io().sparse_dataset(element, should_cache_indptr=False) if is_group else element
+    return _anndata_io().sparse_dataset(element, should_cache_indptr=False) if hasattr(element, "keys") else element
 
 
 def _key(path: Path, root: Any, layer: str | None) -> str:
@@ -234,8 +240,7 @@ def _key(path: Path, root: Any, layer: str | None) -> str:
     if layer is not None and layer not in layers:
         raise unusable(path, f"has no layer {shown(layer)}", f"its layers are {', '.join(layers) or 'none'}")
     if layer is None and ("X" not in root or root["X"].attrs.get("encoding-type") == "null"):
-        remedy = f"name a layer: {', '.join(layers) or 'there is none'}"
-        raise unusable(path, "has no X", remedy, parameters=["layer"])
+        raise unusable(path, "has no X", f"name a layer: {', '.join(layers) or 'there is none'}", parameters=["layer"])
     return "X" if layer is None else f"layers/{layer}"
 
 
@@ -286,8 +291,7 @@ class TenX:
 
     def __init__(self, folder: Path, gene_names: str | None) -> None:
         if gene_names not in (None, "id", "symbol"):
-            what = f"`gene_names={gene_names}` is not known for a 10x folder: choose 'id' or 'symbol'"
-            raise InputError(what, ["gene_names"])
+            raise InputError(f"`gene_names={gene_names}` is not known for a 10x folder: choose 'id' or 'symbol'")
         self._file = _part(folder, "matrix.mtx")
         self.barcodes = read_lines(_part(folder, "barcodes.tsv"))
         lines = text_lines(read_bytes(_part(folder, "features.tsv", "genes.tsv")))
@@ -308,36 +312,36 @@ class TenX:
 
     def entries(self, progress: Progress | None = None) -> Iterator[tuple[Array, Array, Array]]:
         """Cells, genes and values of the entries, some lines of the file at a time."""
-        n_fields = n_entries = n_read = 0
-        for _, data in text_pieces(self._file, progress=progress):
-            if not n_fields:
-                n_fields, n_entries, data = self._header(data)
+        n_entries = n_read = 0
+        for before, data in text_pieces(self._file, progress=progress):
+            if not before:
+                n_entries, data = self._header(data)
             if not data.strip():
                 continue
             with library_errors(self._file, "cannot be read as a MatrixMarket file", _DOWNLOAD):
                 kinds: Any = {0: np.int64, 1: np.int64, 2: np.float64}
                 table = pd.read_csv(io.BytesIO(data), sep=r"\s+", header=None, dtype=kinds, quoting=csv.QUOTE_NONE)
-                if table.shape[1] != n_fields:
-                    raise ValueError(f"{table.shape[1]} columns where {n_fields} are expected")
+                if table.shape[1] != 3:
+                    raise ValueError(f"{table.shape[1]} columns where 3 are expected")
             features, cells = (table[at].to_numpy() - 1 for at in (0, 1))
             for numbers, size in ((features, self._columns.size), (cells, self.barcodes.size)):
                 if not (numbers.min() >= 0 and numbers.max() < size):
                     raise unusable(self._file, f"has an entry at {numbers.max() + 1:,} of {size:,}", _DOWNLOAD)
             n_read += cells.size
-            values, genes = table[2].to_numpy() if n_fields == 3 else np.ones(cells.size), self._columns[features]
+            values, genes = table[2].to_numpy(), self._columns[features]
             yield cells[genes >= 0], genes[genes >= 0], values[genes >= 0]
         if n_read != n_entries:
             raise unusable(self._file, f"declares {n_entries:,} entries but has {n_read:,}", _DOWNLOAD)
 
-    def _header(self, data: bytes) -> tuple[int, int, bytes]:
-        """Fields per line, number of entries, and the text after the header; an error if the names do not fit."""
+    def _header(self, data: bytes) -> tuple[int, bytes]:
+        """The number of entries, and the text after the header; an error if the names do not fit."""
         first, _, rest = data.partition(b"\n")
         banner = first.decode(errors="replace").lower().split()
         line = b"%"
         while line.startswith(b"%") or (rest and not line.strip()):
             line, _, rest = rest.partition(b"\n")
         sizes = [int(size) if size.isdigit() else 0 for size in line.split()]
-        coordinates = len(banner) == 5 and banner[2] == "coordinate" and banner[3] in ("integer", "real", "pattern")
+        coordinates = len(banner) == 5 and banner[2] == "coordinate" and banner[3] in ("integer", "real")
         if not coordinates or len(sizes) != 3:
             raise unusable(self._file, "is not a MatrixMarket file of coordinates", _DOWNLOAD)
         if banner[4] != "general":
@@ -346,7 +350,7 @@ class TenX:
             what = f"has {sizes[0]:,} genes x {sizes[1]:,} cells, but there are {self._columns.size:,} features"
             remedy = "the files do not belong together"
             raise unusable(self._file, f"{what} and {self.barcodes.size:,} barcodes", remedy)
-        return (2 if banner[3] == "pattern" else 3), sizes[2], rest
+        return sizes[2], rest
 
 
 def _part(folder: Path, *names: str) -> Path:

@@ -130,8 +130,8 @@ def library_errors(path: Path | str, what: str, remedy: str) -> Iterator[None]:
     except InputError:
         raise
     except MemoryError:
-        advice, named = "read it in (smaller) blocks of samples (`lazy=True`, `block_rows`)", ["lazy", "block_rows"]
-        raise unusable(path, "does not fit into memory", advice, parameters=named) from None
+        remedy = "read it in (smaller) blocks of samples (`lazy=True`, `block_rows`)"
+        raise unusable(path, "does not fit into memory", remedy) from None
     except Exception as problem:
         raise unusable(path, f"{what} ({one_line(str(problem), 120)})", remedy) from None
 
@@ -166,8 +166,6 @@ def text_pieces(path: Path | str, size: int = _PIECE, progress: Progress | None 
                     raise unusable(path, kind, "download or pack it again") from None
                 if before and not piece:
                     return
-                if not before:
-                    _check_beginning(path, piece)
                 _check_text(path, piece, before)
                 if progress is not None:
                     progress(file.tell() / max(path.stat().st_size, 1))
@@ -177,23 +175,21 @@ def text_pieces(path: Path | str, size: int = _PIECE, progress: Progress | None 
         raise unusable(path, f"cannot be read ({problem.strerror})", "check its permissions") from None
 
 
-def _check_beginning(path: Path, data: bytes) -> None:
-    """Raise if the first bytes are those of a spreadsheet, an archive or another encoding than UTF-8, or all blank."""
-    is_excel = path.suffix.lower() in (".xlsx", ".xlsm", ".xls") or b"[Content_Types].xml" in data[:200]
-    if data.startswith(_OLD_EXCEL) or (data.startswith(b"PK\x03\x04") and is_excel):
-        raise unusable(path, "is an Excel file", "save it in Excel as tab-separated text (.txt or .tsv)")
-    for mark, kind in _PACKED.items():
-        if data.startswith(mark):
-            raise unusable(path, f"is compressed with {kind}", "unpack it, or compress it with gzip instead")
-    for mark, encoding in _MARKS.items():
-        if data.startswith(mark):
-            raise unusable(path, f"is encoded as {encoding}", "save it as UTF-8")
-    if not data.removeprefix(b"\xef\xbb\xbf").strip():
-        raise unusable(path, "holds only blanks", "write or download it again")
-
-
 def _check_text(path: Path, piece: bytes, before: int) -> None:
-    """Raise if a piece, which has this many lines before it, is not UTF-8 or holds zero bytes."""
+    """Raise if a piece, which has this many lines before it, is not text in UTF-8, or if the first one is all blank.
+
+    The first bytes tell spreadsheets, archives and other encodings.
+    """
+    if not before:
+        is_excel = path.suffix.lower() in (".xlsx", ".xlsm", ".xls") or b"[Content_Types].xml" in piece[:200]
+        if piece.startswith(_OLD_EXCEL) or (piece.startswith(b"PK\x03\x04") and is_excel):
+            raise unusable(path, "is an Excel file", "save it in Excel as tab-separated text (.txt or .tsv)")
+        if kind := next((kind for mark, kind in _PACKED.items() if piece.startswith(mark)), None):
+            raise unusable(path, f"is compressed with {kind}", "unpack it, or compress it with gzip instead")
+        if encoding := next((encoding for mark, encoding in _MARKS.items() if piece.startswith(mark)), None):
+            raise unusable(path, f"is encoded as {encoding}", "save it as UTF-8")
+        if not piece.removeprefix(b"\xef\xbb\xbf").strip():
+            raise unusable(path, "holds only blanks", "write or download it again")
     if (zero := piece.find(b"\0")) >= 0:
         line = before + piece.count(b"\n", 0, zero) + 1
         raise unusable(path, "holds binary data", "a text file is needed here", line=line)
@@ -325,16 +321,11 @@ class NumberTable:
     numbers: Array
     lines: NameArray
     columns: NameArray
-    skipped: tuple[str, ...] = ()
-
-    @property
-    def steps(self) -> tuple[Step, ...]:
-        """What was left out, as a step of the preprocessing."""
-        return ({"step": "columns left out", "named": list(self.skipped)},) if self.skipped else ()
+    steps: tuple[Step, ...] = ()  # the columns that were left out
 
 
 def number_pieces(
-    path: Path | str, pieces: Iterable[tuple[int, bytes]], skip_columns: Sequence[str] = (), annotated: bool = True
+    path: Path | str, pieces: Iterable[tuple[int, bytes]], skip_columns: str | Sequence[str], annotated: bool
 ) -> Iterator[NumberTable]:
     """A text table of numbers with names in its first line and first column, some lines (`text_pieces`) at a time.
 
@@ -345,7 +336,7 @@ def number_pieces(
             layout = Layout.of(path, data)
             header = _header(layout, data)
             check_characters(path, "column", header)
-            skipped = tuple(_columns_to_skip(path, header[1:], skip_columns, annotated))
+            skipped, steps = _columns_to_skip(path, header[1:], skip_columns, annotated)
             kept = [position for position, name in enumerate(header) if position and name not in skipped]
             if not kept:
                 raise unusable(path, "has no column of numbers left", "skip fewer columns")
@@ -364,7 +355,7 @@ def number_pieces(
                 numbers[:, at] = table.column(position).to_numpy(zero_copy_only=False)
             names = pc.utf8_trim_whitespace(table.column(0)).to_numpy(zero_copy_only=False)
             found = numbers, np.asarray(names, dtype=object)
-        yield NumberTable(*found, columns, skipped)
+        yield NumberTable(*found, columns, steps)
 
 
 def _wide(layout: Layout, data: bytes, n_columns: int, skip: int) -> tuple[Floats, NameArray] | None:
@@ -414,14 +405,18 @@ def _header(layout: Layout, data: bytes) -> list[str]:
     return first
 
 
-def _columns_to_skip(path: Path | str, names: Sequence[str], asked: Sequence[str], annotated: bool) -> list[str]:
-    """The columns to leave out: those asked for, and those with the name of an annotation."""
+def _columns_to_skip(
+    path: Path | str, names: Sequence[str], asked: str | Sequence[str], annotated: bool
+) -> tuple[list[str], tuple[Step, ...]]:
+    """The columns to leave out (those asked for, and those with the name of an annotation), also as a step."""
+    asked = [asked] if isinstance(asked, str) else asked
     unknown = [name for name in asked if name not in names]
     if unknown:
         some = ", ".join(map(shown, names[:5])) + (", ..." if len(names) > 5 else "")
         raise unusable(path, f"has no column {shown(unknown[0])} to skip", f"its columns are {some}")
     annotations = [name for name in names if annotated and column_key(name) in _ANNOTATIONS]
-    return list(dict.fromkeys([*asked, *annotations]))
+    skipped = list(dict.fromkeys([*asked, *annotations]))
+    return skipped, ({"step": "columns left out", "named": skipped},) if skipped else ()
 
 
 # Columns of text
@@ -509,8 +504,7 @@ def _by_line(layout: Layout, data: bytes, names: Sequence[str], numeric: Sequenc
             comma = layout.separator != "," and is_number(field.replace(",", "."))
             remedy = "write decimals with a point" if comma else "correct it, or leave the column out (`skip_columns`)"
             where = f"{position + 1} ({names[position]})" if names[position] else f"{position + 1}"
-            what, parameters = f"{shown(field)} is not a number", ["skip_columns"]
-            raise unusable(layout.path, what, remedy, line=line, column=where, parameters=parameters)
+            raise unusable(layout.path, f"{shown(field)} is not a number", remedy, line=line, column=where)
         numbers.append(np.array([np.nan if field in MISSING else float(field) for field in own], dtype=np.float64))
         texts.append([fields[at] for at in others])
     columns: dict[int, Any] = dict(zip(numeric, np.ascontiguousarray(np.array(numbers).T), strict=True))
@@ -528,7 +522,7 @@ def _check_numeric(layout: Layout, data: bytes, skip: int = 1, columns: Sequence
         n_numeric += 2 * sum(is_number(field.replace(",", ".")) for field in given) > len(given) or not given
     if n_numeric <= 1 and n_numeric != len(columns) and (not n_numeric or len(rows) > 1):  # one line does not tell
         what = f"is not an expression table: {'only one' if n_numeric else 'no'} column holds numbers"
-        raise unusable(layout.path, what, "is it a network (`graph`)?", parameters=["graph"])
+        raise unusable(layout.path, what, "is it a network (`graph`)?")
 
 
 # Parquet
@@ -554,21 +548,20 @@ def named_frame(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
     return frame.set_index(frame.columns[0])
 
 
-def number_table(path: Path, frame: pd.DataFrame, skip_columns: Sequence[str], annotated: bool) -> NumberTable:
+def number_table(path: Path, frame: pd.DataFrame, skip_columns: str | Sequence[str], annotated: bool) -> NumberTable:
     """The numbers of a Parquet table (or of some of its lines) and their names."""
     frame = named_frame(path, frame).copy(deep=False)
     frame.columns = pd.Index([str(name).strip() for name in frame.columns], dtype=object)
     check_characters(path, "column", frame.columns)
-    skipped = _columns_to_skip(path, list(frame.columns), skip_columns, annotated)
+    skipped, steps = _columns_to_skip(path, list(frame.columns), skip_columns, annotated)
     frame = frame.drop(columns=skipped)
     for name, kind in frame.dtypes.items():
         if not pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind):
-            place = shown(str(name))
             remedy = "leave it out (`skip_columns`), or give a table of expression values"
-            raise unusable(path, "holds text, not numbers", remedy, column=place, parameters=["skip_columns"])
+            raise unusable(path, "holds text, not numbers", remedy, column=shown(str(name)))
     if not frame.shape[1]:
         raise unusable(path, "has no column of numbers", "write it again")
     nullable = any(pd.api.types.is_extension_array_dtype(kind) for kind in frame.dtypes)
     values = frame.to_numpy(dtype=np.float64, na_value=np.nan) if nullable else frame.to_numpy()
     numbers = values.astype(float_type(values.dtype), copy=False)
-    return NumberTable(numbers, as_names(frame.index), frame.columns.to_numpy(dtype=object), tuple(skipped))
+    return NumberTable(numbers, as_names(frame.index), frame.columns.to_numpy(dtype=object), steps)
