@@ -171,10 +171,25 @@ def joint_modules(
     rank = min(n_modules, space.values.size)
     if not rank:
         return [], "nothing but rounding error is left of X"
+    asked = columns.side(float(space.values[0]), operator.squared_norm, operator.n_entries)
+    problem, state, outcome, objectives = solve_jointly(space, asked, rank, settings)
+    found = zip(problem.sides, state.vectors, state.products, strict=True)
+    kept = [(side, v, z) for side, v, z in found if v.support.size]
+    images = operator.products([(v.support, v.values) for _, v, _ in kept])
+    modules = [_module(*one, image, outcome, np.array(objectives)) for one, image in zip(kept, images, strict=True)]
+    ended = "X has no further direction" if len(kept) == rank < n_modules else ""
+    if len(kept) < rank:
+        ended = "no entry is large enough for the penalty in the other directions"
+    return sorted(modules, key=lambda module: -module.d), ended
+
+
+def solve_jointly(
+    space: Subspace, asked: Side, n_modules: int, settings: Settings
+) -> tuple[JointProblem, JointState, Outcome, list[float]]:
+    """The modules in a subspace, with the sides they ended with, how the iteration ended, and F after every round."""
     # The leading singular value is that of X, so that penalties and weights of the graph keep their scale.
     loadings = space.right * (space.values[:, None] ** POWER * space.values[0] ** (1 - POWER))
-    asked = columns.side(float(space.values[0]), operator.squared_norm, operator.n_entries)
-    problem, state = _best_start(loadings, asked, rank, settings)
+    problem, state = _best_start(loadings, asked, n_modules, settings)
     state, outcome, objectives = problem.converge(state)
     if asked.penalty.sizes_from_data:
         problem = problem.resized(state, asked)
@@ -182,15 +197,7 @@ def joint_modules(
     if asked.share:
         problem, state, outcome, further = _with_graph(problem, state, asked)
         objectives += further
-    kept = [
-        (side, v, z) for side, v, z in zip(problem.sides, state.vectors, state.products, strict=True) if v.support.size
-    ]
-    images = operator.products([(v.support, v.values) for _, v, _ in kept])
-    modules = [_module(*found, image, outcome, np.array(objectives)) for found, image in zip(kept, images, strict=True)]
-    ended = "X has no further direction" if len(kept) == rank < n_modules else ""
-    if len(kept) < rank:
-        ended = "no entry is large enough for the penalty in the other directions"
-    return sorted(modules, key=lambda module: -module.d), ended
+    return problem, state, outcome, objectives
 
 
 def _best_start(loadings: Floats, asked: Side, n_modules: int, settings: Settings) -> tuple[JointProblem, JointState]:
