@@ -38,15 +38,11 @@ def test_the_makefile_lists_every_target():
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
-def test_a_workflow_runs_only_make_targets(workflow):
+def test_a_workflow_runs_only_make_targets_and_pins_its_actions_by_major_version(workflow):
     jobs = yaml.safe_load(workflow.read_text())["jobs"].values()
     commands = [step["run"] for job in jobs for step in job.get("steps", []) if "run" in step]
     assert {command for command in commands if not re.fullmatch(r"make [\w-]+", command)} == set()
     assert {command.removeprefix("make ") for command in commands} <= TARGETS
-
-
-@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
-def test_a_workflow_pins_its_actions_by_major_version(workflow):
     used = re.findall(r"uses: (\S+)", workflow.read_text())
     assert {name for name in used if not re.search(r"@(release/)?v\d+$", name) and not name.startswith("./")} == set()
     assert all((ROOT / name).is_file() for name in used if name.startswith("./"))

@@ -6,7 +6,7 @@ import pytest
 from netbic.simulate import cohort, paper, patients, recovery
 
 
-def test_paper_signal():
+def test_signal_noise_and_edges_of_the_paper():
     for signs in ("same", "random"):
         toy = paper(0.0, signs=signs, random_state=0)
         np.testing.assert_allclose([np.linalg.norm(toy.u), np.linalg.norm(toy.v)], 1)
@@ -14,9 +14,6 @@ def test_paper_signal():
         assert (toy.v != 0).tolist() == [True] * 50 + [False] * 50
         found = {*np.sign(toy.u[:50])}, {*np.sign(toy.v[:50])}
         assert found == (({1.0}, {-1.0}) if signs == "same" else ({-1.0, 1.0}, {-1.0, 1.0}))
-
-
-def test_paper_noise_and_edges():
     toys = [paper(0.05, random_state=seed) for seed in range(20)]
     noise = np.concatenate([(toy.X - np.outer(toy.u, toy.v)).ravel() for toy in toys])
     assert noise.std() == pytest.approx(0.05, rel=0.01)

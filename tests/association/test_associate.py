@@ -309,21 +309,6 @@ def test_properties_of_donors_are_noticed_and_coarser_labels_are_not():
     assert associate_scores(scores, None, table.assign(donor=range(120))).notes == ()  # each sample has its own
 
 
-def test_lines_mark_doubtful_modules_and_list_them_last():
-    names, label = [f"s{k}" for k in range(40)], np.repeat([0.0, 1.0], 20)
-    noise = np.random.default_rng(0).standard_normal((40, 2))
-    scores = pd.DataFrame(noise + np.outer(label, [1.5, 9.0]), index=names)
-    found = associate_scores(scores, None, pd.DataFrame({"er": np.where(label > 0, "yes", "no")}, index=names))
-    assert [line.partition(" (")[0] for line in found.findings()] == [
-        "er: yes is higher in module 2",
-        "er: yes is higher in module 1",
-    ]
-    first, second = found.findings({1: "moderate", 2: "doubtful"})
-    assert first.startswith("er: yes is higher in module 1 (AUC ")
-    assert second.startswith("er: yes is higher in module 2 (doubtful), AUC 1.00, q = ")
-    assert ["(repeats 1)" in line for line in found.findings({2: "repeats 1"})] == [False, True]
-
-
 def test_variables_that_covariates_explain_and_those_with_too_few_samples_are_told_apart(scores):
     table = pd.DataFrame({"site": list("ab") * (N // 2), "batch": [1, 2] * (N // 2)}, index=SAMPLES)
     found = associate_scores(scores, None, table, adjust=["batch"])

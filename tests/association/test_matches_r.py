@@ -59,11 +59,6 @@ def fits(result, **names):
     return {name: getattr(result, attribute) for name, attribute in names.items()}
 
 
-def test_versions_are_recorded():
-    assert GOLDEN.loc[("R", "version"), "quantity"].tolist() == ["4.2.2"]
-    assert GOLDEN.loc[("survival", "version"), "quantity"].tolist() == ["3.5.3"]
-
-
 def test_rank_tests_match(data):
     name, table = data
     own = complete(table, "score", "level")

@@ -49,16 +49,13 @@ def test_numbers_are_those_of_plain_computations(model, other):
 
 
 def test_the_form_of_the_data_does_not_matter(model, other):
-    table = netbic.replicate(model, other, n_draws=50, random_state=0).table
-    forms = [
-        netbic.replicate(model, anndata.AnnData(other), n_draws=50, random_state=0),
-        netbic.replicate(model, other.iloc[:, ::-1], n_draws=50, random_state=0),
-        netbic.replicate(model, other.to_numpy(), n_draws=50, random_state=0),
-        netbic.replicate(model, other.to_numpy(), features=list(other.columns), n_draws=50, random_state=0),
-        netbic.replicate(model, sp.csr_array(other.to_numpy()), features=other.columns, n_draws=50, random_state=0),
-    ]
-    for found in forms:
-        pd.testing.assert_frame_equal(found.table, table, rtol=1e-6)
+    values, options = other.to_numpy(), {"n_draws": 50, "random_state": 0}
+    table = netbic.replicate(model, other, **options).table
+    for form in (anndata.AnnData(other), other.iloc[:, ::-1], values):
+        pd.testing.assert_frame_equal(netbic.replicate(model, form, **options).table, table, rtol=1e-6)
+    for form in (values, sp.csr_array(values)):
+        found = netbic.replicate(model, form, features=other.columns, **options).table
+        pd.testing.assert_frame_equal(found, table, rtol=1e-6)
 
 
 def test_units_of_genes_and_the_sign_of_a_module_do_not_matter(model, other):
