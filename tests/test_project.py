@@ -1,9 +1,6 @@
 """The files around the code agree with each other: workflows, Makefile, versions, dependencies."""
 
-import os
 import re
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -22,13 +19,6 @@ PROJECT = PYPROJECT["project"]
 RECIPE = yaml.safe_load((ROOT / "recipe" / "recipe.yaml").read_text())
 CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text())
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text()
-
-
-def test_pictures_of_tutorials_are_left_as_they_are_without_the_data():
-    environment = {name: value for name, value in os.environ.items() if name != "NETBIC_DATA"}
-    command = [sys.executable, ROOT / "docs" / "tutorial_pictures.py"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert "set NETBIC_DATA" in done.stdout
 
 
 def test_the_makefile_lists_every_target():

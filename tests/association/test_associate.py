@@ -284,19 +284,6 @@ def test_averages_by_donor_are_those_of_a_table_of_donors():
     assert "10 samples without a value are left out" in fewer.notes[-1]
 
 
-@pytest.mark.nightly
-def test_p_values_of_averages_are_valid_where_those_of_cells_are_not():
-    generator, number = np.random.default_rng(11), 150
-    p = {None: [], "donor": []}
-    for _ in range(number):
-        scores, table = of_donors(generator)
-        for by, values in p.items():
-            found = associate_scores(scores, None, table, variables="drug", by=by).table
-            values.append(found.loc[found["test"] == "Mann-Whitney", "p"].iloc[0])
-    assert np.mean(np.array(p[None]) <= 0.05) > 0.3
-    assert np.mean(np.array(p["donor"]) <= 0.05) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / number)
-
-
 def test_properties_of_donors_are_noticed_and_coarser_labels_are_not():
     scores, table = of_donors(np.random.default_rng(0))
     (note,) = associate_scores(scores, None, table).notes

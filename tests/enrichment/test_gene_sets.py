@@ -108,19 +108,6 @@ def test_bad_input():
             gene_sets([MODULE], **({"gene_sets": SETS, "names": GENES} | options))
 
 
-def test_gene_ontology(real_data):
-    sets = netbic.io.read_gene_sets(real_data / "go_bp_human.gmt.gz")
-    genes = pd.read_parquet(real_data / "expr_tcga_coadread_rnaseq.parquet", columns=[]).index.to_numpy()
-    modules = [sets["GO:0006260"], sets["GO:0006955"]]
-    known = [[gene for gene in module if gene in set(genes)][:200] for module in modules]
-    table = gene_sets(known, sets, names=genes)
-    best = table.groupby("module").first()
-    assert best["term"].tolist()[0] == "GO:0006260"
-    assert (best["q_value"] < 1e-50).all()
-    random = [np.random.default_rng(0).choice(genes, 200, replace=False) for _ in known]
-    assert (gene_sets(random, sets, names=genes)["q_value"] > 0.01).all()
-
-
 def test_a_side_with_few_genes_is_not_tested_separately():
     study = netbic.simulate.cohort(200, 800, n_modules=1, random_state=0)
     model = netbic.SparseGraphSVD(2, n_columns=60).fit(study.expression)

@@ -37,9 +37,6 @@ def test_much_of_the_gain_is_explained_by_degree(breast):
     matched = summary.loc["sgSVD*", "log degree_fold_change"] - summary.loc["L0SVD", "log degree_fold_change"]
     assert with_rewired > 0.4 * gain
     assert matched < 0.5 * gain
-
-
-def test_the_summary_counts_what_the_table_holds(breast):
     own = breast[breast["method"] == "sgSVD*"]
     shares = [100 * np.mean(own["p_value"] <= level) for level in LEVELS]
     assert enriched_shares(own) == shares
