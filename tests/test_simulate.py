@@ -96,5 +96,5 @@ def test_programs_of_patients_have_the_documented_sizes_and_overlap():
     means = study.expression.to_numpy()[:, genes].mean(axis=1)
     assert means[up & others].mean() - means[~up & others].mean() == pytest.approx(1.2, abs=0.2)
     assert patients(random_state=1).network.n_edges == patients(random_state=1).network.n_edges
-    with pytest.raises(ValueError, match="n_genes=200 but the programs have 290 genes: choose at least 290"):
+    with pytest.raises(ValueError, match="with 0 shared need 290 members, but there are 200"):
         patients(n_genes=200)

@@ -68,7 +68,7 @@ def test_compare_refuses_other_folders(folders, tmp_path):
     (changed / "samples.tsv").write_text("module\tsample\n0\ts1\n")
     refused = run("compare", folders / "one", changed)
     assert refused.exit_code == 1
-    assert "samples.tsv: has no column score: fit again" in refused.output
+    assert "samples.tsv: has no column group: netbic did not write it: fit again" in refused.output
 
 
 def test_replicate_writes_a_table_that_belongs_to_the_results_and_the_report_shows_it(folders):
