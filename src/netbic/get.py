@@ -152,8 +152,7 @@ def scores_df(source: Any, X: Any = None, *, key: str = "netbic", covariates: An
         return _by_module(np.asarray(source.obsm[f"{key}_scores"]), source.obs_names)
     model = _model(source, key)
     if kind_of(source) == "anndata":
-        scores = module_scores(model, matrix_of_model(source, key), own_covariates(model))
-        return _by_module(scores, source.obs_names)
+        return _by_module(module_scores(model, matrix_of_model(source, key), own_covariates(model)), source.obs_names)
     if X is None:
         raise InputError("the scores of a model need the data: give X")
     samples = X.index if isinstance(X, pd.DataFrame) else range(X.shape[0])

@@ -168,10 +168,9 @@ def _tested_genes(
         raise InputError("by_sign=True needs a fitted model: lists of genes have no signs")
     if model is not None and names is None:
         names = model.names_["columns"]
-    if names is None and model is None:
-        raise InputError("give the names of all genes (names=...): they are the background of the test")
     if names is None:
-        raise InputError("the model was fitted to an array: give the names of the genes (names=...)")
+        of_array = "the model was fitted to an array: " * (model is not None)
+        raise InputError(f"{of_array}give the names of all genes (names=...): they are the background of the test")
     genes = np.array([str(name) for name in names], dtype=object)
     if model is not None and genes.size != model.n_features_in_:
         raise InputError(f"{genes.size:,} names are given but the model has {model.n_features_in_:,} genes")
