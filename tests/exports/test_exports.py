@@ -150,6 +150,8 @@ def test_nothing_is_replaced_unless_asked_for(results, tmp_path):
         exports.write_cytoscape(results, target)
     with pytest.raises(InputError, match="does not exist"):
         exports.write_gmt(results, tmp_path / "no" / "sets.gmt")
+    with pytest.raises(TypeError, match="expected a fitted model"):
+        exports.write_gmt(3, tmp_path / "other.gmt")
 
 
 def test_exports_of_a_saved_model_belong_to_its_folder(model, tmp_path):
@@ -160,8 +162,3 @@ def test_exports_of_a_saved_model_belong_to_its_folder(model, tmp_path):
     assert not (tmp_path / "modules.gmt").exists()
     with pytest.raises(FolderInUse, match="is an input"):
         exports.write_gmt(tmp_path, tmp_path / "model.json", force=True)
-
-
-def test_other_sources_are_refused(tmp_path):
-    with pytest.raises(TypeError, match="expected a fitted model"):
-        exports.write_gmt(3, tmp_path / "sets.gmt")

@@ -16,7 +16,9 @@ def frames(path):
 
 
 def test_sheets_hold_the_tables(results, cohort, tmp_path):
-    associations = pd.DataFrame({"module": [1, 2], "variable": ["=er", "pam50"], "effect": [0.9, float("nan")]})
+    long = ", ".join(f"GENE{k:05}" for k in range(600))
+    effects = {"effect": [0.9, float("nan")], "ci_high": [float("inf"), 1.0]}
+    associations = pd.DataFrame({"module": [1, 2], "variable": ["=er", "pam50"], "level": [long, "b"], **effects})
     known = exports.Results(results.model, dict(results.tables) | {"associations": associations})
     sheets = frames(exports.write_workbook(known, tmp_path / "modules.xlsx"))
     assert list(sheets) == ["Summary", "Module 1", "Module 2", "Gene sets", "Associations"]
@@ -34,6 +36,8 @@ def test_sheets_hold_the_tables(results, cohort, tmp_path):
     assert sheets["Gene sets"]["q_value"].tolist() == pytest.approx(sets["q_value"].tolist())
     assert sheets["Associations"]["variable"].tolist() == ["=er", "pam50"]
     assert sheets["Associations"]["effect"].isna().tolist() == [False, True]
+    assert sheets["Associations"]["ci_high"].tolist() == [float("inf"), 1]
+    assert sheets["Associations"]["level"][0] == long
 
 
 def test_a_module_that_none_repeats_is_an_empty_cell(results, tmp_path):
@@ -63,13 +67,3 @@ def test_without_scores_the_samples_have_weights(model, tmp_path):
     samples = netbic.get.modules_df(model, 2, axis="samples").sort_values("weight", ascending=False)
     assert own["sample"].tolist() == samples["name"].tolist()
     assert own["weight.1"].tolist() == pytest.approx(samples["weight"].tolist())
-
-
-def test_long_lists_and_infinite_numbers_are_written(results, tmp_path):
-    genes = ", ".join(f"GENE{k:05}" for k in range(600))
-    sets = pd.DataFrame({"module": [1], "term": ["t"], "q_value": [0.1], "genes": [genes]})
-    tests = pd.DataFrame({"module": [1], "variable": ["x"], "effect": [float("inf")], "ci_low": [-float("inf")]})
-    known = exports.Results(results.model, {"gene_sets": sets, "associations": tests})
-    book = openpyxl.load_workbook(exports.write_workbook(known, tmp_path / "modules.xlsx"))
-    assert [cell.value for cell in book["Gene sets"][2]][3] == genes
-    assert [cell.value for cell in book["Associations"][2]][2:] == ["inf", "-inf"]
