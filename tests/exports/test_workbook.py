@@ -40,14 +40,6 @@ def test_sheets_hold_the_tables(results, cohort, tmp_path):
     assert sheets["Associations"]["level"][0] == long
 
 
-def test_a_module_that_none_repeats_is_an_empty_cell(results, tmp_path):
-    closest = pd.array([None, 1], dtype="Int64")
-    known = exports.Results(results.model, {"summary": netbic.get.summary_df(results.model).assign(closest=closest)})
-    sheet = frames(exports.write_workbook(known, tmp_path / "modules.xlsx"))["Summary"]
-    assert sheet["closest"].fillna(0).tolist() == [0, 1]
-    assert sheet["repeats"].isna().tolist() == [True, True]
-
-
 def test_every_name_is_text(hostile, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # names that had to be changed
@@ -62,8 +54,12 @@ def test_every_name_is_text(hostile, tmp_path):
     assert not [cell for sheet in book for row in sheet for cell in row if cell.data_type == "f"]
 
 
-def test_without_scores_the_samples_have_weights(model, tmp_path):
-    own = frames(exports.write_workbook(model, tmp_path / "modules.xlsx"))["Module 2"]
+def test_without_scores_the_samples_have_weights_and_missing_modules_are_empty_cells(model, tmp_path):
+    closest = pd.array([None, 1], dtype="Int64")
+    known = exports.Results(model, {"summary": netbic.get.summary_df(model).assign(closest=closest)})
+    sheets = frames(exports.write_workbook(known, tmp_path / "modules.xlsx"))
+    assert sheets["Summary"]["closest"].fillna(0).tolist() == [0, 1]
+    assert sheets["Summary"]["repeats"].isna().tolist() == [True, True]
     samples = netbic.get.modules_df(model, 2, axis="samples").sort_values("weight", ascending=False)
-    assert own["sample"].tolist() == samples["name"].tolist()
-    assert own["weight.1"].tolist() == pytest.approx(samples["weight"].tolist())
+    assert sheets["Module 2"]["sample"].tolist() == samples["name"].tolist()
+    assert sheets["Module 2"]["weight.1"].tolist() == pytest.approx(samples["weight"].tolist())
