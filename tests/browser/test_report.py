@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 import netbic
-from netbic.report import contents
 from support import report_folders
 from support.report_folders import TRAP, as_displayed
 from support.report_pages import go_to_module, tip
@@ -123,28 +122,6 @@ def test_the_network_shows_names_and_weights_by_mouse_and_keyboard(ordinary_fold
     assert shows(sorted(drawn)[1])
     page.keyboard.press("Tab")
     assert page.locator("circle.reached").count() == 0
-
-
-def test_hovering_the_heatmap_shows_gene_sample_value_and_group(folder_of_all_samples, opened):
-    page, table = opened(folder_of_all_samples), netbic.io.read_table(folder_of_all_samples / "samples.tsv")
-    module = int(table.loc[table["group"] == "up", "module"].iloc[0])
-    go_to_module(page, module - 1)
-    heatmap, model = (
-        contents.gather(folder_of_all_samples).modules[module - 1].heatmap,
-        netbic.load(folder_of_all_samples),
-    )
-    box = page.locator(f"#module-{module} .heatmap .values").bounding_box()
-    row, (n_genes, n_samples) = len(heatmap.genes) - 1, heatmap.values.shape
-    page.mouse.move(box["x"] + 0.5 * box["width"] / n_samples, box["y"] + (row + 0.5) * box["height"] / n_genes)
-    text = tip(page)
-    assert model.names_["columns"][heatmap.genes[row]] in text
-    highest = table[table["module"] == module].sort_values("score").iloc[-1]
-    assert highest["sample"] in text
-    assert text.endswith(", up")
-    assert f"{abs(heatmap.values[row, 0] * heatmap.limit / 127):#.3g}".rstrip(".") in text
-    strip = page.locator(f"#module-{module} .heatmap .strip").last.bounding_box()
-    assert (strip["x"], strip["width"]) == (box["x"], box["width"])
-    assert page.locator(f"#module-{module} .scores rect.up").count() > 0
 
 
 @pytest.mark.parametrize("width", [400, 1280])

@@ -1,7 +1,6 @@
 """AnnData objects: the same modules as the estimator, preserved in .h5ad files, sparse matrices stay sparse."""
 
 import json
-import tracemalloc
 
 import anndata
 import networkx as nx
@@ -39,18 +38,6 @@ def test_the_modules_are_the_estimators(kind):
     np.testing.assert_allclose(data.obsm["X_netbic"], model.transform(counts), atol=1e-8)
     np.testing.assert_allclose(data.uns["netbic"]["singular_values"], model.singular_values_)
     assert (data.varp["netbic"] != study.network.weights).nnz == 0
-
-
-@pytest.mark.nightly
-def test_a_sparse_matrix_is_never_made_dense():
-    X = sp.random(40_000, 1_000, density=0.01, format="csr", random_state=0)
-    data = anndata.AnnData(X, var=pd.DataFrame(index=[f"g{k}" for k in range(1_000)]))
-    tracemalloc.start()
-    tl.modules(data, None, 2, n_rows=400, n_columns=50, mask_var=np.arange(1_000) != 7)
-    tl.score(data)
-    _, most = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert most < 0.25 * X.shape[0] * X.shape[1] * 8
 
 
 def test_results_survive_a_file(tmp_path):

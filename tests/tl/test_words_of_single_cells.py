@@ -79,24 +79,21 @@ def test_programs_and_usages_are_not_negative_and_found(programs):
     assert model.column_penalty == netbic.L0(20, nonnegative=True)
 
 
-def test_the_preset_chooses_sizes_and_keeps_given_ones(programs):
-    adata, _, _ = programs
-    chosen = tl.from_anndata(tl.modules(adata, n_modules=2, preset="nonnegative", copy=True))
+def test_the_preset_chooses_sizes_and_needs_data_that_are_not_centred(adata, programs):
+    chosen = tl.from_anndata(tl.modules(programs[0], n_modules=2, preset="nonnegative", copy=True))
     assert isinstance(chosen.column_penalty, netbic.AdaptiveSupport)
-    assert chosen.column_penalty.nonnegative
     assert (chosen.components_ >= 0).all()
-    cells = tl.from_anndata(tl.modules(adata, n_modules=2, n_cells=50, n_genes=20, preset="nonnegative", copy=True))
+    sizes = {"n_cells": 50, "n_genes": 20}
+    cells = tl.from_anndata(tl.modules(programs[0], n_modules=2, **sizes, preset="nonnegative", copy=True))
     assert (cells.rows_.sum(axis=1) <= 50).all()
-
-
-def test_the_preset_needs_data_that_are_not_centred(adata, programs):
     adata.X = adata.X - adata.X.mean(axis=0)
-    with pytest.raises(InputError, match="the data have negative values"):
-        tl.modules(adata, preset="nonnegative")
-    with pytest.raises(InputError, match="preset='nonnegative' sets center"):
-        tl.modules(programs[0], preset="nonnegative", center="columns")
-    with pytest.raises(InputError, match="preset='nmf' is not known: choose one of 'nonnegative'"):
-        tl.modules(programs[0], preset="nmf")
+    for data, options, message in (
+        (adata, {"preset": "nonnegative"}, "the data have negative values"),
+        (programs[0], {"preset": "nonnegative", "center": "columns"}, "preset='nonnegative' sets center"),
+        (programs[0], {"preset": "nmf"}, "preset='nmf' is not known: choose one of 'nonnegative'"),
+    ):
+        with pytest.raises(InputError, match=message):
+            tl.modules(data, **options)
 
 
 def test_tables_of_models_objects_and_folders_agree(adata, tmp_path):

@@ -32,7 +32,7 @@ from netbic.io.networks import NetworkSummary
 from netbic.pl.base import variable_colours
 from netbic.report import pictures
 from netbic.report.associations import SampleTable, answer_lines, association_grid, findings
-from netbic.report.modules import EXPLANATIONS, Members, ModulePage, Replicated, Verdict
+from netbic.report.modules import EXPLANATIONS, Members, ModulePage, Verdict
 from netbic.report.settings import enrichment_rows, input_rows, sample_rows, setting_rows
 from netbic.selection import Verdicts, selected_samples
 from netbic.storage.models import load_modules
@@ -238,9 +238,9 @@ def _read(folder: Path, model: SparseGraphSVD) -> SimpleNamespace:
     judged = of_all_modules("replication.tsv", ["verdict", "reason"], "run netbic replicate again")
     if judged is not None:
         record = read_record(folder / "replication.json")
-        study, n_shared = str(record.get("study") or "another study"), int(record.get("n_shared", 0))
+        about = {"study": str(record.get("study") or "another study"), "n_shared": int(record.get("n_shared", 0))}
         found.replication = [
-            Replicated(_REPLICATED.get(word, f"{word} whether it holds in"), study, str(reason), n_shared)
+            {"text": _REPLICATED.get(word, f"{word} whether it holds in"), "reason": str(reason), **about}
             for word, reason in zip(judged["verdict"].astype(str), judged["reason"], strict=True)
         ]
     return found
