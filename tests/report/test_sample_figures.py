@@ -71,32 +71,23 @@ def test_plots_begin_with_the_strongest_association(contents, folder_of_all_samp
     assert all(not module.plots and not module.strips for module in plain.modules)
 
 
-def numbers(path):
-    """Positions of the steps of a curve."""
-    return np.array(re.findall(r"H([\d.]+)V([\d.]+)", path), dtype=float)
-
-
-def test_survival_curves_are_kaplan_meier_of_the_tested_groups(labelled_folder, contents):
+def test_survival_curves_are_those_of_the_tested_groups(labelled_folder, contents):
     info, table = (netbic.io.read_table(labelled_folder / name) for name in ("sample_info.tsv", "associations.tsv"))
-    samples = netbic.io.read_table(labelled_folder / "samples.tsv").query("module == 1")
     plot = next(plot for plot in contents.modules[0].plots if plot["kind"] == "survival")
     row = table[(table["module"] == 1) & table["test"].str.startswith("log-rank")].iloc[0]
     known = info["event"].notna().to_numpy()
     assert row["effect_name"] == "hazard ratio " + "/".join(curve["name"] for curve in plot["curves"])
-    assert plot["log_rank"]["p"] == row["p"]
-    assert sum(curve["n"] for curve in plot["curves"]) == row["n"] == known.sum() == 89
-    group = samples["group"].fillna("").to_numpy()[known]
-    inside = group == plot["curves"][0]["name"]
+    assert (plot["log_rank"]["p"], sum(curve["n"] for curve in plot["curves"])) == (row["p"], 89)
+    inside = contents.modules[0].scores.groups[known] == plot["curves"][0]["name"]
     times, events = info[TIME].to_numpy()[known], info["event"].to_numpy()[known] == 1
-    end = max(times.max(), float(plot["ticks"][-1][1].replace(",", "")))
+    left, top, width, height = (plot["frame"][side] for side in ("left", "top", "width", "height"))
+    ticks = [float(label.replace(",", "")) for _, label in plot["ticks"]]
     for curve, own in zip(plot["curves"], (inside, ~inside), strict=True):
         assert (curve["n"], curve["n_events"]) == (own.sum(), events[own].sum())
         steps = kaplan_meier(times[own], events[own]).query("n_events > 0")
-        x, y = numbers(curve["path"]).T
-        left, top, width, height = (plot["frame"][side] for side in ("left", "top", "width", "height"))
-        np.testing.assert_allclose((x - left) / width * end, steps["time"], atol=0.001 * end)
+        x, y = np.array(re.findall(r"H([\d.]+)V([\d.]+)", curve["path"]), dtype=float).T
+        np.testing.assert_allclose((x - left) / width * times.max(), steps["time"], atol=0.001 * times.max())
         np.testing.assert_allclose(1 - (y - top) / height, steps["survival"], atol=0.001)
-        ticks = [float(label.replace(",", "")) for _, label in plot["ticks"]]
         assert curve["at_risk"] == [(times[own] >= tick).sum() for tick in ticks]
 
 

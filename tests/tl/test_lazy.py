@@ -4,26 +4,15 @@ import anndata
 import dask.array as da
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 
 import netbic
 from netbic import tl
+from support.cells import cells, counts, study, values
 from support.zarr_stores import write_zarr
 
-study = netbic.simulate.cohort(150, 600, n_modules=3, module_samples=30, random_state=1)
-values = study.expression.to_numpy()
-counts = np.where(values > 0.8, values, 0)
 PARAMETERS = {"n_rows": 30, "n_columns": 60, "tol": 1e-10}
-
-
-def cells(X):
-    data = anndata.AnnData(
-        X, obs=pd.DataFrame(index=study.expression.index), var=pd.DataFrame(index=study.expression.columns)
-    )
-    data.var["chosen"] = np.arange(600) % 3 != 0
-    return data
 
 
 def in_blocks(kind, X=counts):
@@ -42,8 +31,6 @@ def same(lazy, data, key="netbic"):
 @pytest.mark.parametrize(("kind", "mask"), [(np.asarray, None), (sp.csr_matrix, "chosen")])
 def test_a_dask_matrix_or_layer(kind, mask):
     data, lazy = cells(kind(counts)), cells(in_blocks(kind))
-    lazy.layers["twice"] = in_blocks(kind, 2 * counts)
-    data.layers["twice"] = kind(2 * counts)
     for layer in (None, "twice"):
         for found in (data, lazy):
             tl.modules(found, study.network, 3, layer=layer, mask_var=mask, **PARAMETERS)
