@@ -163,20 +163,6 @@ def test_the_dark_theme_applies_to_charts_and_printed_pages_are_white(ordinary_f
         assert lightness("backgroundColor") > 500 > 200 > lightness("color")
 
 
-def test_without_javascript_tables_pictures_and_members_are_shown(ordinary_folder, opened):
-    page = opened(ordinary_folder, java_script_enabled=False)
-    members = netbic.io.read_table(ordinary_folder / "modules.tsv")
-    assert page.locator(".sortable tbody tr").count() == 4
-    assert not page.locator("#find").is_visible()
-    assert page.locator(".charts img").first.is_visible()
-    page.locator("details.module > summary").nth(1).click()
-    heaviest = members[(members["module"] == 2) & (members["axis"] == "gene")]["name"].iloc[:3]
-    for name in heaviest:
-        assert page.locator("details[open] .members bdi").get_by_text(name, exact=True).is_visible()
-    assert page.locator("details[open] .heatmap .values").first.bounding_box()["height"] > 100
-    assert page.locator("details[open] circle").first.is_visible()
-
-
 def test_hostile_names_are_shown_and_never_executed(hostile_folder, opened, browser, tmp_path):
     page = opened(hostile_folder)
     assert f"<img src=x onerror={TRAP}>'\"" in page.locator("h1").inner_text()

@@ -31,10 +31,15 @@ def saved(page, button):
         return file.read(), download.value.suggested_filename
 
 
-def test_survival_curves_and_printing_need_no_javascript(labelled_folder, opened):
+def test_tables_pictures_members_and_printing_need_no_javascript(labelled_folder, opened):
     page = opened(labelled_folder, java_script_enabled=False)
+    assert page.locator(".sortable tbody tr").count() == 2
+    assert not page.locator("#find").is_visible()
+    assert page.locator(".charts img").first.is_visible()
     assert not page.locator("#module-2 .heatmap .values").is_visible()
     page.locator("details.module > summary").first.click()
+    for name in netbic.io.read_table(labelled_folder / "modules.tsv")["name"][:3]:  # the heaviest genes
+        assert page.locator("details[open] .members bdi").get_by_text(name, exact=True).is_visible()
     curves = page.locator("#module-1 .survival svg")
     assert not curves.is_visible()
     page.locator("#module-1 .plots summary").get_by_text(TIME).click()

@@ -165,21 +165,19 @@ def test_anndata_with_layer_and_mask(study):
 
 def test_bad_input_is_named(study, model):
     X = study.expression
-    with pytest.raises(netbic.InputError, match="X is missing"):
-        pl.heatmap(model)
-    with pytest.raises(netbic.InputError, match="X has 600 columns but the model was fitted to 700"):
-        pl.heatmap(model, X.to_numpy()[:, :600])
     lost = X.columns[module_order(model.components_).members[0]]
-    with pytest.raises(netbic.InputError, match=f"no gene '{lost}'"):
-        pl.heatmap(model, X.drop(columns=lost))
-    with pytest.raises(netbic.InputError, match="occur twice in X"):
-        pl.heatmap(model, X.set_axis([*X.columns[:-1], X.columns[0]], axis=1))
-    with pytest.raises(netbic.InputError, match="no modules to draw"):
-        pl.heatmap(model, X, modules=[])
-    with pytest.raises(TypeError, match="a fitted SparseGraphSVD"):
-        pl.heatmap(pd.DataFrame(), X)
-    with pytest.raises(TypeError, match="expected matplotlib axes"):
-        pl.heatmap(model, X, ax=Figure().subplots(1, 2))
+    twice = X.set_axis([*X.columns[:-1], X.columns[0]], axis=1)
+    for given_model, data, options, message in (
+        (model, None, {}, "X is missing"),
+        (model, X.to_numpy()[:, :600], {}, "X has 600 columns but the model was fitted to 700"),
+        (model, X.drop(columns=lost), {}, f"no gene '{lost}'"),
+        (model, twice, {}, "occur twice in X"),
+        (model, X, {"modules": []}, "no modules to draw"),
+        (pd.DataFrame(), X, {}, "a fitted SparseGraphSVD"),
+        (model, X, {"ax": Figure().subplots(1, 2)}, "expected matplotlib axes"),
+    ):
+        with pytest.raises((netbic.InputError, TypeError), match=message):
+            pl.heatmap(given_model, data, **options)
 
 
 @given(arrays(float, (3, 12), elements=st.sampled_from([-0.7, -0.5, -0.1, 0.0, 0.0, 0.2, 0.3, 0.9])))

@@ -136,23 +136,25 @@ def test_scores_are_those_of_the_samples(adata):
 
 def test_stored_tables_are_filtered_or_missing(adata):
     tl.modules(adata, n_modules=2, n_genes=30)
-    with pytest.raises(InputError, match="no table of verdicts"):
-        get.verdicts_df(adata)
+    for read, message in (
+        (get.verdicts_df, "no table of verdicts"),
+        (get.associations_df, "no table of associations"),
+        (get.gene_sets_df, "no table of gene sets: run netbic enrich"),
+    ):
+        with pytest.raises(InputError, match=message):
+            read(adata)
+        with pytest.raises(TypeError, match="expected an AnnData object or the folder"):
+            read(3)
     tl.verdicts(adata, n_pairs=3, random_state=0)
     assert get.verdicts_df(adata)["module"].tolist() == [1, 2]
-    with pytest.raises(InputError, match="no table of associations"):
-        get.associations_df(adata)
     adata.obs["site"] = np.where(np.arange(120) % 2, "a", "b")
     tl.associate(adata, keys=["site"])
     assert {*get.associations_df(adata, module=2)["module"]} == {2}
-    with pytest.raises(InputError, match="module=0: modules are numbered from 1"):
-        get.associations_df(adata, module=0)
     assert {*get.associations_df(adata, test="Mann-Whitney")["effect_name"]} == {"AUC"}
-    with pytest.raises(InputError, match="test='AUC' is not known: choose one of 'Kruskal-Wallis', 'Mann-Whitney'"):
-        get.associations_df(adata, test="AUC")
-    with pytest.raises(InputError, match="variable='x' is not known: choose one of 'site'"):
-        get.associations_df(adata, variable="x")
-    with pytest.raises(InputError, match="no table of gene sets: run netbic enrich"):
-        get.gene_sets_df(adata)
-    with pytest.raises(TypeError, match="expected an AnnData object or the folder"):
-        get.verdicts_df(3)
+    for options, message in (
+        ({"module": 0}, "module=0: modules are numbered from 1"),
+        ({"test": "AUC"}, "test='AUC' is not known: choose one of 'Kruskal-Wallis', 'Mann-Whitney'"),
+        ({"variable": "x"}, "variable='x' is not known: choose one of 'site'"),
+    ):
+        with pytest.raises(InputError, match=message):
+            get.associations_df(adata, **options)

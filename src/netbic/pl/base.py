@@ -220,6 +220,11 @@ def module_title(ax: Axes, module: int, name: str, facts: str) -> None:
     set_title(ax, f"Module {module}: {text}", **LITERAL)
 
 
+def write_sentence(ax: Axes, text: str) -> None:
+    """Text in the middle of the axes, where there is nothing to draw."""
+    ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", size=SMALL)
+
+
 def despine(ax: Axes) -> None:
     """Hide the lines at the top and on the right."""
     ax.spines[["top", "right"]].set_visible(False)

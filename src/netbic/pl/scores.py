@@ -256,8 +256,8 @@ def survival(
     ax.set(xlim=(0, until or longest * 1.02 or 1.0), ylim=(0, 1.02), ylabel="share without the event")
     ax.set_xlabel(base.label_text(variable.name, 40), **base.LITERAL)
     base.despine(ax)
-    log_rank = f"log-rank p {_p(found.log_rank)}, hazard ratio {'/'.join(found.names)} {_ratio(found.log_rank)}"
-    cox = f"Cox model p {_p(found.cox)}, hazard ratio per sd {_ratio(found.cox)}"
+    log_rank = f"log-rank {_in_words(found.log_rank, '/'.join(found.names))}"
+    cox = f"Cox model {_in_words(found.cox, 'per sd')}"
     name = scores.name if names is None else names[scores.number - 1]
     base.module_title(ax, scores.number, name, f"{log_rank}\n{cox}")
     # The samples at risk, below the ticks of the time axis.
@@ -298,14 +298,11 @@ def _times(source: Any, table: pd.DataFrame | None, columns: tuple[str, str] | N
     return read_variables(known, variables=[], survival=columns)[0]
 
 
-def _p(test: Result) -> str:
-    return "not defined" if np.isnan(test.p) else f"= {test.p:.2g}" if test.p > 1e-300 else "< 1e-300"
-
-
-def _ratio(test: Result) -> str:
-    if np.isnan(test.effect):
-        return "not defined"
-    return f"{test.effect:.2f}" + (f" ({test.low:.2f} to {test.high:.2f})" if np.isfinite(test.low) else "")
+def _in_words(test: Result, ratio: str) -> str:
+    p = "not defined" if np.isnan(test.p) else f"= {test.p:.2g}" if test.p > 1e-300 else "< 1e-300"
+    effect = "not defined" if np.isnan(test.effect) else f"{test.effect:.2f}"
+    ends = f" ({test.low:.2f} to {test.high:.2f})" if np.isfinite(test.low) else ""
+    return f"p {p}, hazard ratio {ratio} {effect}{ends}"
 
 
 @base.documented

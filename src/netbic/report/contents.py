@@ -172,15 +172,14 @@ def for_script(contents: SimpleNamespace) -> dict[str, Any]:
 
 def _module_for_script(module: ModulePage, with_samples: bool) -> dict[str, Any]:
     content: dict[str, Any] = {
-        kind: [[at, float(f"{weight:.4g}")] for at, weight in zip(own.positions.tolist(), own.weights, strict=True)]
+        kind: list(zip(own.positions.tolist(), _rounded(own.weights), strict=True))
         for kind, own in (("genes", module.genes), ("samples", module.samples))
     }
     if not with_samples:
         content["samples"] = []
     elif module.scores is not None:  # a letter per sample for its group
         letters = "".join({"up": "u", "down": "d"}.get(group, "-") for group in module.scores.groups)
-        scores = [float(f"{score:.4g}") if np.isfinite(score) else None for score in module.scores.scores.tolist()]
-        content |= {"scores": scores, "groups": letters}
+        content |= {"scores": _rounded(module.scores.scores), "groups": letters}
     if module.network is not None:
         content["edges"] = module.network.edges.ravel().tolist()
     if (heatmap := module.heatmap) is not None:
@@ -198,7 +197,7 @@ def _module_for_script(module: ModulePage, with_samples: bool) -> dict[str, Any]
 def _rounded(values: Floats) -> list[float | int | None]:
     """Four digits; whole numbers as such, null if missing."""
     rounded = [float(f"{value:.4g}") for value in values.tolist()]
-    return [None if np.isnan(value) else int(value) if value.is_integer() else value for value in rounded]
+    return [None if not np.isfinite(value) else int(value) if value.is_integer() else value for value in rounded]
 
 
 def _read(folder: Path, model: SparseGraphSVD) -> SimpleNamespace:
