@@ -13,15 +13,10 @@ from netbic.arrays import check_choice, kind_of
 from netbic.association.associate import matched_scores
 from netbic.association.membership import gene_membership
 from netbic.errors import InputError
-from netbic.estimators import (
-    SparseGraphSVD,
-    fitted_model,
-    is_model,
-    module_scores,
-    names_of,
-    own_covariates,
-    position_of,
-)
+from netbic.estimators.covariates import own_covariates
+from netbic.estimators.prediction import module_scores
+from netbic.estimators.results import names_of, position_of
+from netbic.estimators.svd import SparseGraphSVD, fitted_model, is_model
 from netbic.storage.models import fitted_pair_model, load, load_modules
 from netbic.storage.runs import read_again
 from netbic.storage.tables import modules_table, pairs_table, read_results_table, summary_table

@@ -10,8 +10,10 @@ from netbic.operators.base import as_operator
 from netbic.operators.corrected import Scaler
 from netbic.operators.cross import Table
 from netbic.penalties import Dense
-from netbic.solver import Axis, PairSearch, Settings, pairs
-from netbic.solver.pairs import PairStarts
+from netbic.solver import pairs
+from netbic.solver.pairs import PairSearch, PairStarts
+from netbic.solver.search import Axis
+from netbic.solver.solve import Settings
 from support.problems import random_graph
 
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 import netbic
 from netbic import L0, AdaptiveSupport, Graph, SparseGraphSVD
 from netbic.graph_terms import TERMS
-from netbic.solver import Side, Vector
-from netbic.solver.half_step import candidate
+from netbic.solver.half_step import Side, Vector, candidate
 from support.problems import graph_part, matrices_of, quiet_fit, signed_graph, terms, with_signs
 
 SHAPES = {

@@ -10,10 +10,10 @@ from netbic import L0, Graph, SparseGraphSVD
 from netbic.operators.corrected import Corrected
 from netbic.operators.dense import DenseOperator
 from netbic.simulate import paper
-from netbic.solver import DEFLATIONS, Settings, Side, Solution, State, Vector, rounds, solve
-from netbic.solver.half_step import candidate, half_step
+from netbic.solver.half_step import Side, State, Vector, candidate, half_step, rounds
 from netbic.solver.problem import ModuleProblem
-from netbic.solver.search import Module, deflation_terms
+from netbic.solver.search import DEFLATIONS, Module, deflation_terms
+from netbic.solver.solve import Settings, Solution, solve
 from netbic.solver.starts import Direction, Starts, Subspace, exact_direction
 from support.operator_entries import entries_of
 from support.problems import matrices, penalty_with_objective, random_graph, signed_graph, terms

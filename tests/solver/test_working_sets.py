@@ -18,7 +18,8 @@ from netbic.operators.corrected import Scaler
 from netbic.operators.dense import DenseOperator
 from netbic.operators.masked import Masked
 from netbic.operators.sparse import SparseOperator
-from netbic.solver import Side, Vector, rounds, working_sets
+from netbic.solver import working_sets
+from netbic.solver.half_step import Side, Vector, rounds
 from netbic.solver.solve import extrapolated
 from netbic.solver.working_sets import WorkingSets
 from support.operator_entries import entries_of

@@ -37,7 +37,9 @@ from netbic.association.variables import (
 from netbic.association.words import LEVEL, Words, in_words, strongest
 from netbic.enrichment import adjust_p_values
 from netbic.errors import InputError, one_line, shown
-from netbic.estimators import SparseGraphSVD, axis_names, fitted_model, names_of
+from netbic.estimators.inputs import axis_names
+from netbic.estimators.results import names_of
+from netbic.estimators.svd import SparseGraphSVD, fitted_model
 from netbic.selection import SampleGroups
 from netbic.storage.models import PairModel, fitted_pair_model
 from netbic.storage.tables import sample_names

@@ -19,7 +19,7 @@ from netbic.cli.samples import SampleTable, covariate_lines, match_sample_table,
 if TYPE_CHECKING:
     import pandas as pd
 
-    from netbic.estimators import SparseGraphSVD
+    from netbic.estimators.svd import SparseGraphSVD
     from netbic.io.dataset import Dataset
     from netbic.io.samples import GeneSets
     from netbic.selection import Judgement, SampleGroups
@@ -215,7 +215,7 @@ def check_data(dataset: Dataset, *, scaled: bool = False, table: int | None = No
 
 def _estimator(dataset: Dataset, settings: dict[str, Any], jobs: int | None) -> SparseGraphSVD:
     """The estimator that the options describe."""
-    from netbic.estimators import SparseGraphSVD
+    from netbic.estimators.svd import SparseGraphSVD
     from netbic.methods import method as published
     from netbic.methods import usual_settings, usual_sizes
 

@@ -169,7 +169,7 @@ def _of_table(reading: dict[str, Any], position: int, has_graph: bool) -> dict[s
 
 def _estimator(tables: PairedDatasets, settings: dict[str, Any]) -> PairModel:
     """The estimator that the options describe."""
-    from netbic.estimators import SparseGraphCCA, SparseGraphPLS
+    from netbic.estimators.pairs import SparseGraphCCA, SparseGraphPLS
     from netbic.methods import usual_sizes
 
     parameters: dict[str, Any] = {"random_state": settings["seed"]}

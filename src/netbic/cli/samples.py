@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from netbic.association.associate import Associations
     from netbic.association.variables import SampleMatch
-    from netbic.estimators import SparseGraphSVD
+    from netbic.estimators.svd import SparseGraphSVD
     from netbic.storage.models import PairModel
 
 _CODES = 10  # up to so many different whole numbers are the codes of groups, unless their type is given
@@ -111,7 +111,7 @@ class SampleTable:
 def _associate(model: SparseGraphSVD | PairModel, folder: Path, table: Any, tests: dict[str, Any]) -> Associations:
     """Compare the modules, with the scores in a folder, or the pairs of a model with a sample table."""
     from netbic import association
-    from netbic.estimators import SparseGraphSVD
+    from netbic.estimators.svd import SparseGraphSVD
 
     if not isinstance(model, SparseGraphSVD):
         return association.associate_pairs(model, table, **tests)
@@ -193,7 +193,7 @@ def _typed(column: pd.Series[Any], kind: Any) -> Any:
 def covariate_lines(covariates: pd.DataFrame | None) -> Iterator[str]:
     """How each covariate is used."""
     from netbic.errors import some_names
-    from netbic.estimators import CovariateCoding
+    from netbic.estimators.covariates import CovariateCoding
 
     if covariates is None:
         return
@@ -208,7 +208,7 @@ def read_studies(name: str | None, matched: pd.DataFrame | None) -> Any:
     """The study of each sample, a column of the matched sample table; None if there is one study."""
     if name is None:
         return None
-    from netbic.estimators import study_labels
+    from netbic.estimators.studies import study_labels
 
     found = _columns([name], matched, "studies")[name]
     study_labels(found, len(found), found.index.to_numpy())  # an error if one is missing
@@ -293,7 +293,7 @@ def _about_samples(
     model: SparseGraphSVD, folder: Path, sample_info: str | None, studies: str | None, expression: str, samples: Any
 ) -> dict[str, Any]:
     """The covariates and studies of new samples that a model needs."""
-    from netbic.estimators import covariate_names
+    from netbic.estimators.covariates import covariate_names
     from netbic.files import finished_record
 
     coding = model.covariate_coding_

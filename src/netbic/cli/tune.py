@@ -55,7 +55,7 @@ def tune(
     """
     from netbic import files
     from netbic.association.variables import read_variables
-    from netbic.estimators import SparseGraphSVD
+    from netbic.estimators.svd import SparseGraphSVD
     from netbic.operators.executors import ClusterError
     from netbic.selection import default_grid
     from netbic.selection import tune as tune_settings

@@ -14,7 +14,9 @@ from netbic.arrays import Array, Bools, Floats, Indices, RandomState, kind_of
 from netbic.association.stored import stored_scores
 from netbic.comparison.replicate import common_names, no_common_names, text_names
 from netbic.errors import InputError, shown, unusable
-from netbic.estimators import check_count, fitted_model, is_model, name_features, names_of
+from netbic.estimators.parameters import check_count
+from netbic.estimators.results import name_features, names_of
+from netbic.estimators.svd import fitted_model, is_model
 from netbic.selection.resampling import partners
 from netbic.storage.models import load_modules
 

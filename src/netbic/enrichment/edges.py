@@ -27,7 +27,10 @@ from netbic.arrays import (
     kind_of,
     to_dense,
 )
-from netbic.estimators import SparseGraphSVD, axis_names, check_count, covariates_of, fitted_model, is_model, unwrapped
+from netbic.estimators.covariates import covariates_of
+from netbic.estimators.inputs import axis_names
+from netbic.estimators.parameters import check_count
+from netbic.estimators.svd import SparseGraphSVD, fitted_model, is_model, unwrapped
 from netbic.graph import Graph, match
 from netbic.operators.base import as_operator
 from netbic.operators.blocks import RowBlocks

@@ -21,7 +21,10 @@ from netbic.enrichment.edges import (
     stored_traits,
 )
 from netbic.errors import InputError, one_line
-from netbic.estimators import SparseGraphSVD, check_same_data, fitted_model, heaviest, is_model, is_number, names_of
+from netbic.estimators.inputs import check_same_data
+from netbic.estimators.parameters import is_number
+from netbic.estimators.results import heaviest, names_of
+from netbic.estimators.svd import SparseGraphSVD, fitted_model, is_model
 from netbic.files import add_files, json_bytes, read_bytes, read_json, table_bytes
 from netbic.io.samples import GeneSets, read_gene_sets
 from netbic.storage.models import npz_arrays, npz_bytes

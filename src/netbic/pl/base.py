@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 
 from netbic.arrays import Array, Floats, Indices, Matrix, kind_of, to_dense
 from netbic.errors import InputError, import_optional, one_line, shown
-from netbic.estimators import SparseGraphSVD, fitted_model, is_model, names_of, rescaled
+from netbic.estimators.results import names_of
+from netbic.estimators.studies import rescaled
+from netbic.estimators.svd import SparseGraphSVD, fitted_model, is_model
 from netbic.io.expression import as_floats
 from netbic.io.tables import as_matrix
 from netbic.operators.blocks import select_columns

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from netbic.arrays import Indices
 from netbic.errors import InputError
-from netbic.estimators import names_of, position_of
+from netbic.estimators.results import names_of, position_of
 from netbic.pl import base
 
 if TYPE_CHECKING:

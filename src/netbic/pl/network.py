@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from netbic.arrays import Floats
 from netbic.errors import InputError
-from netbic.estimators import heaviest, names_of, one_blas_thread, position_of
+from netbic.estimators.inputs import one_blas_thread
+from netbic.estimators.results import heaviest, names_of, position_of
 from netbic.graph import match
 from netbic.pl import base
 

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 
 from netbic.arrays import Array, Floats, check_choice, kind_of
 from netbic.errors import InputError
-from netbic.estimators import check_count, heaviest, module_scores, names_of, position_of
+from netbic.estimators.parameters import check_count
+from netbic.estimators.prediction import module_scores
+from netbic.estimators.results import heaviest, names_of, position_of
 from netbic.pl import base
 
 if TYPE_CHECKING:

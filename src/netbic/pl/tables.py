@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from netbic.arrays import check_choice, kind_of
 from netbic.errors import InputError
-from netbic.estimators import check_count, is_number, position_of
+from netbic.estimators.parameters import check_count, is_number
+from netbic.estimators.results import position_of
 from netbic.pl import base
 
 if TYPE_CHECKING:

@@ -18,14 +18,9 @@ from netbic.association.associate import matched_scores
 from netbic.association.stored import stored_record, stored_samples
 from netbic.enrichment import DEFAULT_LEVEL, enrichment_record, fit_used_graph, module_names
 from netbic.errors import InputError, unusable
-from netbic.estimators import (
-    SparseGraphSVD,
-    fitted_model,
-    leading_features,
-    names_of,
-    recurrent_features,
-    smoothness_of,
-)
+from netbic.estimators.parameters import smoothness_of
+from netbic.estimators.results import leading_features, names_of, recurrent_features
+from netbic.estimators.svd import SparseGraphSVD, fitted_model
 from netbic.files import finished_record, read_json, read_table
 from netbic.io.matching import Alignment
 from netbic.io.networks import NetworkSummary

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from netbic.arrays import Array
 from netbic.enrichment import ONE_SIDE
-from netbic.estimators import heaviest
+from netbic.estimators.results import heaviest
 from netbic.penalties import DIAGNOSTICS
 from netbic.pl.scores import groups_in_words
 from netbic.report.pictures import Figure, Heatmap, SampleScores, Subnetwork
-from netbic.solver import LARGE_GRAPH_SHARE, LOW_RANK
+from netbic.solver.search import LARGE_GRAPH_SHARE, LOW_RANK
 
 Row = dict[Any, Any]  # of a table, by column
 

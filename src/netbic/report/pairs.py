@@ -13,7 +13,8 @@ from netbic.association.stored import stored_record, stored_samples, stored_vari
 from netbic.association.variables import Variable
 from netbic.association.words import LEVEL, in_words, main_tests
 from netbic.errors import InputError
-from netbic.estimators import SparseGraphCCA, smoothness_of
+from netbic.estimators.pairs import SparseGraphCCA
+from netbic.estimators.parameters import smoothness_of
 from netbic.files import finished_record
 from netbic.io.dataset import SampleMatching, table_lines
 from netbic.pl.base import as_label, labels_of, variable_colours, variable_strip

@@ -17,7 +17,9 @@ from netbic.arrays import Array, Floats, Indices, Matrix, checked
 from netbic.association.associate import survival_curves
 from netbic.association.variables import Variable
 from netbic.errors import import_optional
-from netbic.estimators import SparseGraphSVD, check_same_data, fitted_model, heaviest
+from netbic.estimators.inputs import check_same_data
+from netbic.estimators.results import heaviest
+from netbic.estimators.svd import SparseGraphSVD, fitted_model
 from netbic.files import add_files, read_bytes
 from netbic.graph import Graph
 from netbic.pl.base import Colours, apart, as_label, data_of, entries_of_parts, variable_strip

@@ -23,13 +23,13 @@ import pandas as pd
 
 from netbic import __version__, files
 from netbic.errors import InputError, one_line, shown, some_names, unusable
-from netbic.estimators import names_of
+from netbic.estimators.results import names_of
 from netbic.files import FIT_PIECES, FolderInUse, JsonValue, Record
 from netbic.io.dataset import check_keywords
 from netbic.io.expression import READING, Expression, read_expression
 from netbic.io.names import renaming
 from netbic.io.preprocessing import prepare
-from netbic.solver import Module
+from netbic.solver.search import Module
 from netbic.storage.models import load_modules, module_arrays, module_from, npz_arrays, npz_bytes, save
 
 PAIRS: Final = "pairs"  # the kind of a run, in its record, if it is about two tables
