@@ -22,7 +22,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from netbic import Graph, SparseGraphSVD
-from netbic.estimators import recurrent_features
+from netbic.estimators.results import recurrent_features
 from problems import DATA, NETWORKS
 
 SIZES = ((50, None), (200, None), (500, None), (50, 25), (200, 50), (500, 100))  # genes, samples

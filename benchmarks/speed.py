@@ -29,7 +29,7 @@ from netbic import L0, SparseGraphSVD
 from netbic.operators.dense import DenseOperator
 from netbic.operators.sparse import SparseOperator
 from netbic.simulate import recovery
-from netbic.solver import Side, Vector, rounds
+from netbic.solver.half_step import Side, Vector, rounds
 from problems import cells, colorectal, literal_algorithm_2, planted, random_graph
 
 DOCS = Path(__file__).parents[1] / "docs"

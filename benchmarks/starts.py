@@ -15,7 +15,8 @@ from joblib import Parallel, delayed
 from netbic import L0, AdaptiveSupport, SparseGraphSVD
 from netbic.operators.base import as_operator
 from netbic.operators.corrected import Scaler
-from netbic.solver import Side, Vector, solve
+from netbic.solver.half_step import Side, Vector
+from netbic.solver.solve import solve
 from problems import simulations
 
 SMOOTHNESS = 0.3

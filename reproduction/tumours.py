@@ -15,7 +15,7 @@ from scipy.stats import wilcoxon
 
 from netbic.enrichment import edges, gene_sets
 from netbic.errors import InputError
-from netbic.estimators import SparseGraphSVD
+from netbic.estimators.svd import SparseGraphSVD
 from netbic.graph import Graph
 from netbic.io.dataset import Dataset, open_dataset
 from netbic.io.samples import GeneSets, read_gene_sets

@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 import netbic
-from netbic.arrays import checked, compressed_problem, sparse_problem, without_names
+from netbic.arrays import checked, compressed_problem, sparse_problem
 from netbic.operators.executors import BlockError
 
 X = np.random.default_rng(0).poisson(1.0, (12, 8)).astype(np.float64)
@@ -220,14 +220,3 @@ def test_an_unmasked_masked_array_is_an_array():
     assert netbic.Graph(np.ma.masked_array(PATH)).n_edges == 7
     with pytest.raises(ValueError, match="graph weights are a masked array and 14 of its entries are masked"):
         netbic.Graph(np.ma.masked_greater(PATH, 0))
-
-
-def test_the_array_of_a_table_of_floats():
-    for kind in (np.float64, np.float32):
-        table = pd.DataFrame(np.arange(6).reshape(2, 3).astype(kind), columns=list("abc"))
-        assert without_names(table).dtype == kind
-        np.testing.assert_array_equal(without_names(table), table.to_numpy())
-    integers, both = pd.DataFrame({"a": [1, 2]}), pd.DataFrame({"a": [1.0], "b": np.array([1.0], dtype=np.float32)})
-    nullable = pd.DataFrame({"a": [1.0, None]}).convert_dtypes()
-    for table in (integers, nullable, both, pd.DataFrame(), integers.to_numpy()):
-        assert without_names(table) is table

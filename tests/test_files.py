@@ -24,9 +24,6 @@ def test_the_temporary_file_of_a_killed_write_is_replaced_and_links_are_not_foll
     with pytest.raises(WriteError, match="symbolic links"):
         write_atomic(tmp_path / "table.tsv", b"x")
     assert not (tmp_path / "elsewhere").exists()
-
-
-def test_a_write_error_names_the_file_and_what_to_do(tmp_path):
     with pytest.raises(WriteError, match=r"table.tsv cannot be written \(.*\): check the folder and its permissions"):
         write_atomic(tmp_path / "nowhere" / "table.tsv", b"x")
 

@@ -1,9 +1,6 @@
 """The files around the code agree with each other: workflows, Makefile, versions, dependencies."""
 
-import os
 import re
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -24,13 +21,6 @@ CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text())
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text()
 
 
-def test_pictures_of_tutorials_are_left_as_they_are_without_the_data():
-    environment = {name: value for name, value in os.environ.items() if name != "NETBIC_DATA"}
-    command = [sys.executable, ROOT / "docs" / "tutorial_pictures.py"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert "set NETBIC_DATA" in done.stdout
-
-
 def test_the_makefile_lists_every_target():
     listed = re.findall(r"^#   make ([\w-]+) ", MAKEFILE, re.MULTILINE)
     phony = re.search(r"^\.PHONY:(.*?)$", MAKEFILE.replace("\\\n", ""), re.MULTILINE)[1].split()
@@ -38,15 +28,11 @@ def test_the_makefile_lists_every_target():
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
-def test_a_workflow_runs_only_make_targets(workflow):
+def test_a_workflow_runs_only_make_targets_and_pins_its_actions_by_major_version(workflow):
     jobs = yaml.safe_load(workflow.read_text())["jobs"].values()
     commands = [step["run"] for job in jobs for step in job.get("steps", []) if "run" in step]
     assert {command for command in commands if not re.fullmatch(r"make [\w-]+", command)} == set()
     assert {command.removeprefix("make ") for command in commands} <= TARGETS
-
-
-@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
-def test_a_workflow_pins_its_actions_by_major_version(workflow):
     used = re.findall(r"uses: (\S+)", workflow.read_text())
     assert {name for name in used if not re.search(r"@(release/)?v\d+$", name) and not name.startswith("./")} == set()
     assert all((ROOT / name).is_file() for name in used if name.startswith("./"))

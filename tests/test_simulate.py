@@ -6,7 +6,7 @@ import pytest
 from netbic.simulate import cohort, paper, patients, recovery
 
 
-def test_paper_signal():
+def test_signal_noise_and_edges_of_the_paper():
     for signs in ("same", "random"):
         toy = paper(0.0, signs=signs, random_state=0)
         np.testing.assert_allclose([np.linalg.norm(toy.u), np.linalg.norm(toy.v)], 1)
@@ -14,9 +14,6 @@ def test_paper_signal():
         assert (toy.v != 0).tolist() == [True] * 50 + [False] * 50
         found = {*np.sign(toy.u[:50])}, {*np.sign(toy.v[:50])}
         assert found == (({1.0}, {-1.0}) if signs == "same" else ({-1.0, 1.0}, {-1.0, 1.0}))
-
-
-def test_paper_noise_and_edges():
     toys = [paper(0.05, random_state=seed) for seed in range(20)]
     noise = np.concatenate([(toy.X - np.outer(toy.u, toy.v)).ravel() for toy in toys])
     assert noise.std() == pytest.approx(0.05, rel=0.01)
@@ -99,5 +96,5 @@ def test_programs_of_patients_have_the_documented_sizes_and_overlap():
     means = study.expression.to_numpy()[:, genes].mean(axis=1)
     assert means[up & others].mean() - means[~up & others].mean() == pytest.approx(1.2, abs=0.2)
     assert patients(random_state=1).network.n_edges == patients(random_state=1).network.n_edges
-    with pytest.raises(ValueError, match="n_genes=200 but the programs have 290 genes: choose at least 290"):
+    with pytest.raises(ValueError, match="with 0 shared need 290 members, but there are 200"):
         patients(n_genes=200)

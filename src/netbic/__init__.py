@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from netbic.comparison.compare import compare
     from netbic.comparison.replicate import leave_one_study_out, replicate
     from netbic.errors import InputError
-    from netbic.estimators import SparseGraphCCA, SparseGraphPLS, SparseGraphSVD, stack_studies
+    from netbic.estimators.pairs import SparseGraphCCA, SparseGraphPLS
+    from netbic.estimators.studies import stack_studies
+    from netbic.estimators.svd import SparseGraphSVD
     from netbic.graph import Graph
     from netbic.methods import method
     from netbic.penalties import (

@@ -25,7 +25,8 @@ from netbic.association.membership import gene_membership
 from netbic.association.stored import stored_samples
 from netbic.enrichment import module_names
 from netbic.errors import InputError, import_optional, one_line, shown
-from netbic.estimators import SparseGraphSVD, fitted_model, heaviest, is_model, names_of, position_of
+from netbic.estimators.results import heaviest, names_of, position_of
+from netbic.estimators.svd import SparseGraphSVD, fitted_model, is_model
 from netbic.files import FolderInUse
 from netbic.graph import match
 from netbic.selection import SampleGroups

@@ -13,15 +13,10 @@ from netbic.arrays import check_choice, kind_of
 from netbic.association.associate import matched_scores
 from netbic.association.membership import gene_membership
 from netbic.errors import InputError
-from netbic.estimators import (
-    SparseGraphSVD,
-    fitted_model,
-    is_model,
-    module_scores,
-    names_of,
-    own_covariates,
-    position_of,
-)
+from netbic.estimators.covariates import own_covariates
+from netbic.estimators.prediction import module_scores
+from netbic.estimators.results import names_of, position_of
+from netbic.estimators.svd import SparseGraphSVD, fitted_model, is_model
 from netbic.storage.models import fitted_pair_model, load, load_modules
 from netbic.storage.runs import read_again
 from netbic.storage.tables import modules_table, pairs_table, read_results_table, summary_table
@@ -152,8 +147,7 @@ def scores_df(source: Any, X: Any = None, *, key: str = "netbic", covariates: An
         return _by_module(np.asarray(source.obsm[f"{key}_scores"]), source.obs_names)
     model = _model(source, key)
     if kind_of(source) == "anndata":
-        scores = module_scores(model, matrix_of_model(source, key), own_covariates(model))
-        return _by_module(scores, source.obs_names)
+        return _by_module(module_scores(model, matrix_of_model(source, key), own_covariates(model)), source.obs_names)
     if X is None:
         raise InputError("the scores of a model need the data: give X")
     samples = X.index if isinstance(X, pd.DataFrame) else range(X.shape[0])

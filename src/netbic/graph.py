@@ -174,18 +174,14 @@ class Graph:
         """
         edges = list(graph.edges(data="weight", default=1.0))
         table = pd.DataFrame(edges, columns=["source", "target", "weight"])
-        nodes = list(graph.nodes)
-        if all(isinstance(node, (int, np.integer)) and not isinstance(node, bool) for node in nodes):
-            labels = np.array(nodes, dtype=np.intp)
-            if np.array_equal(np.sort(labels), np.arange(labels.size)):
-                # Numbered from 0: node i, although networkx keeps the order in which nodes were added.
-                made = cls.from_edges(table, nodes=np.arange(labels.size), signed=signed)
-                made.names = None
-                return made
-        else:
-            labels = np.empty(len(nodes), dtype=object)
-            labels[:] = nodes  # tuples stay tuples
-        return cls.from_edges(table, nodes=labels, signed=signed)
+        nodes = pd.Index(list(graph.nodes), tupleize_cols=False)
+        numbers = np.arange(len(nodes))
+        if nodes.empty or (nodes.dtype.kind in "iu" and np.array_equal(np.sort(nodes), numbers)):
+            # Numbered from 0: node i, although networkx keeps the order in which nodes were added.
+            made = cls.from_edges(table, nodes=numbers, signed=signed)
+            made.names = None
+            return made
+        return cls.from_edges(table, nodes=nodes, signed=signed)
 
     @classmethod
     def from_igraph(cls, graph: Any, *, signed: bool = False) -> Self:
@@ -475,9 +471,7 @@ def _clean_csr(weights: Any, signed: bool = False) -> sp.csr_array | None:
     data = weights.data
     if data.size and not (np.isfinite(data).all() and (data.min() > 0 or (signed and data.all()))):
         return None
-    turned = weights.T.tocsr()
-    same = (turned.indptr == weights.indptr).all() and (turned.indices == weights.indices).all()
-    if not (same and (turned.data == data).all()) or weights.diagonal().any():
+    if abs(weights - weights.T).count_nonzero() or weights.diagonal().any():
         return None
     return sp.csr_array((data.astype(np.float64), weights.indices.copy(), weights.indptr.copy()), shape=weights.shape)
 
@@ -491,7 +485,6 @@ def _canonical(
     the two are noted. `signed`: weights may be negative; the larger weight is that of the larger magnitude, and pairs
     with two largest weights of different signs are dropped.
     """
-    check_real(np.asarray(values), "the graph")
     values = np.asarray(values, dtype=np.float64)
     if not np.isfinite(values).all():
         raise ValueError("graph weights contain NaN or infinity: drop those edges or give them a weight")

@@ -62,7 +62,6 @@ class GraphTerm(ABC):
 
     def __init__(self, weights: sp.csr_array) -> None:
         self._weights = weights
-        self._columns = weights.indices.astype(np.intp)
         self._unweighted = bool((weights.data == 1).all())
         nothing = np.empty(0, dtype=np.intp)
         # The last support, and the neighbours of its nodes with their weights: a tuple, as threads share the term.
@@ -134,9 +133,9 @@ class GraphTerm(ABC):
         else:  # the entries of the supported rows, concatenated and summed by column
             last, neighbours, weights, lengths = self._last
             if last is not support:
-                entries, lengths = _entries_of(self._weights, support)
-                neighbours = self._columns[entries]
-                weights = None if self._unweighted else self._weights.data[entries]
+                rows = self._weights[support]
+                neighbours, lengths = rows.indices.astype(np.intp), np.diff(rows.indptr)
+                weights = None if self._unweighted else rows.data
                 self._last = support, neighbours, weights, lengths
             terms = np.repeat(scaled, lengths)
             if weights is not None:
@@ -167,7 +166,7 @@ class GraphTerm(ABC):
         It is w'SASw / |w|'S|A|S|w|, at least 0, and reduced if there are few edges inside the (increasing) support: as
         if there were four more edges, two of each kind.
         """
-        part = _among(self._weights, support)
+        part = self._weights[support][:, support]
         scaled = values if self.factors is None else values * self.factors[support]
         rewards = part.data * np.repeat(scaled, np.diff(part.indptr)) * scaled[part.indices]
         total = float(np.abs(rewards).sum())
@@ -181,15 +180,6 @@ class GraphTerm(ABC):
         return _Restricted(self, nodes)
 
 
-def _entries_of(weights: sp.csr_array, nodes: Indices) -> tuple[Indices, Indices]:
-    """Positions of the stored entries of some rows, one row after another, and their number in each row."""
-    first = weights.indptr[nodes]
-    lengths = weights.indptr[nodes + 1] - first
-    entries = np.repeat(first - np.cumsum(lengths) + lengths, lengths)
-    entries += np.arange(entries.size, dtype=entries.dtype)
-    return entries, lengths
-
-
 class _Restricted(GraphTerm):
     """Some rows and columns of another term. The eigenvalues of a principal submatrix lie between those of M."""
 
@@ -199,7 +189,7 @@ class _Restricted(GraphTerm):
         self.factors, self.diagonal, self.correction = (
             None if part is None else part[nodes] for part in (whole.factors, whole.diagonal, whole.correction)
         )
-        self._weights = _among(whole._weights, nodes)
+        self._weights = whole._weights[nodes][:, nodes]
 
     def product(self, support: Indices, values: Floats) -> Floats:
         """M w for a vector w that is zero outside `support`."""
@@ -232,18 +222,6 @@ class _Restricted(GraphTerm):
     @property
     def largest_eigenvalue(self) -> float:
         return self._whole.largest_eigenvalue
-
-
-def _among(weights: sp.csr_array, nodes: Indices) -> sp.csr_array:
-    """The rows and columns of some (increasing) nodes; reads only these rows."""
-    entries, lengths = _entries_of(weights, nodes)
-    positions = np.full(weights.shape[0], -1, dtype=weights.indices.dtype)
-    positions[nodes] = np.arange(nodes.size)
-    columns = positions[weights.indices[entries]]
-    inside = np.flatnonzero(columns >= 0)
-    bounds = np.searchsorted(inside, np.concatenate([[0], np.cumsum(lengths)]))
-    parts = weights.data[entries[inside]], columns[inside], bounds.astype(columns.dtype)
-    return sp.csr_array(parts, shape=(nodes.size, nodes.size))
 
 
 class _Adjacency(GraphTerm):

@@ -143,8 +143,8 @@ def cohort(
     ((100, 500), [60, 60])
     """
     generator = np.random.default_rng(random_state)
-    genes = _chained_sets(n_modules, n_genes, module_genes, overlap, generator)
-    samples = _chained_sets(n_modules, n_samples, module_samples, overlap, generator)
+    genes = _random_sets([module_genes] * n_modules, n_genes, generator, overlap)
+    samples = _random_sets([module_samples] * n_modules, n_samples, generator, overlap)
     weights = genes * generator.choice([-1.0, 1.0], genes.shape) * generator.uniform(0.6, 1.4, genes.shape)
     activity = samples * generator.choice([-1.0, 1.0], samples.shape) * generator.uniform(0.6, 1.4, samples.shape)
     expression = _expression(strength * activity.T @ weights, "sample", generator)
@@ -194,7 +194,7 @@ def patients(n_samples: int = 400, n_genes: int = 800, *, random_state: RandomSt
     {'T cells': 120, 'stroma': 70, 'proliferation': 45, 'hypoxia': 25, 'interferon': 30}
     """
     generator = np.random.default_rng(random_state)
-    genes = _disjoint_sets([size for _, size, _, _ in _PROGRAMS], n_genes, generator)
+    genes = _random_sets([size for _, size, _, _ in _PROGRAMS], n_genes, generator)
     samples = np.zeros((len(_PROGRAMS), n_samples), dtype=bool)
     for up, (_, _, share, _) in zip(samples, _PROGRAMS, strict=True):
         up[generator.permutation(n_samples)[: round(share * n_samples)]] = True
@@ -260,7 +260,7 @@ def studies(
     ((560, 1000), [4, 3, 2, 1])
     """
     generator = np.random.default_rng(random_state)
-    genes = _disjoint_sets([module_genes] * len(lives), n_genes, generator)
+    genes = _random_sets([module_genes] * len(lives), n_genes, generator)
     weights = np.where(genes, generator.choice([-1, 1], genes.shape) * generator.uniform(0.6, 1.4, genes.shape), 0.0)
     present = np.array([np.isin(np.arange(len(sizes)), own) for own in lives]).reshape(len(lives), len(sizes))
     parts = []
@@ -276,28 +276,18 @@ def studies(
     return SimulatedStudies(X.set_axis([f"s{row}" for row in range(len(X))], axis=0), labels, names, genes, present)
 
 
-def _disjoint_sets(sizes: Sequence[int], universe: int, generator: np.random.Generator) -> Bools:
-    """Random sets of these sizes without common members."""
-    if sum(sizes) > universe:
-        raise ValueError(f"n_genes={universe} but the programs have {sum(sizes)} genes: choose at least {sum(sizes)}")
-    sets = np.zeros((len(sizes), universe), dtype=bool)
-    members = np.split(generator.permutation(universe), np.cumsum(sizes))
-    for own, part in zip(sets, members[:-1], strict=True):
-        own[part] = True
-    return sets
-
-
-def _chained_sets(n_sets: int, universe: int, size: int, overlap: int, generator: np.random.Generator) -> Bools:
-    """Random sets, each sharing `overlap` members with the next."""
-    needed = n_sets * (size - overlap) + overlap
-    if not 0 <= overlap < size or needed > universe:
+def _random_sets(sizes: Sequence[int], universe: int, generator: np.random.Generator, overlap: int = 0) -> Bools:
+    """Random sets of these sizes, each sharing `overlap` members with the next."""
+    starts = np.cumsum([0, *sizes]) - overlap * np.arange(len(sizes) + 1)
+    needed = int(starts[-1]) + overlap
+    if not 0 <= overlap < min(sizes, default=1) or needed > universe:
         raise ValueError(
-            f"{n_sets} modules of {size} with {overlap} shared need {needed} members, but there are {universe}: choose "
-            "fewer or smaller modules, or more samples and genes"
+            f"{len(sizes)} modules of {', '.join(map(str, dict.fromkeys(sizes)))} with {overlap} shared need {needed} "
+            f"members, but there are {universe}: choose fewer or smaller modules, or more samples and genes"
         )
-    members, sets = generator.permutation(universe), np.zeros((n_sets, universe), dtype=bool)
-    for k, own in enumerate(sets):
-        own[members[k * (size - overlap) :][:size]] = True
+    members, sets = generator.permutation(universe), np.zeros((len(sizes), universe), dtype=bool)
+    for own, start, size in zip(sets, starts[:-1], sizes, strict=True):
+        own[members[start : start + size]] = True
     return sets
 
 

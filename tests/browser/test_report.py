@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 import netbic
-from netbic.report import contents
 from support import report_folders
 from support.report_folders import TRAP, as_displayed
 from support.report_pages import go_to_module, tip
@@ -125,28 +124,6 @@ def test_the_network_shows_names_and_weights_by_mouse_and_keyboard(ordinary_fold
     assert page.locator("circle.reached").count() == 0
 
 
-def test_hovering_the_heatmap_shows_gene_sample_value_and_group(folder_of_all_samples, opened):
-    page, table = opened(folder_of_all_samples), netbic.io.read_table(folder_of_all_samples / "samples.tsv")
-    module = int(table.loc[table["group"] == "up", "module"].iloc[0])
-    go_to_module(page, module - 1)
-    heatmap, model = (
-        contents.gather(folder_of_all_samples).modules[module - 1].heatmap,
-        netbic.load(folder_of_all_samples),
-    )
-    box = page.locator(f"#module-{module} .heatmap .values").bounding_box()
-    row, (n_genes, n_samples) = len(heatmap.genes) - 1, heatmap.values.shape
-    page.mouse.move(box["x"] + 0.5 * box["width"] / n_samples, box["y"] + (row + 0.5) * box["height"] / n_genes)
-    text = tip(page)
-    assert model.names_["columns"][heatmap.genes[row]] in text
-    highest = table[table["module"] == module].sort_values("score").iloc[-1]
-    assert highest["sample"] in text
-    assert text.endswith(", up")
-    assert f"{abs(heatmap.values[row, 0] * heatmap.limit / 127):#.3g}".rstrip(".") in text
-    strip = page.locator(f"#module-{module} .heatmap .strip").last.bounding_box()
-    assert (strip["x"], strip["width"]) == (box["x"], box["width"])
-    assert page.locator(f"#module-{module} .scores rect.up").count() > 0
-
-
 @pytest.mark.parametrize("width", [400, 1280])
 def test_nothing_overflows_narrow_or_wide_windows(width, hostile_folder, labelled_folder, opened):
     of_network = ["details .network svg", "details .evidence table"]
@@ -184,20 +161,6 @@ def test_the_dark_theme_applies_to_charts_and_printed_pages_are_white(ordinary_f
         assert page.locator(printed).first.is_visible()
         assert page.locator(".charts .still:visible, .charts .chart:visible").count() == 4
         assert lightness("backgroundColor") > 500 > 200 > lightness("color")
-
-
-def test_without_javascript_tables_pictures_and_members_are_shown(ordinary_folder, opened):
-    page = opened(ordinary_folder, java_script_enabled=False)
-    members = netbic.io.read_table(ordinary_folder / "modules.tsv")
-    assert page.locator(".sortable tbody tr").count() == 4
-    assert not page.locator("#find").is_visible()
-    assert page.locator(".charts img").first.is_visible()
-    page.locator("details.module > summary").nth(1).click()
-    heaviest = members[(members["module"] == 2) & (members["axis"] == "gene")]["name"].iloc[:3]
-    for name in heaviest:
-        assert page.locator("details[open] .members bdi").get_by_text(name, exact=True).is_visible()
-    assert page.locator("details[open] .heatmap .values").first.bounding_box()["height"] > 100
-    assert page.locator("details[open] circle").first.is_visible()
 
 
 def test_hostile_names_are_shown_and_never_executed(hostile_folder, opened, browser, tmp_path):

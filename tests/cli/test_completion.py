@@ -71,14 +71,10 @@ def test_verdicts_are_added_by_a_plain_resume_and_shown_in_the_report(files, tmp
     assert str(files) not in later  # folders may say who and where
     assert netbic.io.read_table(tmp_path / "out" / "summary.tsv")["verdict"].tolist() == ["strong", "strong"]
     assert "verdicts.tsv" in json.loads((tmp_path / "out" / "run.json").read_text())["files"]
-    done = fit(files, tmp_path / "out", "--gene-sets", files / "sets.gmt", "--no-report", "--resume")
+    sets = ("--gene-sets", files / "sets.gmt", "--no-report", "--resume")
+    (tmp_path / "out" / "gene_sets.tsv").write_text("mine")
+    assert "gene_sets.tsv" in fit(files, tmp_path / "out", *sets).output
+    assert (tmp_path / "out" / "gene_sets.tsv").read_text() == "mine"
+    (tmp_path / "out" / "gene_sets.tsv").unlink()
+    done = fit(files, tmp_path / "out", *sets)
     assert f"next: netbic report {tmp_path / 'out'} (report.html is older than these tables)" in done.output
-
-
-def test_a_file_of_the_user_is_not_replaced(files, tmp_path):
-    assert fit(files, tmp_path / "out", "--no-report").exit_code == 0
-    (tmp_path / "out" / "verdicts.tsv").write_text("mine")
-    done = fit(files, tmp_path / "out", "--verdict", "--no-report", "--resume")
-    assert done.exit_code
-    assert "verdicts.tsv" in done.output
-    assert (tmp_path / "out" / "verdicts.tsv").read_text() == "mine"

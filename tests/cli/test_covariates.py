@@ -23,6 +23,7 @@ def files(tmp_path_factory):
     table.loc["s7", "note"] = "thawed"
     table.to_csv(folder / "samples.tsv", sep="\t")
     table.drop("s3").to_csv(folder / "fewer.tsv", sep="\t")
+    table.assign(batch=table["batch"].astype(str).replace("c", "unknown")).to_csv(folder / "unknown.tsv", sep="\t")
     return folder
 
 
@@ -72,19 +73,23 @@ def test_codes_of_groups_are_groups_unless_they_are_called_numbers(files, tmp_pa
     done = fit(files, tmp_path / "number", "--covariates", "plate", "--types", "plate=numeric")
     assert "covariate plate: a number" in done.output, done.output
     run_successfully("score", tmp_path / "groups", files / "expression.tsv", "--sample-info", files / "samples.tsv")
-
-
-KNOWN = "it has plate, batch, age, note (did you mean plate?)"
-PROBLEMS = [
-    ("plaet", "samples.tsv", f"the sample table has no column 'plaet' (--covariates): {KNOWN}"),
-    ("note", "samples.tsv", "covariate 'note' is missing for 79 samples ('s0', 's1', 's2' and"),
-    ("batch", "fewer.tsv", "covariate 'batch' is missing for 1 sample ('s3'): fill it in"),
-]
+    done = fit(files, tmp_path / "unknown", "--covariates", "batch", table="unknown.tsv")
+    assert "covariate batch: 3 groups (a, b, unknown)" in done.output
 
 
 def test_problems_are_one_line_and_leave_no_folder(files, tmp_path):
-    for name, table, message in PROBLEMS:
-        done = fit(files, tmp_path / "out", "--covariates", name, table=table)
+    table = pd.read_csv(files / "samples.tsv", sep="\t")
+    table.assign(batch=table["batch"].mask(table.index < 24)).to_csv(files / "unlabelled.tsv", sep="\t", index=False)
+    known = "it has plate, batch, age, note (did you mean plate?)"
+    for option, name, table, message in (
+        ("covariates", "plaet", "samples.tsv", f"the sample table has no column 'plaet' (--covariates): {known}"),
+        ("covariates", "note", "samples.tsv", "covariate 'note' is missing for 79 samples ('s0', 's1', 's2' and"),
+        ("covariates", "batch", "fewer.tsv", "covariate 'batch' is missing for 1 sample ('s3'): fill it in"),
+        ("studies", "batch", "unlabelled.tsv", "studies has no label for 24 samples ('s0', 's1', 's2' and 21 more)"),
+        ("studies", "bacth", "samples.tsv", "no column 'bacth' (--studies): it has batch, age, plate, note"),
+    ):
+        done = fit(files, tmp_path / "out", f"--{option}", name, table=table)
+        assert "each centred" not in done.output
         assert done.exit_code
         assert message in done.output
         assert "Traceback" not in done.output
@@ -93,20 +98,6 @@ def test_problems_are_one_line_and_leave_no_folder(files, tmp_path):
     for command in ("fit", "tune"):
         done = run(command, files / "expression.tsv", "--covariates", "batch", "--out", tmp_path / "out")
         assert done.output.endswith("Error: --covariates needs a sample table: use --sample-info\n")
-
-
-def test_covariates_that_explain_everything(files, tmp_path):
-    frame = pd.read_csv(files / "expression.tsv", sep="\t", index_col=0)
-    means = frame.T.groupby(TABLE["batch"].to_numpy(), observed=True).transform("mean").T
-    means.to_csv(tmp_path / "means.tsv", sep="\t")
-    given = ("--sample-info", files / "samples.tsv", "--covariates", "batch", "--out", tmp_path / "out")
-    grid = ("--modules", 1, "--genes", 10)
-    for command in (("fit", *grid), ("tune", *grid, "--folds", 2)):
-        done = run(command[0], tmp_path / "means.tsv", *command[1:], *given, "--force")
-        assert done.exit_code == 1
-        error = done.output.splitlines()[-1]
-        assert error.startswith("Error: ")
-        assert error.endswith("explain all of X, and no variance is left to search: use fewer covariates")
 
 
 def tune(files, out, *more):
@@ -146,20 +137,20 @@ def test_categories_of_obs_are_groups_also_if_they_are_integers(tmp_path):
     assert "covariate run: 2 groups (7, 8)" in done.output
 
 
-def test_unknown_is_a_group_of_a_covariate(files, tmp_path):
-    table = pd.read_csv(files / "samples.tsv", sep="\t")
-    table.assign(batch=table["batch"].replace("c", "unknown")).to_csv(tmp_path / "samples.tsv", sep="\t", index=False)
-    given = ("--sample-info", tmp_path / "samples.tsv", "--covariates", "batch", "--modules", 1, "--genes", 20)
-    done = run("fit", files / "expression.tsv", *given, "--no-report", "--no-verdict", "--out", tmp_path / "out")
-    assert "covariate batch: 3 groups (a, b, unknown)" in done.output
-    assert done.exit_code == 0
-
-
-def test_studies_of_a_sample_table(tmp_path):
+@pytest.fixture
+def simulated(tmp_path):
+    """Three studies, x.tsv and samples.tsv: labels of whole studies, labels of one study, and the age."""
     simulated = netbic.simulate.studies((40, 60, 80), 300, lives=((0, 1, 2), (1, 2), (0,)), random_state=0)
     simulated.X.T.rename_axis("gene").to_csv(tmp_path / "x.tsv", sep="\t")
-    table = pd.DataFrame({"sample": simulated.X.index, "cohort": simulated.studies})
+    generator, labels = np.random.default_rng(0), simulated.studies
+    table = pd.DataFrame({"sample": simulated.X.index, "cohort": labels, "platform": labels == "study_2"})
+    table["pam50"] = np.where(labels == "study_1", generator.choice(list("abcdefghi"), len(labels)), None)
+    table["age"] = generator.normal(60, 9, len(labels)).round(2)
     table.to_csv(tmp_path / "samples.tsv", sep="\t", index=False)
+    return simulated
+
+
+def test_studies_of_a_sample_table(simulated, tmp_path):
     given = [tmp_path / "x.tsv", "--sample-info", tmp_path / "samples.tsv"]
     options = ["--modules", 4, "--genes", 50, "--zscore", "--verdict", "--out", tmp_path / "out"]
     lines = run_successfully("fit", *given, "--studies", "cohort", *options).output
@@ -184,27 +175,8 @@ def test_studies_of_a_sample_table(tmp_path):
     assert "needs a sample table" in alone.output
 
 
-def test_problems_with_studies_are_told_before_anything_about_them(files, tmp_path):
-    table = pd.read_csv(files / "samples.tsv", sep="\t")
-    table.loc[:23, "batch"] = None
-    table.to_csv(files / "unlabelled.tsv", sep="\t", index=False)
-    done = fit(files, tmp_path / "out", "--studies", "batch", table="unlabelled.tsv")
-    assert done.exit_code == 1
-    assert "studies has no label for 24 samples ('s0', 's1', 's2' and 21 more)" in done.output
-    assert "nan" not in done.output
-    assert "each centred" not in done.output
-    done = fit(files, tmp_path / "out", "--studies", "bacth")
-    assert "no column 'bacth' (--studies): it has batch, age, plate, note (did you mean batch?)" in done.output
-
-
+@pytest.mark.usefixtures("simulated")
 def test_labels_of_whole_studies_are_not_tested(tmp_path):
-    simulated = netbic.simulate.studies((40, 60, 80), 300, lives=((0, 1, 2), (1, 2), (0,)), random_state=0)
-    simulated.X.T.rename_axis("gene").to_csv(tmp_path / "x.tsv", sep="\t")
-    generator, labels = np.random.default_rng(0), simulated.studies
-    table = pd.DataFrame({"sample": simulated.X.index, "cohort": labels, "platform": labels == "study_2"})
-    table["pam50"] = np.where(labels == "study_1", generator.choice(list("abcdefghi"), len(labels)), None)
-    table["age"] = generator.normal(60, 9, len(labels)).round(2)
-    table.to_csv(tmp_path / "samples.tsv", sep="\t", index=False)
     given = [tmp_path / "x.tsv", "--sample-info", tmp_path / "samples.tsv"]
     options = ["--modules", 2, "--genes", 50, "--no-report", "--no-verdict", "--studies", "cohort", "--force"]
     fitted = run_successfully("fit", *given, *options, "--out", tmp_path / "out").output

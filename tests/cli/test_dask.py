@@ -109,6 +109,9 @@ def test_an_interrupted_fit_is_resumed_on_another_cluster(files, address, tmp_pa
 
 def test_unsupported_options_with_dask_are_one_line_errors(files, tmp_path, monkeypatch):
     monkeypatch.setattr("netbic.cli.command._SECONDS", 1)
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "distributed", None)
+        assert '--dask needs distributed: pip install "netbic[dask]"' in fit(files, tmp_path, "--dask", "local").output
     for more, code, message in (
         (("--dask", "tcp://127.0.0.1:9"), 1, "--dask tcp://127.0.0.1:9: no Dask scheduler answered within 1 seconds"),
         (("--dask", "foo://a:1"), 2, "--dask foo://a:1: unknown address scheme 'foo'"),
@@ -132,14 +135,6 @@ def test_a_cluster_that_cannot_be_started(files, tmp_path, monkeypatch):
         assert "bug" not in done.output
 
 
-def test_tables_have_to_be_converted(files, address, tmp_path):
-    done = run("fit", files / "expression.tsv.gz", "--out", tmp_path / "out", "--dask", address)
-    assert done.exit_code == 1
-    assert (
-        "is a text table, from which blocks of samples cannot be read: convert it first (netbic convert" in done.output
-    )
-
-
 def test_errors_mention_kept_modules_only_if_there_are_any(address, tmp_path, monkeypatch):
     monkeypatch.setattr("netbic.io.stores.BLOCK_BYTES", 20 * 30 * 8)
     np.save(tmp_path / "X.npy", np.random.default_rng(0).normal(size=(60, 30)))
@@ -151,10 +146,6 @@ def test_errors_mention_kept_modules_only_if_there_are_any(address, tmp_path, mo
     assert "--resume" not in done.output
     assert "bug" not in done.output
     assert not (tmp_path / "out").exists()
-
-
-def test_without_dask_the_pip_command_is_shown(monkeypatch):
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    done = run("fit", __file__, "--out", "nowhere", "--dask", "local")
-    assert done.exit_code == 1
-    assert '--dask needs distributed: pip install "netbic[dask]"' in done.output
+    (tmp_path / "x.tsv").write_text("gene\ts1\ts2\na\t1\t2\n")
+    done = run("fit", tmp_path / "x.tsv", "--out", tmp_path / "out", "--dask", address)
+    assert "is a text table, from which blocks of samples cannot be read: convert it first (netbic" in done.output

@@ -17,9 +17,15 @@ def demo(tmp_path_factory):
     return run_successfully("demo", "--out", folder).stdout, folder
 
 
-def test_the_demo_opens_with_the_answer(demo):
-    first = " ".join(demo[0].split("\n\n")[0].split())
+def test_the_demo_opens_with_the_answer_and_leaves_a_report(demo):
+    printed, folder = demo
+    assert f"{folder}/modules/report.html" in printed
+    assert (folder / "modules" / "report.html").stat().st_size > 100_000
+    first = " ".join(printed.split("\n\n")[0].split())
     assert first.startswith("netbic found 5 of 5 planted gene programs, without being told how many genes or patients")
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    shown = re.search(r"```text\n(netbic found.*?)```", readme, re.DOTALL)[1]
+    assert " ".join(shown.split()) in " ".join(printed.split())
     assert first.endswith("Verdicts on the 6 modules: 4 strong, 1 repeats another one, 1 doubtful.")
 
 
@@ -34,14 +40,6 @@ def test_every_program_is_found_with_its_genes_and_patients(demo):
     assert re.search(r"^ *\(nothing\) +module 6 +\d+ +- +doubtful", demo[0], re.M)
     for start in ("Strong: in samples not used", "Repeats module 1: it is high and low", "Doubtful: a search in only"):
         assert start in demo[0]
-
-
-def test_the_demo_leaves_data_results_and_a_report_behind(demo):
-    printed, folder = demo
-    assert f"{folder}/modules/report.html" in printed
-    assert (folder / "modules" / "report.html").stat().st_size > 100_000
-    assert len(netbic.io.read_table(folder / "modules" / "summary.tsv")) == 6
-    assert set(netbic.io.read_table(folder / "truth.tsv")["module"]) == set(range(1, 6))
 
 
 @pytest.mark.nightly
@@ -66,9 +64,3 @@ def test_files_of_others_are_never_replaced(demo, tmp_path):
     assert "network.sif" in done.output
     assert [path.name for path in tmp_path.iterdir()] == ["network.sif"]
     assert own.read_text() == "A\tbinds\tB\n"
-
-
-def test_the_readme_shows_what_the_demo_prints(demo):
-    readme = (Path(__file__).parents[2] / "README.md").read_text()
-    shown = re.search(r"```text\n(netbic found.*?)```", readme, re.DOTALL)[1]
-    assert " ".join(shown.split()) in " ".join(demo[0].split())

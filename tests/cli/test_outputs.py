@@ -38,29 +38,22 @@ def test_a_fit_does_not_replace_what_it_reads(cohort, tmp_path):
         assert "gene_sets.tsv is an input" in done.output
 
 
-def test_scores_do_not_replace_what_is_scored_or_the_modules(cohort, results):
+def test_other_commands_do_not_replace_what_they_read(cohort, results):
     before = contents(cohort), contents(results)
     targets = [cohort / "expression.tsv", cohort / ".." / "cohort" / "expression.tsv", results / "model" / "arrays.npz"]
     for target in [*targets, results / "run.json", results / "modules.tsv"]:
         done = run("score", results, cohort / "expression.tsv", "--out", target, "--force")
         assert done.exit_code == 2, done.output
         assert "is an input" in done.output
-    done = run("report", results, "--out", results / "modules.tsv", "--force")
-    assert done.exit_code == 2
+    assert run("report", results, "--out", results / "modules.tsv", "--force").exit_code == 2
     assert (contents(cohort), contents(results)) == before
-
-
-def test_tuning_and_enrichment_do_not_replace_their_inputs(cohort, results):
-    (cohort / "tuning.tsv").write_bytes((cohort / "expression.tsv").read_bytes())
-    before = contents(cohort)
-    done = run("tune", cohort / "tuning.tsv", "--out", cohort, "--force")
-    assert done.exit_code == 2
-    assert "tuning.tsv is an input" in done.output
-    assert contents(cohort) == before
-    (results / "gene_sets.tsv").write_text("one\tset one\tG1\tG2\n")
-    done = run("enrich", results, "--gene-sets", results / "gene_sets.tsv")
-    assert done.exit_code == 2
-    assert (results / "gene_sets.tsv").read_text() == "one\tset one\tG1\tG2\n"
+    for path, command in (
+        (cohort / "tuning.tsv", ("tune", cohort / "tuning.tsv", "--out", cohort, "--force")),
+        (results / "gene_sets.tsv", ("enrich", results, "--gene-sets", results / "gene_sets.tsv")),
+    ):
+        path.write_text("one\tset one\tG1\tG2\n")
+        assert f"{path.name} is an input" in run(*command).output
+        assert path.read_text() == "one\tset one\tG1\tG2\n"
 
 
 def test_a_fit_does_not_replace_a_file_it_did_not_write(cohort, tmp_path):
@@ -87,6 +80,11 @@ def test_a_file_that_came_later_is_not_replaced(cohort, results):
     (results / "report.html").unlink()
     for _ in range(2):  # the second replaces the first, which is netbic's
         assert run("report", results).exit_code == 0
+    (results / "summary.tsv").unlink()
+    (results / "summary.tsv").mkdir()
+    before = contents(results)
+    assert fit(cohort, results, "--force", "--modules", 1).exit_code == 2
+    assert contents(results) == before
 
 
 def test_links_in_place_of_folders_are_not_followed(cohort, tmp_path):
@@ -172,14 +170,6 @@ def test_files_that_appear_at_a_target_meanwhile_are_not_replaced(cohort, result
     assert (tmp_path / "scores.tsv").read_bytes() == b"mine"
 
 
-def test_a_folder_instead_of_a_file_leaves_the_earlier_results(cohort, results):
-    (results / "summary.tsv").unlink()
-    (results / "summary.tsv").mkdir()
-    before = contents(results)
-    assert fit(cohort, results, "--force", "--modules", 1).exit_code == 2
-    assert contents(results) == before
-
-
 def test_a_report_in_another_folder_needs_no_write_permission_for_the_results(results, tmp_path, monkeypatch):
     def forbidden(folder):
         raise WriteError(folder, "read-only")
@@ -189,7 +179,15 @@ def test_a_report_in_another_folder_needs_no_write_permission_for_the_results(re
     assert run("report", results, "--out", tmp_path / "page.html").exit_code == 0
 
 
-def test_an_edited_record_is_not_trusted(cohort, results):
+def test_edited_records_and_tables_are_not_trusted(cohort, results):
+    changes = {"alignment.json": b'{"samples": []}', "heatmaps.npz": b"PK", "edges.tsv": b"module\n0\n"}
+    for name, content in changes.items():
+        before = (results / name).read_bytes()
+        (results / name).write_bytes(content)
+        done = run("report", results)
+        assert done.exit_code == 1
+        assert "this is a bug" not in done.output
+        (results / name).write_bytes(before)
     record = read_json(results / "run.json")
     commands = (["enrich", results, "--gene-sets", cohort / "sets.gmt"], ["score", results, cohort / "expression.tsv"])
     for name, value in (
@@ -203,14 +201,3 @@ def test_an_edited_record_is_not_trusted(cohort, results):
             assert "Traceback" not in done.output
         if value in (5, 7, []):
             assert fit(cohort, results, "--force").exit_code == 2
-
-
-def test_a_report_of_changed_files_is_one_line(results):
-    changes = {"alignment.json": b'{"samples": []}', "heatmaps.npz": b"PK", "edges.tsv": b"module\n0\n"}
-    for name, content in changes.items():
-        before = (results / name).read_bytes()
-        (results / name).write_bytes(content)
-        done = run("report", results)
-        assert done.exit_code == 1
-        assert "this is a bug" not in done.output
-        (results / name).write_bytes(before)

@@ -62,13 +62,19 @@ def test_the_tables_are_those_of_the_estimator(tables, tmp_path):
 def test_samples_are_matched_by_name_and_those_of_one_table_left_out(tmp_path):
     first, second = both_tables()
     extra = pd.DataFrame(np.ones((P, 5)), index=first.index, columns=[f"extra {k}" for k in range(5)])
-    tables = write_tables(tmp_path, pd.concat([extra, first], axis=1), second.drop(columns=["mouse 3"]))
-    shown = run_successfully("pairs", *tables, "--out", tmp_path / "out", *OPTIONS).output
-    assert "samples: 45 in table 1, 39 in table 2, 39 in both" in shown
-    assert "only in table 1, not used: 6 ('extra 0', 'extra 1', 'extra 2', ...)" in shown
+    tables = write_tables(
+        tmp_path, pd.concat([extra, first], axis=1), second.assign(note=0.0).drop(columns=["mouse 3"])
+    )
+    given = ("pairs", *tables, "--out", tmp_path / "out", *OPTIONS)  # options are for both tables, or for each
+    assert "no column 'note' to skip" in failure(*given, "--skip-columns", "note")
+    three = ("--top-features", 9, "--top-features", 8, "--top-features", 7)
+    assert "--top-features is given 3 times, but there are two tables" in failure(*given, *three)
+    shown = run_successfully(*given, "--skip-columns", "extra 4", "--skip-columns", "note").output
+    assert "samples: 44 in table 1, 39 in table 2, 39 in both" in shown
+    assert "only in table 1, not used: 5 ('extra 0', 'extra 1', 'extra 2', ...)" in shown
     matched = json.loads((tmp_path / "out" / "alignment.json").read_text())["samples"]
     assert matched["in_both"] == 39
-    assert matched["only_first"] == [*extra.columns, "mouse 3"]
+    assert matched["only_first"] == [*extra.columns[:4], "mouse 3"]
     (tmp_path / "fewer").mkdir()
     kept = [name for name in first.columns if name != "mouse 3"]
     other = second[kept].sample(frac=1, axis=1, random_state=3)  # the order of the samples does not matter
@@ -85,19 +91,6 @@ def failure(*arguments):
     return result.stderr
 
 
-def test_tables_without_a_common_sample_are_refused(tmp_path):
-    first, second = both_tables()
-    tables = write_tables(tmp_path, first, second.rename(columns=lambda name: f"rat {name[6:]}"))
-    shown = failure("pairs", *tables, "--out", tmp_path / "out")
-    assert "have no sample in common (table 1: 'mouse 0', 'mouse 1', 'mouse 2', ...; table 2: 'rat 0'" in shown
-    assert not (tmp_path / "out").exists()
-    write_tables(tmp_path, first, second.rename(columns=lambda name: name.upper().replace(" ", "-")))
-    assert "differ in capital letters, spaces or punctuation" in failure("pairs", *tables, "--out", tmp_path / "out")
-    both = {"mouse 0": "mouse 0", "mouse 1": "mouse 1"}
-    write_tables(tmp_path, first, second.rename(columns=lambda name: both.get(name, f"rat {name}")))
-    assert "only 2 samples in common" in failure("pairs", *tables, "--out", tmp_path / "out")
-
-
 def test_other_problems_are_one_line_each(tables, tmp_path):
     given = ("pairs", *tables, "--out", tmp_path / "out")
     for options, message in (
@@ -108,7 +101,16 @@ def test_other_problems_are_one_line_each(tables, tmp_path):
         assert message in failure(*given, *options)
     shown = run("pairs", tables[0], tables[0], "--out", tmp_path / "same", *OPTIONS).output
     assert "warning: TABLE1 and TABLE2 have the same values" in shown
+    assert "--variables needs --sample-info" in failure(*given, "--variables", "group")
     first, second = both_tables()
+    for name, message in (
+        (lambda name: f"rat {name[6:]}", "have no sample in common (table 1: 'mouse 0', 'mouse 1'"),
+        (lambda name: name.upper().replace(" ", "-"), "differ in capital letters, spaces or punct"),
+        (lambda name: name if name in ("mouse 0", "mouse 1") else f"rat {name}", "only 2 samples in"),
+    ):
+        others = write_tables(tmp_path, first, second.rename(columns=name))
+        assert message in failure("pairs", *others, *given[3:])
+        assert not (tmp_path / "out").exists()
     first.loc["g29"], first["only here"] = 1.0, 0.0
     first.loc["g29", "only here"] = 5.0  # it varies in the file, but not in the samples of both
     shown = run_successfully(*given[:1], *write_tables(tmp_path, first, second.iloc[:2]), *given[3:], *OPTIONS[:2],
@@ -195,10 +197,15 @@ def test_results_are_replaced_only_with_force(done, tables):
     Pieces(done / FIT_PIECES, Task("fit"))
     shown = failure("pairs", *tables, "--out", done, *OPTIONS)
     assert "contains an interrupted fit: choose another folder, or --force to start again" in shown
+    (done / "notes.txt").write_text("mine")  # nothing else of the earlier kind of results stays behind
+    run_successfully("fit", tables[0], "--out", done, "--force", "--modules", 1, "--genes", 5, "--no-report")
+    assert not (done / "pairs.tsv").exists()
+    assert isinstance(netbic.load(done), netbic.SparseGraphSVD)
     run_successfully("pairs", *tables, "--out", done, *OPTIONS, "--force", "--pairs", 1)
     assert len(read_table(done / "pairs.tsv")) == 1
-    assert recorded_files(done) <= {*PAIR_FILES, "run.json"}
-    assert not (done / FIT_PIECES).exists()
+    expected = {"pairs.tsv", "weights.tsv", "scores.tsv", "alignment.json", "run.json", "model", "notes.txt"}
+    assert {path.name for path in done.iterdir()} == expected
+    assert {path.name for path in (done / "model").iterdir()} == {"model.json", "arrays.npz", "names.json"}
 
 
 def test_files_of_others_are_never_replaced(tables, tmp_path):
@@ -215,18 +222,6 @@ def test_files_of_others_are_never_replaced(tables, tmp_path):
     assert own.read_bytes() == tables[0].read_bytes()
 
 
-def test_pairs_and_modules_replace_each_other_completely(done, tables, tmp_path):
-    """No file of the earlier kind of results stays behind."""
-    (done / "notes.txt").write_text("mine")
-    run_successfully("fit", tables[0], "--out", done, "--force", "--modules", 1, "--genes", 5, "--no-report")
-    assert not (done / "pairs.tsv").exists()
-    assert isinstance(netbic.load(done), netbic.SparseGraphSVD)
-    run_successfully("pairs", *tables, "--out", done, *OPTIONS, "--force")
-    expected = {"pairs.tsv", "weights.tsv", "scores.tsv", "alignment.json", "run.json", "model", "notes.txt"}
-    assert {path.name for path in done.iterdir()} == expected
-    assert {path.name for path in (done / "model").iterdir()} == {"model.json", "arrays.npz", "names.json"}
-
-
 def test_commands_about_modules_say_that_these_are_pairs(done, tables, tmp_path):
     for command in (
         ["enrich", done],
@@ -237,18 +232,6 @@ def test_commands_about_modules_say_that_these_are_pairs(done, tables, tmp_path)
         ["replicate", done, tables[0]],
     ):
         assert "contains pairs of two tables (SparseGraphCCA), not modules of one table" in failure(*command)
-
-
-def test_options_for_reading_are_given_for_both_tables_or_for_each(tmp_path):
-    first, second = both_tables()
-    second["note"] = 0.0
-    tables = write_tables(tmp_path, first.assign(remark=1.0), second)
-    given = ("pairs", *tables, "--out", tmp_path / "out", *OPTIONS)
-    shown = run_successfully(*given, "--skip-columns", "remark", "--skip-columns", "note").output
-    assert "samples: 40 in table 1, 40 in table 2" in shown
-    assert "no column 'remark' to skip" in failure(*given, "--force", "--skip-columns", "remark")
-    three = ("--top-features", 9, "--top-features", 8, "--top-features", 7)
-    assert "--top-features is given 3 times, but there are two tables" in failure(*given, "--force", *three)
 
 
 def test_the_help_speaks_of_features():
@@ -276,6 +259,10 @@ def test_pairs_are_compared_with_the_sample_table(tables, labels, tmp_path):
     assert "matched: 40 of 40 samples (100%)" in shown
     assert re.search(r"group: (high|low) is higher in pair [12], table [12] \(AUC 0\.\d\d, q = ", shown)
     assert "plate: no association (q <= 0.05)" in shown
+    obs, second = pd.read_csv(labels, sep="\t", index_col=0), both_tables()[1]
+    anndata.AnnData(second.T, obs=obs.loc[second.columns, ["group"]]).write_h5ad(tmp_path / "lipids.h5ad")
+    shown = run_successfully("pairs", tables[0], tmp_path / "lipids.h5ad", "--out", tmp_path / "obs", *OPTIONS).output
+    assert re.search(r"group: (high|low) is higher in pair [12]", shown)
     names = ("associations.tsv", "associations.json", "sample_info.tsv")
     assert recorded_files(out) >= set(names)
     expected = netbic.association.associate_pairs(netbic.load(out), netbic.io.read_sample_info(labels)).table
@@ -292,26 +279,6 @@ def test_pairs_are_compared_with_the_sample_table(tables, labels, tmp_path):
     assert "<dt>tests adjusted for</dt><dd><bdi>plate</bdi></dd>" in (out / "report.html").read_text()
 
 
-def test_problems_of_the_sample_table_are_found_before_the_search(tables, labels, tmp_path):
-    out = tmp_path / "out"
-    (tmp_path / "others.tsv").write_text("sample\tgroup\ns0\ta\ns1\tb\n")
-    for options, message in (
-        (("--variables", "group"), "--variables needs --sample-info"),
-        (("--sample-info", tmp_path / "others.tsv"), "no sample of the fit is in the sample table"),
-        (("--sample-info", labels, "--variables", "grup"), "grup"),
-    ):
-        result = run("pairs", *tables, "--out", out, *OPTIONS, *options)
-        assert result.exit_code != 0
-        assert message in result.output
-        assert not out.exists()
-    out.mkdir()
-    inside = out / "associations.tsv"
-    inside.write_bytes(labels.read_bytes())
-    result = run("pairs", *tables, "--out", out, *OPTIONS, "--sample-info", inside, "--force")
-    assert result.exit_code != 0
-    assert inside.read_bytes() == labels.read_bytes()
-
-
 def test_samples_that_belong_together_are_averaged_and_pairs_are_not_tested(tables, labels, tmp_path):
     table = pd.read_csv(labels, sep="\t", index_col=0)
     donors = table.assign(donor=[f"d{k // 4}" for k in range(N)], arm=np.repeat(["drug", "none"], N // 2))
@@ -324,11 +291,3 @@ def test_samples_that_belong_together_are_averaged_and_pairs_are_not_tested(tabl
     page = (out / "report.html").read_text()
     assert "<h2>Sample table</h2>" in page
     assert "averages" in page
-
-
-def test_obs_of_either_table_is_the_sample_table(tables, labels, tmp_path):
-    second = both_tables()[1]
-    obs = pd.read_csv(labels, sep="\t", index_col=0).loc[second.columns, ["group"]]
-    anndata.AnnData(second.T, obs=obs).write_h5ad(tmp_path / "lipids.h5ad")
-    shown = run_successfully("pairs", tables[0], tmp_path / "lipids.h5ad", "--out", tmp_path / "out", *OPTIONS).output
-    assert re.search(r"group: (high|low) is higher in pair [12]", shown)

@@ -27,11 +27,8 @@ def test_lines_name_the_stages_of_a_fit(at_once, cohort, tmp_path):
     assert {"finding modules", "judging modules in pairs of halves", "writing the report"} <= {*seen}
     assert "judging modules in pairs of halves: 50% done\n" in done.stderr
     assert "% done" not in done.stdout
-
-
-def test_nothing_is_shown_to_programs(at_once, cohort, tmp_path):
-    arguments = ("--modules", 2, "--quiet", "--no-report", "--out", tmp_path / "out")
-    assert not run_successfully("fit", cohort / "expression.tsv", *arguments).output
+    quiet = ("--modules", 2, "--quiet", "--no-report", "--out", tmp_path / "quiet")
+    assert not run_successfully("fit", cohort / "expression.tsv", *quiet).output
 
 
 def test_on_a_terminal_there_is_a_bar(monkeypatch, capsys):

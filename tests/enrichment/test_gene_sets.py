@@ -68,6 +68,16 @@ def test_a_model_its_names_and_its_signs(tmp_path):
     assert len(gene_sets(array, sets, names=study.expression.columns))
     with pytest.raises(InputError, match="fitted to an array"):
         gene_sets(array, sets)
+    # A side with fewer than ten genes is not tested separately.
+    genes, weights = study.expression.columns, np.zeros((2, study.expression.shape[1]))
+    weights[:, :40], weights[0, 40:50], weights[1, 40:49] = 0.1, -0.1, -0.1
+    model.components_, model.columns_ = weights, weights != 0
+    sets = {"front": genes[:50].tolist(), "up": genes[:40].tolist()}
+    table = gene_sets(model, sets)
+    assert table.groupby("module")["side"].unique().map(list).tolist() == [["up", "down"], ["both"]]
+    assert table.groupby(["module", "side"], sort=False)["n_module"].first().tolist() == [40, 10, 49]
+    down = table[table["side"] == "down"]
+    assert down[["term", "n_overlap"]].to_numpy().tolist() == [["front", 10]]
 
 
 def test_redundant_terms_can_be_left_out():
@@ -106,31 +116,3 @@ def test_bad_input():
     ):
         with pytest.raises(InputError, match=message):
             gene_sets([MODULE], **({"gene_sets": SETS, "names": GENES} | options))
-
-
-def test_gene_ontology(real_data):
-    sets = netbic.io.read_gene_sets(real_data / "go_bp_human.gmt.gz")
-    genes = pd.read_parquet(real_data / "expr_tcga_coadread_rnaseq.parquet", columns=[]).index.to_numpy()
-    modules = [sets["GO:0006260"], sets["GO:0006955"]]
-    known = [[gene for gene in module if gene in set(genes)][:200] for module in modules]
-    table = gene_sets(known, sets, names=genes)
-    best = table.groupby("module").first()
-    assert best["term"].tolist()[0] == "GO:0006260"
-    assert (best["q_value"] < 1e-50).all()
-    random = [np.random.default_rng(0).choice(genes, 200, replace=False) for _ in known]
-    assert (gene_sets(random, sets, names=genes)["q_value"] > 0.01).all()
-
-
-def test_a_side_with_few_genes_is_not_tested_separately():
-    study = netbic.simulate.cohort(200, 800, n_modules=1, random_state=0)
-    model = netbic.SparseGraphSVD(2, n_columns=60).fit(study.expression)
-    genes = study.expression.columns
-    weights = np.zeros((2, genes.size))
-    weights[:, :40], weights[0, 40:50], weights[1, 40:49] = 0.1, -0.1, -0.1
-    model.components_, model.columns_ = weights, weights != 0
-    sets = {"front": genes[:50].tolist(), "up": genes[:40].tolist()}
-    table = gene_sets(model, sets)
-    assert table.groupby("module")["side"].unique().map(list).tolist() == [["up", "down"], ["both"]]
-    assert table.groupby(["module", "side"], sort=False)["n_module"].first().tolist() == [40, 10, 49]
-    down = table[table["side"] == "down"]
-    assert down[["term", "n_overlap"]].to_numpy().tolist() == [["front", 10]]

@@ -47,7 +47,7 @@ def test_the_direction_is_that_of_the_genes_of_the_set():
     assert module_names([GENES], table((1, "GO:1", "set", 0.01, range(5)))) == ["set: g0, g1, g2"]  # no weights
 
 
-def test_sets_of_few_genes_give_no_name():
+def test_sets_of_few_genes_and_those_that_are_not_significant_give_no_name():
     assert module_names(members(falling(20)), table((1, "GO:1", "four genes", 1e-9, range(4)))) == ["g0, g1, g2"]
     many = [f"g{k}" for k in range(40)]
     assert module_names([many], table((1, "GO:1", "12.5 %", 1e-9, range(5)))) == ["g0, g1, g2"]
@@ -58,9 +58,6 @@ def test_sets_of_few_genes_give_no_name():
     for genes in ("", None, "x, y"):
         assert module_names([GENES], unknown.assign(genes=genes)) == ["g0, g1, g2"]
     assert module_names([GENES], unknown.drop(columns="genes")) == ["g0, g1, g2"]
-
-
-def test_sets_that_are_not_significant_give_no_name():
     assert module_names([GENES], table((1, "GO:1", "set", 0.051, range(5)))) == ["g0, g1, g2"]
     assert module_names([GENES], table((1, "GO:1", "set", 0.05, range(5)))) == ["set: g0, g1, g2"]
     for empty in (" ", None):
@@ -88,7 +85,7 @@ def test_names_are_one_short_line():
     assert "a very long set" in name
 
 
-def test_a_model_and_its_table_have_the_same_names():
+def test_a_model_and_its_table_have_the_same_names_and_other_tables_are_refused():
     study = netbic.simulate.cohort(200, 800, n_modules=3, random_state=1)
     model = netbic.SparseGraphSVD(3, n_columns=60).fit(study.expression)
     sets = {f"planted{k}": study.expression.columns[mask].tolist() for k, mask in enumerate(study.genes)}
@@ -98,9 +95,6 @@ def test_a_model_and_its_table_have_the_same_names():
     assert sorted(name.split(" (down)")[0].split(":")[0] for name in names) == ["planted0", "planted1", "planted2"]
     top = netbic.storage.summary_table(model)["top_features"]
     assert module_names(model) == [", ".join(genes.split(", ")[:3]) for genes in top]
-
-
-def test_tables_of_something_else_are_refused():
     with pytest.raises(InputError, match="no column 'q_value'"):
         module_names([["a"]], pd.DataFrame({"module": [1], "term": ["x"]}))
     with pytest.raises(InputError, match="no column 'axis'"):

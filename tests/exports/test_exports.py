@@ -57,8 +57,12 @@ def test_lists_hold_genes_and_grouped_samples(results, cohort, tmp_path):
     assert blocks[first].split() == list(genes["up"].index)
 
 
-def test_samples_of_a_gradient_are_not_listed_but_selected_ones_are(cohort):
+def test_a_model_without_a_network_and_without_groups(cohort, tmp_path):
     dense = Results.of(netbic.SparseGraphSVD(1, n_columns=60).fit(cohort.expression))
+    with pytest.raises(InputError, match="without a network"):
+        exports.write_cytoscape(dense, tmp_path / "networks")
+    folder = exports.write_cytoscape(dense, tmp_path / "networks", graph=cohort.network)
+    assert networkx.read_graphml(folder / "module_1.graphml").number_of_edges() > 0
     assert dense.samples_by_side(1) == {"up": [], "down": []}
     selected = netbic.SparseGraphSVD(1, n_rows=30, n_columns=60).fit(cohort.expression)
     sides = Results.of(selected).samples_by_side(1)
@@ -95,15 +99,6 @@ def test_networks_are_those_of_the_modules(results, cohort, tmp_path):
         drawn = (edge["data"] for edge in content["elements"]["edges"])
         assert {frozenset((edge["source"], edge["target"])): edge["weight"] for edge in drawn} == edges
         assert content["data"]["name"] == f"Module {module + 1}: {results.names[module]}" == read.graph["name"]
-
-
-def test_a_network_is_needed_and_can_be_given(cohort, tmp_path):
-    model = netbic.SparseGraphSVD(1, n_columns=60).fit(cohort.expression)
-    with pytest.raises(InputError, match="without a network"):
-        exports.write_cytoscape(model, tmp_path / "networks")
-    assert not (tmp_path / "networks").exists()
-    folder = exports.write_cytoscape(model, tmp_path / "networks", graph=cohort.network)
-    assert networkx.read_graphml(folder / "module_1.graphml").number_of_edges() > 0
 
 
 def test_hostile_names_stay_single_fields(hostile, tmp_path):
@@ -150,18 +145,13 @@ def test_nothing_is_replaced_unless_asked_for(results, tmp_path):
         exports.write_cytoscape(results, target)
     with pytest.raises(InputError, match="does not exist"):
         exports.write_gmt(results, tmp_path / "no" / "sets.gmt")
-
-
-def test_exports_of_a_saved_model_belong_to_its_folder(model, tmp_path):
-    netbic.save(model, tmp_path)
-    exports.write_gmt(tmp_path, tmp_path / "modules.gmt")
-    exports.write_gmt(tmp_path, tmp_path / "modules.gmt")  # its own file is replaced
-    netbic.save(model, tmp_path)
-    assert not (tmp_path / "modules.gmt").exists()
-    with pytest.raises(FolderInUse, match="is an input"):
-        exports.write_gmt(tmp_path, tmp_path / "model.json", force=True)
-
-
-def test_other_sources_are_refused(tmp_path):
     with pytest.raises(TypeError, match="expected a fitted model"):
-        exports.write_gmt(3, tmp_path / "sets.gmt")
+        exports.write_gmt(3, tmp_path / "other.gmt")
+    saved = tmp_path / "saved"
+    netbic.save(results.model, saved)
+    for _ in range(2):  # its own file is replaced, and removed with the model
+        exports.write_gmt(saved, saved / "modules.gmt")
+    netbic.save(results.model, saved)
+    assert not (saved / "modules.gmt").exists()
+    with pytest.raises(FolderInUse, match="is an input"):
+        exports.write_gmt(saved, saved / "model.json", force=True)

@@ -16,7 +16,9 @@ def frames(path):
 
 
 def test_sheets_hold_the_tables(results, cohort, tmp_path):
-    associations = pd.DataFrame({"module": [1, 2], "variable": ["=er", "pam50"], "effect": [0.9, float("nan")]})
+    long = ", ".join(f"GENE{k:05}" for k in range(600))
+    effects = {"effect": [0.9, float("nan")], "ci_high": [float("inf"), 1.0]}
+    associations = pd.DataFrame({"module": [1, 2], "variable": ["=er", "pam50"], "level": [long, "b"], **effects})
     known = exports.Results(results.model, dict(results.tables) | {"associations": associations})
     sheets = frames(exports.write_workbook(known, tmp_path / "modules.xlsx"))
     assert list(sheets) == ["Summary", "Module 1", "Module 2", "Gene sets", "Associations"]
@@ -34,14 +36,8 @@ def test_sheets_hold_the_tables(results, cohort, tmp_path):
     assert sheets["Gene sets"]["q_value"].tolist() == pytest.approx(sets["q_value"].tolist())
     assert sheets["Associations"]["variable"].tolist() == ["=er", "pam50"]
     assert sheets["Associations"]["effect"].isna().tolist() == [False, True]
-
-
-def test_a_module_that_none_repeats_is_an_empty_cell(results, tmp_path):
-    closest = pd.array([None, 1], dtype="Int64")
-    known = exports.Results(results.model, {"summary": netbic.get.summary_df(results.model).assign(closest=closest)})
-    sheet = frames(exports.write_workbook(known, tmp_path / "modules.xlsx"))["Summary"]
-    assert sheet["closest"].fillna(0).tolist() == [0, 1]
-    assert sheet["repeats"].isna().tolist() == [True, True]
+    assert sheets["Associations"]["ci_high"].tolist() == [float("inf"), 1]
+    assert sheets["Associations"]["level"][0] == long
 
 
 def test_every_name_is_text(hostile, tmp_path):
@@ -58,18 +54,12 @@ def test_every_name_is_text(hostile, tmp_path):
     assert not [cell for sheet in book for row in sheet for cell in row if cell.data_type == "f"]
 
 
-def test_without_scores_the_samples_have_weights(model, tmp_path):
-    own = frames(exports.write_workbook(model, tmp_path / "modules.xlsx"))["Module 2"]
+def test_without_scores_the_samples_have_weights_and_missing_modules_are_empty_cells(model, tmp_path):
+    closest = pd.array([None, 1], dtype="Int64")
+    known = exports.Results(model, {"summary": netbic.get.summary_df(model).assign(closest=closest)})
+    sheets = frames(exports.write_workbook(known, tmp_path / "modules.xlsx"))
+    assert sheets["Summary"]["closest"].fillna(0).tolist() == [0, 1]
+    assert sheets["Summary"]["repeats"].isna().tolist() == [True, True]
     samples = netbic.get.modules_df(model, 2, axis="samples").sort_values("weight", ascending=False)
-    assert own["sample"].tolist() == samples["name"].tolist()
-    assert own["weight.1"].tolist() == pytest.approx(samples["weight"].tolist())
-
-
-def test_long_lists_and_infinite_numbers_are_written(results, tmp_path):
-    genes = ", ".join(f"GENE{k:05}" for k in range(600))
-    sets = pd.DataFrame({"module": [1], "term": ["t"], "q_value": [0.1], "genes": [genes]})
-    tests = pd.DataFrame({"module": [1], "variable": ["x"], "effect": [float("inf")], "ci_low": [-float("inf")]})
-    known = exports.Results(results.model, {"gene_sets": sets, "associations": tests})
-    book = openpyxl.load_workbook(exports.write_workbook(known, tmp_path / "modules.xlsx"))
-    assert [cell.value for cell in book["Gene sets"][2]][3] == genes
-    assert [cell.value for cell in book["Associations"][2]][2:] == ["inf", "-inf"]
+    assert sheets["Module 2"]["sample"].tolist() == samples["name"].tolist()
+    assert sheets["Module 2"]["weight.1"].tolist() == pytest.approx(samples["weight"].tolist())

@@ -7,7 +7,7 @@ import numpy as np
 
 from netbic.operators.dense import DenseOperator
 from netbic.penalties import Dense
-from netbic.solver import Side, State, Vector, rounds
+from netbic.solver.half_step import Side, State, Vector, rounds
 
 
 class GoldenSet:

@@ -25,7 +25,7 @@ from golden.peers import (
 from netbic import L0, L1, SCAD, AdaptiveLasso, Graph, KeepSoft, L1Ball
 from netbic.estimators.results import explained
 from netbic.operators.masked import Masked, learn_from_observed
-from netbic.solver import Side
+from netbic.solver.half_step import Side
 from support.shared_data import shared_folder
 
 LATER = r"input|s4vd.*"  # the data, and results that depend on R's random numbers

@@ -356,7 +356,3 @@ def test_a_third_column_of_signs_is_not_read_as_weights():
     for graph in (Graph.from_edges(edges), Graph.of(edges)):
         assert graph.edges()[2].tolist() == [1, -1, -1]
         assert (graph.weights.toarray() == expected.weights.toarray()).all()
-    X = pd.DataFrame(np.random.default_rng(0).standard_normal((20, 4)), columns=list("abcd"))
-    fits = [SparseGraphSVD(1, n_columns=3, column_graph=graph).fit(X) for graph in (edges, expected)]
-    assert (fits[0].components_ == fits[1].components_).all()
-    assert fits[0].graphs_["columns"].n_inhibiting == 2

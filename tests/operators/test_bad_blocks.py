@@ -74,11 +74,6 @@ def test_a_dask_data_frame():
     assert_same(model().fit(DENSE), model().fit(frame.to_dask_array(lengths=True)))
 
 
-def test_another_number_of_columns():
-    with pytest.raises(ValueError, match="100 features"):
-        model().fit(DENSE).transform(in_blocks(DENSE[:, :100]))
-
-
 @pytest.mark.parametrize("share", [0.0, 0.4])
 def test_a_block_that_cannot_be_loaded(monkeypatch, share):
     monkeypatch.setattr(blocks, "_HELD_SHARE", share)
@@ -93,20 +88,11 @@ def test_a_block_that_cannot_be_loaded(monkeypatch, share):
         model().fit(X)
 
 
-def test_blocks_of_another_size_or_with_masked_entries():
+def test_blocks_of_another_size_with_masked_entries_or_without_medians():
     X = in_blocks(DENSE).map_blocks(lambda block: block[1:], dtype=float, meta=np.empty((0, 0)))
     with pytest.raises(BlockError, match=r"block 0 \(rows 0 to 69\): .*shape \(69, 120\).*\(70, 120\)"):
         model().fit(X)
     with pytest.raises(BlockError, match=r"block 0 .*masked array.*fill or drop"):
         model().fit(in_blocks(np.ma.masked_greater(DENSE, 4.0)))
-
-
-def test_penalties_that_need_medians_are_refused():
-    with pytest.raises(ValueError, match=r"AdaptiveSupport\(clip=None\)"):
+    with pytest.raises(ValueError, match=r"AdaptiveSupport\(clip=None\)"):  # it needs medians
         model(n_columns=None, column_penalty=netbic.AdaptiveSupport()).fit(in_blocks(DENSE))
-
-
-def test_only_zeros():
-    with pytest.warns(UserWarning, match="found 0 of 2|no module|nothing"):
-        fitted = model().fit(da.zeros((300, 120), chunks=(70, -1)))
-    assert fitted.n_components_ == 0

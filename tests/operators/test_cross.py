@@ -73,10 +73,3 @@ def test_parts_have_the_layers_of_deflation():
     np.testing.assert_allclose(dense, C[np.ix_(rows, columns)], atol=1e-12)
     np.testing.assert_allclose(cross.matvec(columns, np.ones(3)), C[:, columns].sum(axis=1), atol=1e-12)
     assert cross.squared_norm == 2.0
-
-
-def test_working_sets_count_what_products_with_tables_read():
-    (x, _), (y, _) = tables("dense")
-    cross = Cross(x, y, 1.0)
-    assert cross.entries_read(3, 2) == N * (P + Q)
-    assert cross.entries_of_part(3, 2) == (N * 5, N * 5)

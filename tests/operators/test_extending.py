@@ -77,15 +77,6 @@ def test_sizes_and_signs_that_penalties_choose(make):
 
 
 @every_operator
-def test_a_fitted_model_is_saved_and_read(make, tmp_path):
-    model = netbic.SparseGraphSVD(2, n_rows=12, n_columns=15, column_graph=GRAPH).fit(make(A, B))
-    netbic.save(model, tmp_path / "model")
-    again = netbic.load(tmp_path / "model")
-    np.testing.assert_array_equal(again.components_, model.components_)
-    np.testing.assert_array_equal(again.transform(make(A, B)), model.transform(make(A, B)))
-
-
-@every_operator
 def test_names_and_single_modules(make):
     model = netbic.SparseGraphSVD(2, n_rows=12, n_columns=15)
     names = [f"s{i}" for i in range(60)], [f"g{j}" for j in range(90)]

@@ -1,6 +1,5 @@
 """A Dask array gives the same modules as the matrix in memory."""
 
-import functools
 import tracemalloc
 
 import dask.array as da
@@ -11,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import netbic
-from netbic.operators import blocks, chunked, executors
+from netbic.operators import blocks, chunked
 from netbic.operators.blocks import RowBlocks
 from netbic.operators.chunked import ChunkedOperator
 from support.block_problems import COUNTS, DENSE, GRAPH, assert_same, model, sparse_blocks
@@ -117,19 +116,6 @@ def test_little_memory_does_not_change_the_results(monkeypatch):
     assert unpacked.passes_ > streamed.passes_ == held.passes_
 
 
-def test_the_tree_reduction_has_the_order_of_a_cluster():
-    """Groups of four, then groups of these, level by level."""
-
-    def combine(one, other):
-        return f"({one}+{other})"
-
-    for count in (1, 2, 3, 4, 5, 15, 16, 17, 19, 64, 65, 70):
-        parts = level = [str(number) for number in range(count)]
-        while len(level) > 1:
-            level = [functools.reduce(combine, level[at : at + 4]) for at in range(0, len(level), 4)]
-        assert executors.tree_reduce(iter(parts), combine) == level[0]
-
-
 def counted(X, loads):
     """The array; loading a block is recorded."""
 
@@ -140,9 +126,14 @@ def counted(X, loads):
     return X.map_blocks(mark, dtype=X.dtype, meta=np.empty((0, 0)))
 
 
-def test_passes_are_counted(streamed):
+def test_passes_are_counted_and_kept_blocks_are_loaded_once(monkeypatch):
     loads = []
-    fitted = model().fit(counted(in_blocks(DENSE, 60), loads))
+    X = counted(in_blocks(DENSE, 60), loads)
+    model().fit(X)
+    assert len(loads) == 5
+    loads.clear()
+    monkeypatch.setattr(blocks, "_HELD_SHARE", 0.0)
+    fitted = model().fit(X)
     assert len(loads) == pytest.approx(5 * fitted.passes_)
     assert 5 < fitted.passes_ < 60
 
@@ -156,12 +147,6 @@ def test_a_clear_module_takes_one_pass_after_its_start(streamed, by_passes, monk
     fitted = netbic.SparseGraphSVD(1, n_rows=30, n_columns=20).fit(da.from_array(X, chunks=(80, -1)))
     assert fitted.rows_[0, :30].all()
     assert fitted.passes_ == 1 + len(starts) + 1
-
-
-def test_kept_blocks_are_loaded_once():
-    loads = []
-    model().fit(counted(in_blocks(DENSE, 60), loads))
-    assert len(loads) == 5
 
 
 def test_blocks_without_active_rows_are_not_loaded(streamed):
@@ -190,17 +175,6 @@ def test_results_do_not_depend_on_earlier_products():
             values, fresh = generator.standard_normal(one.size), ChunkedOperator(RowBlocks(X))
             np.testing.assert_array_equal(used.matvec(one, values), fresh.matvec(one, values))
             np.testing.assert_array_equal(used.rmatvec(other, values), fresh.rmatvec(other, values))
-
-
-def test_resuming_from_known_modules_gives_identical_results():
-    X, parameters = in_blocks(DENSE), {"n_components": 4}
-    whole = list(model(**parameters).iter_fit(X))
-    resumed = model(**parameters)
-    rest = list(resumed.iter_fit(X, known=whole[:2]))
-    assert len(rest) == 2
-    for one, other in zip(whole[2:], rest, strict=True):
-        np.testing.assert_array_equal(one.v.full(), other.v.full())
-        np.testing.assert_array_equal(one.u.full(), other.u.full())
 
 
 def test_scores_and_entries_of_a_module():

@@ -14,8 +14,6 @@ from netbic.operators.corrected import winsorised
 from netbic.penalties import Choice
 from netbic.penalties.adaptive import evidence_of_gradation
 from netbic.simulate import paper
-from netbic.solver import Vector
-from netbic.solver.half_step import Side, adaptive_step
 from support.problems import quiet_fit
 from support.simulations import adaptive_run, f1
 
@@ -120,11 +118,10 @@ def test_winsorising_does_not_change_the_other_entries():
 
 
 def test_noise_causes_a_warning():
-    for seed in range(3):
-        X = np.random.default_rng(seed).standard_normal((100, 100))
-        with pytest.warns(UserWarning, match="do not identify"):
-            model = SparseGraphSVD(1, **ADAPTIVE).fit(X)
-        assert (model.choices_["diagnostic"] != "").any()
+    X = np.random.default_rng(0).standard_normal((100, 100))
+    with pytest.warns(UserWarning, match="do not identify"):
+        model = SparseGraphSVD(1, **ADAPTIVE).fit(X)
+    assert (model.choices_["diagnostic"] != "").any()
 
 
 def test_diagnostics_of_choices():
@@ -228,36 +225,6 @@ def test_unequal_noise_has_a_diagnostic_or_is_scaled():
     assert f1(scaled.columns_[0], toy.v != 0) > 0.9
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize("missing", ["ignore", "impute"])
-def test_noise_with_missing_entries_has_a_diagnostic(missing):
-    n_reported = 0
-    for seed in range(10):
-        generator = np.random.default_rng(seed)
-        X = generator.standard_normal((40, 60))
-        X[generator.random(X.shape) < 0.4] = np.nan
-        model = quiet_fit(X, n_components=1, **ADAPTIVE | {"missing": missing})
-        n_reported += bool((model.choices_["diagnostic"] != "").any())
-    assert n_reported >= 9
-
-
-def unequal_modules(seed, sizes=(20, 60, 150), n_samples=150, n_features=1000, shift=2.0):
-    """Disjoint sets of features, each shifted in some samples."""
-    generator = np.random.default_rng(seed)
-    X, genes = generator.standard_normal((n_samples, n_features)), np.zeros((len(sizes), n_features), dtype=bool)
-    for members, first, size in zip(genes, np.cumsum((0, *sizes)), sizes, strict=False):
-        members[first : first + size] = True
-        X[np.ix_(generator.random(n_samples) < 0.3, members)] += shift
-    return X, genes
-
-
-def test_unequal_sizes_are_found_with_all_samples_kept():
-    X, genes = unequal_modules(0)
-    model = SparseGraphSVD(3, column_penalty=AdaptiveSupport(fallback=100)).fit(X)
-    assert netbic.simulate.recovery(model.columns_, genes)["f1"].min() > 0.95
-    assert not model.choices_["fallback"].any()
-
-
 def test_dense_data_get_the_fallback_and_the_modules_of_l0():
     generator = np.random.default_rng(0)
     X = generator.standard_normal((60, 3)) @ generator.standard_normal((3, 400)) + generator.standard_normal((60, 400))
@@ -286,16 +253,6 @@ def test_weights_without_a_gap_are_detected():
     assert (shares[2:] >= 0.85).all()
 
 
-def test_mixtures_of_two_modules_are_separated():
-    generator = np.random.default_rng(0)
-    X, genes = generator.standard_normal((100, 200)), np.zeros((2, 200), dtype=bool)
-    genes[0, :60], genes[1, 50:110] = True, True
-    X[:30, :60] += 2
-    X[20:50, 50:110] += 2
-    model = SparseGraphSVD(2, column_penalty=AdaptiveSupport(fallback=40)).fit(X)
-    assert netbic.simulate.recovery(model.columns_, genes)["f1"].min() > 0.95
-
-
 def test_the_noise_estimate_of_a_small_module_stays_bounded():
     """Without a bound it was squared in every iteration, and the sizes never converged."""
     generator = np.random.default_rng(8)
@@ -304,15 +261,3 @@ def test_the_noise_estimate_of_a_small_module_stays_bounded():
     model = quiet_fit(X, n_components=1, **ADAPTIVE, missing="impute")
     assert (model.choices_["noise"] < 2).all()
     assert model.converged_.all()  # solutions that alternate while missing entries are imputed are a cycle
-
-
-def test_an_overestimated_noise_level_is_ignored():
-    """Used as the noise of an entry, it would be squared in every half step until it overflows."""
-    z = np.random.default_rng(0).standard_normal(20)
-    old = Vector(20, np.array([3, 7]), np.array([0.8, 0.6]))
-    other = Vector(30, np.array([2, 11]), np.array([0.8, 0.6]), choice=Choice(np.ones(30), 0, 1e95))
-    penalty = AdaptiveSupport().for_matrix(600.0, 600)
-    chosen = adaptive_step(Side(penalty), z, old, other).choice
-    assert chosen.noise < 600
-    orthogonal = Vector(20, np.array([3, 7]), np.array([z[7], 1e-18 - z[3]]) / np.hypot(z[3], z[7]))
-    assert adaptive_step(Side(penalty), z, orthogonal, other).choice.noise < 10

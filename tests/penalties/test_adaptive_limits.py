@@ -78,20 +78,6 @@ def test_sizes_kept_after_a_limit_are_not_converged(monkeypatch):
     assert model.choices_["size"].tolist() == [model.rows_.sum(), model.columns_.sum()]
 
 
-def test_imputation_chooses_sizes_in_a_limited_number_of_iterations(monkeypatch):
-    """Without a limit, both sizes are chosen in 598 iterations; three times those of one start are allowed."""
-    monkeypatch.setattr(solving, "MAX_CHOOSING_ROUNDS", 15)
-    made, beyond = choosing_steps(monkeypatch), solves_at_the_limit(monkeypatch)
-    generator = np.random.default_rng(11)
-    X = generator.standard_normal((40, 60))
-    X[generator.random(X.shape) < 0.4] = np.nan
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        SparseGraphSVD(1, **ADAPTIVE, missing="impute").fit(X)
-    # Two half steps per iteration. When the limit of the imputation is reached, its sizes are checked once more.
-    assert 2 * (15 + 3 * 15) < len(made) <= 2 * (15 + 3 * 15 + 2 * len(beyond) + 1)
-
-
 def test_imputation_has_a_limit_of_iterations(monkeypatch):
     """Every solution differs from the one before: the limit holds for each, and another one for all of them."""
     counts, solve = [], problem.solve

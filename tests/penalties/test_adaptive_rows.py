@@ -45,16 +45,6 @@ def test_several_groups_are_found_one_after_another():
         assert adjusted_rand_score(rows, model.rows_[module]) > 0.95
 
 
-def test_both_axes_may_choose_their_sizes():
-    X, members = shifted([0.3, 0.4], shift=2, seed=2)
-    adaptive = AdaptiveSupport()
-    model = SparseGraphSVD(2, row_penalty=adaptive, column_penalty=adaptive).fit(X)
-    found = [int(np.argmax(model.columns_[:, k * 40 : (k + 1) * 40].sum(axis=1))) for k in range(2)]
-    for rows, module in zip(members, found, strict=True):
-        assert adjusted_rand_score(rows, model.rows_[module]) > 0.95
-        assert abs(model.columns_[module].sum() - 40) <= 4
-
-
 @pytest.mark.parametrize("missing", ["error", "impute"])
 def test_d_and_vectors_belong_together(missing):
     """Imputed entries of rows that are not members are predicted by their own scores, not by zero."""

@@ -75,17 +75,6 @@ def test_greedy_choices_keep_their_guarantee_and_exchanges_improve_them(seed, k)
     assert coverage.total(coverage.exchange(greedy, weights, k), weights) >= coverage.total(greedy, weights)
 
 
-def test_exchanges_find_what_greedy_choices_miss():
-    # The large group comes first, although the two others cover everything.
-    groups = [[0, 1, 3, 4], [0, 1, 2], [3, 4, 5]]
-    weights = np.array([2.0, 2.0, 1.5, 2.0, 2.0, 1.5])
-    coverage = Groups(groups).coverage(6)
-    greedy = coverage.greedy(weights, 2)
-    assert coverage.total(greedy, weights) == 9.5
-    assert coverage.total(coverage.branch_and_bound(greedy, weights, 2), weights) == 11.0
-    assert coverage.total(coverage.exchange([1, 0], weights, 2), weights) == 11.0
-
-
 @given(seeds, st.integers(1, 12))
 def test_updates_are_at_least_as_good_as_the_groups_before(seed, k):
     generator = np.random.default_rng(seed)

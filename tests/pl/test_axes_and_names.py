@@ -96,15 +96,10 @@ def test_hostile_names_are_shortened_and_never_parsed(study):
     assert max(map(len, labels)) <= 24
 
 
-def test_names_are_cut_in_the_middle():
+def test_names_are_cut_in_the_middle_and_those_kept_apart_have_the_highest_priorities():
     assert label_text("a" * 30 + "z" * 30, 10) == "aaaaaa…zzz"
-    assert len(label_text("b" * 500)) == 24
-    assert label_text(17) == "17"
-    assert label_text("Ångström µ") == "Ångström µ"
+    assert [label_text(name) for name in (17, "Ångström µ")] == ["17", "Ångström µ"]
     assert label_text("\N{DNA DOUBLE HELIX}!") == "\N{WHITE SQUARE}!"
-
-
-def test_labels_kept_apart_have_the_highest_priorities():
     places, priority = np.array([0.0, 4.0, 10.0, 11.0, 30.0]), np.array([1.0, 3.0, 2.0, 9.0, 0.0])
     assert apart(places, priority, 5.0).tolist() == [1, 3, 4]
     assert apart(places, priority, 0.0).tolist() == [0, 1, 2, 3, 4]

@@ -5,11 +5,10 @@ import pytest
 import scipy.sparse as sp
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.figure import Figure
-from scipy.sparse.csgraph import shortest_path
 
 import netbic
 from netbic import pl
-from netbic.pl.network import _principal, layout
+from netbic.pl.network import layout
 
 
 def parts(ax):
@@ -127,20 +126,3 @@ def test_rings_are_circles_that_do_not_overlap_and_tiny_graphs_have_layouts():
         assert np.median(apart.min(axis=1)) > 0.5
     for n in (0, 1, 2):
         assert np.unique(layout(sp.csr_array((n, n))), axis=0).shape == (n, 2)
-
-
-def test_stress_is_lower_than_that_of_classical_scaling():
-    rng = np.random.default_rng(0)
-    upper = np.triu(rng.random((60, 60)) < 0.06, 1)
-    graph = sp.csr_array((upper | upper.T).astype(float))
-    degrees = graph.sum(axis=1)
-    wanted = shortest_path(graph.multiply(np.sqrt(np.minimum.outer(degrees, degrees))).tocsr())
-    main = np.isfinite(wanted[np.argmax(np.isfinite(wanted).sum(axis=1))])
-    wanted = wanted[np.ix_(main, main)]
-
-    def stress(places):
-        apart = np.linalg.norm(places[:, None] - places[None], axis=2)
-        off = ~np.eye(len(wanted), dtype=bool)
-        return (((apart - wanted)[off] / wanted[off]) ** 2).sum()
-
-    assert stress(layout(graph)[main]) < 0.8 * stress(_principal(wanted))

@@ -123,15 +123,12 @@ def test_warnings_are_shown_as_the_command_recorded_them_unless_a_diagnostic_say
     assert contents.gather(folder, model, {"warnings": texts}).warnings == texts[:1]
 
 
-def module_page(number=2, **given):
+def module_page(**given):
     """A module of which nothing else is known; its summary has the arguments that are no fields."""
-    none = modules.Members(np.empty(0, dtype=np.intp), np.empty(0), [])
-    fields = dict.fromkeys(("network", "heatmap", "edges", "verdict", "replication", "scores"))
-    fields |= dict.fromkeys(("recurrent", "strips", "terms", "findings", "plots"), ())
-    fields |= {"number": number, "name": "", "genes": none, "samples": none, "level": 0.05}
-    fields |= dict.fromkeys(("n_samples", "n_terms", "selected"), 0)
-    summary = {"converged": True, "graph_share": 0.0} | {key: given[key] for key in given if key not in fields}
-    return modules.ModulePage(summary=summary, **fields | {key: given[key] for key in given if key in fields})
+    none, known = modules.Members(np.empty(0, dtype=np.intp), np.empty(0), []), modules.ModulePage.__dataclass_fields__
+    summary = {"converged": True, "graph_share": 0.0} | {key: given[key] for key in given if key not in known}
+    own = {"number": 2, "genes": none, "samples": none} | {key: given[key] for key in given if key in known}
+    return modules.ModulePage(summary=summary, **own)
 
 
 def badges(module):
@@ -220,13 +217,6 @@ def test_selected_samples_are_listed_and_no_groups_are_looked_for_among_them(stu
         signs = np.sign(model.left_vectors_[:, number])
         assert module.scores.groups.tolist() == [{1: "up", -1: "down", 0: ""}[sign] for sign in signs]
         assert f"<b>Samples:</b> {words[number]}, up and down by the signs of their weights." in text
-    X = study.expression.to_numpy()
-    grouped = X + 3 * np.outer(np.arange(120) < 40, np.arange(X.shape[1]) < 40)
-    for data, by_scores in ((X, True), (grouped, False)):
-        adaptive = netbic.SparseGraphSVD(1, row_penalty=netbic.AdaptiveSupport(), n_columns=40).fit(data)
-        netbic.save(adaptive, tmp_path)
-        assert not adaptive.rows_.all()
-        assert contents.gather(tmp_path).modules[0].selected == by_scores
 
 
 def test_modules_that_are_not_found_again_are_warnings(gathered):
@@ -278,13 +268,3 @@ def test_a_card_has_leading_genes_unless_its_name_does_and_directions_of_gene_se
     turned = replace(module, genes=module.genes._replace(weights=weights))
     for own, side in ((names[:4], "up"), (names[3:8], "down"), (names[2:8], "up and down"), (names[:5], "up")):
         assert turned.side_of({"genes": ", ".join(own)}) == side
-
-
-def test_edges_that_random_genes_have_as_well_are_named(ordinary_folder):
-    for module in contents.gather(ordinary_folder).modules:
-        own = module.edges
-        assert own["degree_matched_on"] == "degree, mean, variance"
-        assert ("hub-driven" in badges(module)) == (own["n_edges"] >= 10 and module.network.hub_share >= 0.5)
-        assert ("edges as expected" in badges(module)) == (own["q_value"] <= 0.05 < own["degree_q_value"])
-        by_degree = replace(module, edges=own | {"degree_matched_on": "degree"})
-        assert ("hub-driven" in badges(by_degree)) == bool({"hub-driven", "edges as expected"} & set(badges(module)))

@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import netbic
 from netbic import L0, L1, SparseGraphSVD, selection
 from netbic.solver import search
-from support.commands import run
 
 MANY = 10**9
 X = np.random.default_rng(0).standard_normal((8, 11))
@@ -58,13 +56,3 @@ def test_counting_modules_needs_no_memory_for_untested_ones():
     model = SparseGraphSVD(n_rows=10, n_columns=8)
     few, many = (selection.n_modules(model, planted, most=most, random_state=0) for most in (5, MANY))
     assert many.table.equals(few.table)
-
-
-@pytest.mark.nightly
-def test_a_command_that_requests_a_billion_modules(tmp_path):
-    np.save(tmp_path / "X.npy", X)
-    arguments = ["--modules", str(MANY), "--genes", "4", "--samples", "3", "--no-report"]
-    done = run("fit", str(tmp_path / "X.npy"), "--out", str(tmp_path / "out"), *arguments)
-    assert done.exit_code == 0, done.output
-    assert "nothing but rounding error is left of X" in done.output
-    assert netbic.load(tmp_path / "out").n_components_ < 500

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
 
 import netbic
@@ -79,12 +78,3 @@ def test_the_search_ends_although_a_signal_cannot_be_avoided():
     model = SparseGraphSVD(3, n_columns=1).fit(X)
     assert model.n_components_ == 3
     assert model.diagnostics_["repeats"].notna().tolist() == [False, True, True]
-
-
-def test_every_input_gives_the_same_modules():
-    X, _ = dense_factor(5)
-    X = np.where(np.abs(X) > 1, X, 0)
-    dense, sparse = SparseGraphSVD(4, n_columns=60).fit(X), SparseGraphSVD(4, n_columns=60).fit(sp.csr_array(X))
-    np.testing.assert_array_equal(dense.columns_, sparse.columns_)
-    np.testing.assert_array_equal(dense.regressed_out_, sparse.regressed_out_)
-    np.testing.assert_allclose(dense.singular_values_, sparse.singular_values_, rtol=1e-8)

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
 from netbic import L0, SCAD, AdaptiveLasso, KeepSoft, SparseGraphSVD
-from netbic.solver import DEFLATIONS, SOLVERS, IncompatibleSolver
+from netbic.solver.search import DEFLATIONS, SOLVERS
+from netbic.solver.solve import IncompatibleSolver
 from support.problems import (
     graph_part,
     matrices,

@@ -18,8 +18,8 @@ from netbic.operators.corrected import Scaler
 from netbic.operators.dense import DenseOperator
 from netbic.operators.masked import Masked
 from netbic.operators.sparse import SparseOperator
-from netbic.solver import Settings, Side, Vector, rounds, working_sets
-from netbic.solver.problem import ModuleProblem
+from netbic.solver import working_sets
+from netbic.solver.half_step import Side, Vector, rounds
 from netbic.solver.solve import extrapolated
 from netbic.solver.working_sets import WorkingSets
 from support.operator_entries import entries_of
@@ -167,18 +167,6 @@ def test_a_set_is_made_again_only_if_it_does_not_contain_the_vectors():
     assert sets.for_state(Scaler.learn(data, None, False).operator(data), rows, columns, other, 0) is not first
 
 
-def test_few_rows_and_columns_use_sets_of_the_supports_at_the_end():
-    X = GENERATOR.standard_normal((500, 600))
-    data = DenseOperator(X)
-    operator = Scaler.learn(data, None, False).operator(data)
-    for kept, shape in ((100, (100, 120)), (10, None)):  # few entries are read anyway if few are kept
-        rows, columns = Side(L0(kept)), Side(L0(kept + kept // 5))
-        state = next(rounds(operator, rows, columns, Vector.of(np.ones(500)), Vector.of(X[0])))
-        assert WorkingSets().for_state(operator, rows, columns, state, unchanged=0) is None
-        part = WorkingSets().for_state(operator, rows, columns, state, unchanged=6)
-        assert (None if part is None else part.operator.shape) == shape
-
-
 @pytest.mark.filterwarnings("ignore:the graph makes up")
 @pytest.mark.parametrize("term", ["laplacian", "adjacency"])
 def test_slow_tails_converge(term):
@@ -202,17 +190,3 @@ def test_extrapolation_finds_the_fixed_point_of_a_linear_iteration():
         points.append(fixed + matrix @ (points[-1] - fixed))
     assert np.linalg.norm(points[-1] - fixed) > 0.1
     np.testing.assert_allclose(extrapolated(np.array(points)), fixed, atol=1e-3)
-
-
-def test_a_rough_solve_is_confirmed_if_it_has_moved_far():
-    """Results of a working set count without a full round only near the scores it was made from."""
-    X = GENERATOR.standard_normal((30, 2000))
-    X[:, :40] += np.outer(GENERATOR.standard_normal(30), np.ones(40))
-    data = DenseOperator(X)
-    operator = Scaler.learn(data, "columns", False).operator(data)
-    problem = ModuleProblem(operator, Side(L0(30)), Side(L0(40)), Settings(rough=True, tol=1e-3))
-    exact = ModuleProblem(operator, Side(L0(30)), Side(L0(40)), Settings())
-    direction = np.linalg.svd(entries_of(operator))[0][:, 0]
-    start = (Vector.of(direction), Vector.of(entries_of(operator).T @ direction))
-    rough, full = problem.solve(start), exact.solve(start)
-    assert rough.state.d == pytest.approx(full.state.d, rel=0.01)

@@ -54,8 +54,11 @@ def test_damaged_covariates_are_refused(tmp_path):
             netbic.load(tmp_path)
 
 
-def test_scores_by_name_with_missing_genes():
+def test_corrected_values_and_scores_with_missing_genes():
     design = MODEL.covariate_coding_.encode(NAMED, 120, None)
+    entries = netbic.pl.base.entries(MODEL, netbic.pl.base.data_of(MODEL, FRAME), np.arange(5), np.arange(50, 60))
+    corrected = X - MODEL.scaler_.offsets - design @ MODEL.scaler_.effects
+    np.testing.assert_allclose(entries, corrected[:5, 50:60], atol=1e-10)  # as pictures show them
     filled = X.copy()
     filled[:, :5] = MODEL.scaler_.offsets[:5] + (design @ MODEL.scaler_.effects)[:, :5]
     expected = MODEL.transform(pd.DataFrame(filled, *NAMES), covariates=NAMED)
@@ -88,10 +91,3 @@ def test_anndata_objects(tmp_path):
     netbic.tl.modules(adata, n_components=2, n_columns=20)
     assert "netbic_covariates" not in adata.obsm
     assert netbic.tl.from_anndata(adata).covariates_ is None
-
-
-def test_pictures_show_corrected_values():
-    entries = netbic.pl.base.entries(MODEL, netbic.pl.base.data_of(MODEL, FRAME), np.arange(5), np.arange(50, 60))
-    design = MODEL.covariates_.to_numpy()
-    expected = X - MODEL.scaler_.offsets - design @ MODEL.scaler_.effects
-    np.testing.assert_allclose(entries, expected[:5, 50:60], atol=1e-10)

@@ -145,13 +145,21 @@ def test_everything_about_a_model_is_stored(stored, tmp_path):
     np.testing.assert_array_equal(again.transform(new if named else new.to_numpy()), model.transform(new))
 
 
-def test_a_model_without_modules_has_empty_tables(tmp_path):
+class Own(SparseGraphSVD):
+    """A user's own class, which is loaded as its base class."""
+
+
+def test_a_model_without_modules_and_a_user_defined_one(tmp_path):
     with pytest.warns(UserWarning, match="found 0 of 1"):
         model = SparseGraphSVD(1, column_penalty=netbic.L1(1e6)).fit(study.expression)
     netbic.save(model, tmp_path)
     assert netbic.load(tmp_path).n_components_ == 0
     assert summary_table(model).columns.tolist()[:3] == ["module", "singular_value", "n_features"]
     assert modules_table(model).empty
+    netbic.save(Own(1, n_columns=20, random_state=np.random.default_rng(0)).fit(study.expression), tmp_path)
+    assert type(netbic.load(tmp_path)) is SparseGraphSVD
+    assert netbic.load(tmp_path).random_state is None  # JSON cannot hold it
+    assert "Generator" in (tmp_path / "model.json").read_text()
 
 
 def test_names_stay_text(tmp_path):
@@ -253,34 +261,24 @@ def test_a_changed_or_damaged_model_is_refused_in_one_line(saved, tmp_path):
 
 # Saving over earlier files
 
-X = study.expression.iloc[:, :50]
 
-
-def test_a_saved_model_replaces_only_a_saved_model(tmp_path):
-    model = SparseGraphSVD(1, n_columns=20).fit(X)
+def test_a_saved_model_replaces_only_a_saved_model(tmp_path, monkeypatch):
+    X = study.expression.iloc[:, :50]
+    model, other = (SparseGraphSVD(1, n_columns=size).fit(X) for size in (20, 30))
     for _ in range(2):
         netbic.save(model, tmp_path / "model")
+    before = contents(tmp_path / "model")
+    for after in range(3):  # a disk that fills up: two parts and the record
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", FullDisk(after))
+            with pytest.raises(WriteError):
+                netbic.save(other, tmp_path / "model")
+        assert contents(tmp_path / "model") == before
     for name in ("model.json", *RECORDS["model.json"][:4]):
         own = tmp_path / "own" / name
         own.mkdir(parents=True)
         (own / name).write_bytes(b"mine")
-        with pytest.raises(InputError, match=name):
-            netbic.save(model, own)
+        for path, message in ((own, name), (own / name, "is a file")):
+            with pytest.raises(InputError, match=message):
+                netbic.save(model, path)
         assert contents(own) == {name: b"mine"}
-        with pytest.raises(InputError, match="is a file"):
-            netbic.save(model, own / name)
-
-
-def test_saving_to_a_disk_that_fills_up_leaves_the_earlier_model(tmp_path, monkeypatch):
-    one, other = (SparseGraphSVD(1, n_columns=size).fit(X) for size in (20, 30))
-    netbic.save(one, tmp_path)
-    before = contents(tmp_path)
-    for after in range(20):
-        with monkeypatch.context() as patch:
-            patch.setattr(os, "fsync", FullDisk(after))
-            try:
-                netbic.save(other, tmp_path)
-                break
-            except WriteError:
-                assert contents(tmp_path) == before, after
-    assert after == 3  # two parts and the record

@@ -33,7 +33,6 @@ GRAPH = chain(list(X.columns))
 MODELS = {
     "cca": SparseGraphCCA(2, n_x=6, n_y=4, x_graph=GRAPH),
     "ridge": SparseGraphCCA(2, n_x=6, covariance="ridge", ridge=0.3, y_penalty=netbic.L1(0.2)),
-    "full": SparseGraphCCA(2, covariance="full"),
     "hotelling": SparseGraphCCA(2, n_x=6, n_y=4, deflation="hotelling"),
     "pls": SparseGraphPLS(3, n_x=6, n_y=4, y_graph=chain(list(Y.columns)), y_smoothness=0.3),
     "unscaled": SparseGraphPLS(2, n_x=6, n_y=4, scale=False, deflation="canonical", random_state=3),
@@ -73,7 +72,7 @@ def test_a_loaded_model_is_the_same_to_the_last_bit(name, models, tmp_path):
     np.testing.assert_array_equal(again.x_weights_, model.x_weights_)
 
 
-def test_single_precision_and_a_vector_stay_what_they_are(tmp_path):
+def test_single_precision_a_vector_and_no_pairs_stay_what_they_are(tmp_path):
     narrow = tables(np.float32)
     single = SparseGraphPLS(1, n_x=6, n_y=4).fit(*narrow)
     netbic.save(single, tmp_path / "single")
@@ -85,24 +84,11 @@ def test_single_precision_and_a_vector_stay_what_they_are(tmp_path):
     assert again.predict(X.to_numpy()).shape == (N,)
     np.testing.assert_array_equal(again.predict(X.to_numpy()), vector.predict(X.to_numpy()))
     assert not hasattr(again, "feature_names_in_")
-    assert weights_table(again)["name"].tolist()[:1] == [int(np.argmax(np.abs(vector.x_weights_[:, 0])))]
-
-
-def test_the_best_model_of_a_search_is_saved_and_an_unfitted_one_is_not(tmp_path):
-    search = GridSearchCV(SparseGraphPLS(1, n_y=4), {"n_x": [4, 6]}, cv=3).fit(X, Y)
-    netbic.save(search, tmp_path)
-    assert netbic.load(tmp_path).n_x == search.best_params_["n_x"]
-    with pytest.raises(ValueError, match="not fitted"):
-        netbic.save(SparseGraphPLS(), tmp_path)
-
-
-def test_a_model_without_pairs_is_saved(tmp_path):
     with pytest.warns(UserWarning, match="found 0 of 1 pairs"):
-        model = SparseGraphCCA(1, n_x=2, n_y=2).fit(np.ones((5, 4)), np.ones((5, 3)))
-    netbic.save(model, tmp_path)
-    again = netbic.load(tmp_path)
-    assert again.n_components_ == 0
-    assert len(pairs_table(again)) == len(weights_table(again)) == len(pair_scores_table(again)) == 0
+        netbic.save(SparseGraphCCA(1, n_x=2, n_y=2).fit(np.ones((5, 4)), np.ones((5, 3))), tmp_path / "none")
+    empty = netbic.load(tmp_path / "none")
+    assert len(pairs_table(empty)) == len(weights_table(empty)) == len(pair_scores_table(empty)) == 0
+    assert weights_table(again)["name"].tolist()[:1] == [int(np.argmax(np.abs(vector.x_weights_[:, 0])))]
 
 
 def array(name, change):
@@ -122,14 +108,18 @@ CHANGES = [
 ]
 
 
-def test_an_edited_model_is_refused_in_one_line(models, tmp_path):
+def test_an_edited_model_is_refused_and_the_best_of_a_search_is_saved(models, tmp_path):
     for name, change, message in CHANGES:
         netbic.save(models["cca"], tmp_path)
         rewritten(tmp_path, name, change)
         with pytest.raises(InputError, match=message) as caught:
             netbic.load(tmp_path)
         assert "\n" not in str(caught.value)
-    netbic.save(models["cca"], tmp_path)
+    search = GridSearchCV(SparseGraphCCA(1, n_y=4), {"n_x": [4, 6]}, cv=3).fit(X, Y)
+    netbic.save(search, tmp_path)
+    assert netbic.load(tmp_path).n_x == search.best_params_["n_x"]
+    with pytest.raises(ValueError, match="not fitted"):
+        netbic.save(SparseGraphPLS(), tmp_path)
     for function in (load_modules, netbic.get.modules_df):
         with pytest.raises(InputError, match=r"contains pairs of two tables \(SparseGraphCCA\), not modules"):
             function(tmp_path)
@@ -152,10 +142,5 @@ def test_tables_agree_with_the_model(models):
     inside = model.graphs_["y"].subgraph(model.y_support_[0]).n_edges
     assert pairs["n_edges_2"][0] == inside
     assert pairs["n_edges_1"].tolist() == [0, 0, 0]
-
-
-def test_further_columns_are_matched_by_pair(models):
-    tests = pd.DataFrame({"pair": [3, 1], "p": [0.5, 0.01], "d": [7.0, 8.0]})
-    table = pairs_table(models["pls"], tests)
-    assert table["p"].fillna(-1).tolist() == [0.01, -1, 0.5]
-    assert table["d"].fillna(-1).tolist() == [8.0, -1, 7.0]
+    tests = pd.DataFrame({"pair": [3, 1], "p": [0.5, 0.01], "d": [7.0, 8.0]})  # further columns, matched by pair
+    assert pairs_table(model, tests)[["p", "d"]].fillna(-1).to_numpy().tolist() == [[0.01, 8], [-1, -1], [0.5, 7]]

@@ -24,19 +24,15 @@ def model(study):
     return SparseGraphSVD(1, n_columns=40, column_graph=graph, random_state=0).fit(study.expression)
 
 
-def same(one, other):
-    return (one.weights != other.weights).nnz == 0 and one.n_inhibiting == other.n_inhibiting > 0
-
-
-def test_folders_and_anndata(model, study, tmp_path):
-    pytest.importorskip("anndata")
-    graph = model.graphs_["columns"]
+def test_folders_and_exports_have_weights_and_signs(model, study, tmp_path):
     netbic.save(model, tmp_path / "model")
-    assert same(netbic.load(tmp_path / "model").graphs_["columns"], graph)
-    assert same(netbic.tl.from_anndata(netbic.tl.to_anndata(model, study.expression)).graphs_["columns"], graph)
-
-
-def test_exports_have_weights_and_signs(model, tmp_path):
+    for stored in (
+        netbic.load(tmp_path / "model"),
+        netbic.tl.from_anndata(netbic.tl.to_anndata(model, study.expression)),
+    ):
+        graph = stored.graphs_["columns"]
+        assert (graph.weights != model.graphs_["columns"].weights).nnz == 0
+        assert graph.n_inhibiting == model.graphs_["columns"].n_inhibiting > 0
     folder = netbic.exports.write_cytoscape(model, tmp_path / "networks")
     inside = model.graphs_["columns"].subgraph(model.columns_[0])
     expected = {

@@ -5,6 +5,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import netbic
+from support.batches import assert_equal_fits
 
 GENERATOR = np.random.default_rng(0)
 DENSE = GENERATOR.standard_normal((300, 120)) + 2.0
@@ -29,9 +30,5 @@ def sparse_blocks(X, chunks, kind=sp.csr_array):
 
 def assert_same(one, other, tolerance=1e-8):
     """Supports identical, vectors within the tolerance."""
-    np.testing.assert_array_equal(one.rows_, other.rows_)
-    np.testing.assert_array_equal(one.columns_, other.columns_)
-    for name in ("left_vectors_", "components_", "explained_variance_ratio_"):
-        np.testing.assert_allclose(getattr(one, name), getattr(other, name), atol=tolerance, rtol=0)
-    np.testing.assert_allclose(one.singular_values_, other.singular_values_, rtol=tolerance)
+    assert_equal_fits(one, other, tolerance)
     np.testing.assert_array_equal(one.converged_, other.converged_)

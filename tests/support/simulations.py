@@ -7,9 +7,7 @@ import numpy as np
 from netbic import AdaptiveSupport, Graph, SparseGraphSVD
 from netbic.simulate import paper
 
-# ----------------------------------------------------------------------------------------------------------------
 # Noise: functions of a generator and of the numbers of samples and genes
-# ----------------------------------------------------------------------------------------------------------------
 
 
 def normal(generator, n, p):
@@ -78,9 +76,7 @@ NOISE = {
     "AR(1) genes": lambda generator, n, p: autocorrelated(generator, p, n).T,
 }
 
-# ----------------------------------------------------------------------------------------------------------------
 # Planted modules
-# ----------------------------------------------------------------------------------------------------------------
 
 
 def three_modules(generator):
@@ -129,9 +125,7 @@ def f1(found, truth):
     return 2 * (found & truth).sum() / (found.sum() + truth.sum())
 
 
-# ----------------------------------------------------------------------------------------------------------------
 # Sizes chosen by AdaptiveSupport
-# ----------------------------------------------------------------------------------------------------------------
 
 
 def adaptive_run(n_rows, gamma, kind, seed):

@@ -49,15 +49,6 @@ def test_columns_that_modules_wrote_are_no_variables_and_others_are(adata):
     assert set(adata.uns["prog"]["associations"]["variable"]) == {"planted", "age", "module_1_batch"}
 
 
-def test_covariates_of_a_score_are_matched_by_name(adata):
-    adata.obs["batch"] = pd.Categorical(np.arange(150) % 3)
-    netbic.tl.modules(adata, n_components=2, n_columns=60, covariates="batch")
-    netbic.tl.score(adata)
-    expected = adata.obsm["X_netbic"].copy()
-    netbic.tl.score(adata, covariates=adata.obs[["batch"]].sample(frac=1, random_state=0))
-    np.testing.assert_allclose(adata.obsm["X_netbic"], expected, atol=1e-12)
-
-
 def with_donors(adata):
     """Ten donors of 14 cells, and 10 cells of which the donor is not known; each donor has both conditions."""
     donor = np.repeat([f"donor {k}" for k in range(10)] + [None], [14] * 10 + [10])

@@ -1,31 +1,18 @@
 """AnnData objects whose matrix is not in memory give the same modules and scores without loading it completely."""
 
-import tracemalloc
-
 import anndata
 import dask.array as da
+import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 
 import netbic
 from netbic import tl
-from netbic.operators import blocks
+from support.cells import cells, counts, study, values
 from support.zarr_stores import write_zarr
 
-study = netbic.simulate.cohort(150, 600, n_modules=3, module_samples=30, random_state=1)
-values = study.expression.to_numpy()
-counts = np.where(values > 0.8, values, 0)
 PARAMETERS = {"n_rows": 30, "n_columns": 60, "tol": 1e-10}
-
-
-def cells(X):
-    data = anndata.AnnData(
-        X, obs=pd.DataFrame(index=study.expression.index), var=pd.DataFrame(index=study.expression.columns)
-    )
-    data.var["chosen"] = np.arange(600) % 3 != 0
-    return data
 
 
 def in_blocks(kind, X=counts):
@@ -44,8 +31,6 @@ def same(lazy, data, key="netbic"):
 @pytest.mark.parametrize(("kind", "mask"), [(np.asarray, None), (sp.csr_matrix, "chosen")])
 def test_a_dask_matrix_or_layer(kind, mask):
     data, lazy = cells(kind(counts)), cells(in_blocks(kind))
-    lazy.layers["twice"] = in_blocks(kind, 2 * counts)
-    data.layers["twice"] = kind(2 * counts)
     for layer in (None, "twice"):
         for found in (data, lazy):
             tl.modules(found, study.network, 3, layer=layer, mask_var=mask, **PARAMETERS)
@@ -134,19 +119,18 @@ def recorded_blocks():
     return X, whole, loaded
 
 
-def test_pictures_of_a_dask_array_load_the_blocks_of_their_rows(recorded_blocks):
-    plt = pytest.importorskip("matplotlib.pyplot")
-    X, whole, loaded = recorded_blocks
-    model = netbic.SparseGraphSVD(1, n_rows=4, n_columns=20).fit(whole)
-    shown = [np.asarray(netbic.pl.heatmap(model, data, n_others=0).images[0].get_array()) for data in (whole, X)]
-    np.testing.assert_array_equal(*shown)
-    assert set(loaded) == set(np.flatnonzero(model.rows_[0]) // 10)
-    plt.close("all")
-
-
-def test_heatmaps_of_a_report_load_the_blocks_of_members_once(recorded_blocks, tmp_path):
+def test_pictures_and_objects_of_a_dask_array_load_the_blocks_they_need(recorded_blocks, tmp_path):
     X, whole, loaded = recorded_blocks
     model = netbic.SparseGraphSVD(3, n_rows=4, n_columns=20).fit(whole)
+    with pytest.raises(TypeError, match="X is a Dask array, but modules are judged on data in memory"):
+        netbic.enrichment.held_out_edges(model, X)
+    assert not loaded
+    shown = [np.asarray(netbic.pl.heatmap(model, data, n_others=0).images[0].get_array()) for data in (whole, X)]
+    np.testing.assert_array_equal(*shown)
+    of_members = sorted(set(np.flatnonzero(model.rows_.any(axis=0)) // 10))
+    assert sorted(loaded) == of_members
+    plt.close("all")
+    loaded.clear()
     for name, data in (("memory", whole), ("blocks", X)):
         (tmp_path / name).mkdir()
         netbic.report.write_heatmaps(tmp_path / name, model, data)
@@ -154,41 +138,9 @@ def test_heatmaps_of_a_report_load_the_blocks_of_members_once(recorded_blocks, t
     for one, other in zip(*both, strict=True):
         for name in ("values", "limit", "genes", "samples"):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
-    assert sorted(loaded) == sorted(set(np.flatnonzero(model.rows_.any(axis=0)) // 10))
-
-
-def test_a_dask_array_is_stored_in_anndata_unchanged(recorded_blocks):
-    X, whole, loaded = recorded_blocks
-    model = netbic.SparseGraphSVD(2, n_rows=30, n_columns=60).fit(whole)
+    assert sorted(loaded) == of_members  # once for all modules
+    loaded.clear()
     made = tl.to_anndata(model, X)
     assert made.X is X
     assert sorted(loaded) == list(range(15))  # for the scores
     np.testing.assert_allclose(made.obsm["X_netbic"], tl.to_anndata(model, whole).obsm["X_netbic"], atol=1e-10)
-
-
-def test_enrichment_requires_data_in_memory_and_loads_nothing(recorded_blocks):
-    X, whole, loaded = recorded_blocks
-    model = netbic.SparseGraphSVD(1, n_rows=30, n_columns=60).fit(whole)
-    with pytest.raises(TypeError, match="X is a Dask array, but modules are judged on data in memory"):
-        netbic.enrichment.held_out_edges(model, X)
-    assert not loaded
-
-
-@pytest.mark.nightly
-def test_the_matrix_never_is_in_memory(monkeypatch):
-    """100 MB in blocks of 2 MB, of which a few are in memory at a time."""
-    monkeypatch.setattr(blocks, "_HELD_SHARE", 0.0)
-    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "2")  # threads, each with its own blocks
-
-    def made(block_info=None):
-        first, last = block_info[None]["array-location"][0]
-        return np.random.default_rng(first).normal(size=(last - first, 500))
-
-    X = da.map_blocks(made, chunks=((500,) * 50, (500,)), dtype=np.float64, meta=np.empty((0, 0)))
-    data = anndata.AnnData(X, var=pd.DataFrame(index=[f"g{k}" for k in range(500)]))
-    tracemalloc.start()
-    tl.modules(data, None, 1, n_rows=500, n_columns=20, mask_var=np.arange(500) != 7)
-    tl.score(data)
-    _, most = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert most < 40e6

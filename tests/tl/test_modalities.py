@@ -9,25 +9,14 @@ import scipy.sparse as sp
 
 import netbic
 from netbic import InputError, tl
+from support.pair_folders import both_tables
 
 anndata = pytest.importorskip("anndata", reason="needs anndata: pip install 'netbic[anndata]'")
 mudata = pytest.importorskip("mudata", reason="needs mudata: pip install 'netbic[mudata]'")
 
-N, P, Q = 50, 30, 15
+X, Y = (table.T for table in both_tables())
+N, P = X.shape
 SIZES = {"rna": 6, "prot": 4}
-
-
-def both_tables():
-    random = np.random.default_rng(0)
-    X, Y = random.standard_normal((N, P)), random.standard_normal((N, Q))
-    Y[:, :4] += X[:, :6].sum(axis=1, keepdims=True)
-    Y[:, 4:8] -= X[:, 6:12].sum(axis=1, keepdims=True)
-    cells = [f"cell {k}" for k in range(N)]
-    X = pd.DataFrame(X, index=cells, columns=[f"gene {k}" for k in range(P)])
-    return X, pd.DataFrame(Y, index=cells, columns=[f"protein {k}" for k in range(Q)])
-
-
-X, Y = both_tables()
 
 
 def multimodal(X=X, Y=Y):
@@ -53,7 +42,7 @@ def test_results_are_those_of_the_estimator(method, kind):
     assert list(stored["mods"]) == ["rna", "prot"]
     table = netbic.get.pairs_df(mdata)
     np.testing.assert_allclose(table["correlation"], model.correlations_, atol=1e-12)
-    assert table["top_features_2"][0].startswith("protein ")
+    assert table["top_features_2"][0].startswith("l")
 
 
 def test_cells_are_matched_by_name_and_all_of_them_get_scores():
@@ -85,7 +74,7 @@ def test_layers_masks_and_graphs_are_given_by_the_name_of_the_modality():
     mdata["rna"].layers["doubled"] = 2 * mdata["rna"].X
     mdata["rna"].X[:] = 0
     mdata["rna"].var["kept"] = np.arange(P) < 20
-    edges = pd.DataFrame({"a": [f"gene {k}" for k in range(19)], "b": [f"gene {k + 1}" for k in range(19)]})
+    edges = pd.DataFrame({"a": [f"g{k}" for k in range(19)], "b": [f"g{k + 1}" for k in range(19)]})
     chosen = {"layer": {"rna": "doubled"}, "mask_var": {"rna": "kept"}, "graph": {"rna": edges}}
     tl.modules(mdata, mods=("rna", "prot"), n_modules=2, n_features=SIZES, smoothness={"rna": 0.3}, **chosen)
     model = expected(X=X.iloc[:, :20], x_graph=netbic.Graph.of(edges), x_smoothness=0.3)
@@ -112,7 +101,7 @@ def test_results_survive_a_file(tmp_path):
 def test_raw_counts_name_their_modality():
     random = np.random.default_rng(0)
     counts = random.negative_binomial(1, 1 / (1 + random.lognormal(3, 2, 300)), (N, 300)).astype(float)
-    raw = pd.DataFrame(counts, index=X.index, columns=[f"gene {k}" for k in range(300)])
+    raw = pd.DataFrame(counts, index=X.index, columns=[f"g{k}" for k in range(300)])
     with pytest.warns(UserWarning, match=r"^rna: .*raw counts"):
         tl.pairs(multimodal(raw), n_pairs=1)
 
@@ -123,7 +112,7 @@ BAD = {
     "unknown": ({"mods": ("rna", "atac")}, "there is no modality 'atac' \\(there are: 'rna', 'prot'\\)"),
     "a number for both": ({"n_features": 5}, "n_features has to name the modality: n_features={'rna': ...}"),
     "another modality": ({"graph": {"atac": None}}, "graph names 'atac', which is not in mods"),
-    "too many": ({"n_features": {"prot": 99}}, "n_features={'prot': 99} but 'prot' has 15 features: choose 1 to 15"),
+    "too many": ({"n_features": {"prot": 99}}, "n_features={'prot': 99} but 'prot' has 20 features: choose 1 to 20"),
     "method": ({"method": "svd"}, "method"),
 }
 
@@ -141,12 +130,12 @@ def test_unusable_parameters_are_explained():
 
 
 def test_cells_that_cannot_be_matched_are_refused():
-    with pytest.raises(InputError, match=r"'rna' and 'prot' have 0 cells in common \(rna: cell 0"):
+    with pytest.raises(InputError, match=r"'rna' and 'prot' have 0 cells in common \(rna: mouse 0"):
         tl.pairs(multimodal(Y=Y.rename(index=lambda name: f"other {name}")))
     mdata = multimodal()
     names = [*X.index[:-1], X.index[0]]
     mdata["prot"].obs_names = names
-    with pytest.raises(InputError, match="cell 'cell 0' occurs twice in 'prot'"):
+    with pytest.raises(InputError, match="cell 'mouse 0' occurs twice in 'prot'"):
         tl.pairs(mdata)
     with pytest.raises(InputError, match=r"has no pairs 'netbic_pairs': run tl\.pairs"):
         netbic.get.pairs_df(multimodal())

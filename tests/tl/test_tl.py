@@ -1,7 +1,6 @@
 """AnnData objects: the same modules as the estimator, preserved in .h5ad files, sparse matrices stay sparse."""
 
 import json
-import tracemalloc
 
 import anndata
 import networkx as nx
@@ -12,25 +11,14 @@ import scipy.sparse as sp
 
 import netbic
 from netbic import InputError, SparseGraphSVD, tl
+from support.cells import cells, counts, study, values
 
-study = netbic.simulate.cohort(150, 600, n_modules=3, module_samples=30, random_state=1)
-values = study.expression.to_numpy()
-counts = np.where(values > 0.8, values, 0)
 PARAMETERS = {"n_rows": 30, "n_columns": 60}
-
-
-def cells(kind=np.asarray, X=values):
-    data = anndata.AnnData(
-        kind(X), obs=pd.DataFrame(index=study.expression.index), var=pd.DataFrame(index=study.expression.columns)
-    )
-    data.layers["twice"] = kind(2 * X)
-    data.var["chosen"] = np.arange(600) % 3 != 0
-    return data
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix, sp.csc_matrix, sp.csr_array])
 def test_the_modules_are_the_estimators(kind):
-    data = cells(kind, counts)
+    data = cells(kind(counts))
     assert tl.modules(data, study.network, 3, **PARAMETERS) is None
     model = SparseGraphSVD(3, column_graph=study.network.weights, **PARAMETERS).fit(sp.csr_array(counts))
     assert np.array_equal(data.varm["netbic_members"], model.columns_.T)
@@ -41,20 +29,8 @@ def test_the_modules_are_the_estimators(kind):
     assert (data.varp["netbic"] != study.network.weights).nnz == 0
 
 
-@pytest.mark.nightly
-def test_a_sparse_matrix_is_never_made_dense():
-    X = sp.random(40_000, 1_000, density=0.01, format="csr", random_state=0)
-    data = anndata.AnnData(X, var=pd.DataFrame(index=[f"g{k}" for k in range(1_000)]))
-    tracemalloc.start()
-    tl.modules(data, None, 2, n_rows=400, n_columns=50, mask_var=np.arange(1_000) != 7)
-    tl.score(data)
-    _, most = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert most < 0.25 * X.shape[0] * X.shape[1] * 8
-
-
 def test_results_survive_a_file(tmp_path):
-    data = cells(sp.csr_matrix, counts)
+    data = cells(sp.csr_matrix(counts))
     tl.modules(data, study.network, 3, scale=True, **PARAMETERS)
     data.write_h5ad(tmp_path / "cells.h5ad")
     again = anndata.read_h5ad(tmp_path / "cells.h5ad")
@@ -73,7 +49,7 @@ def test_results_survive_a_file(tmp_path):
 def test_the_cells_of_the_fit_have_the_same_scores_again():
     incomplete = np.where(np.random.default_rng(0).random(values.shape) < 0.05, np.nan, values)
     for X, options in ((values, {"layer": "twice"}), (incomplete, {"missing": "ignore"})):
-        data = cells(X=X)
+        data = cells(X)
         tl.modules(data, None, 2, **options, **PARAMETERS)
         before = data.obsm["X_netbic"].copy()
         assert np.isfinite(before).all()

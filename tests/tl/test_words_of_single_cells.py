@@ -79,24 +79,21 @@ def test_programs_and_usages_are_not_negative_and_found(programs):
     assert model.column_penalty == netbic.L0(20, nonnegative=True)
 
 
-def test_the_preset_chooses_sizes_and_keeps_given_ones(programs):
-    adata, _, _ = programs
-    chosen = tl.from_anndata(tl.modules(adata, n_modules=2, preset="nonnegative", copy=True))
+def test_the_preset_chooses_sizes_and_needs_data_that_are_not_centred(adata, programs):
+    chosen = tl.from_anndata(tl.modules(programs[0], n_modules=2, preset="nonnegative", copy=True))
     assert isinstance(chosen.column_penalty, netbic.AdaptiveSupport)
-    assert chosen.column_penalty.nonnegative
     assert (chosen.components_ >= 0).all()
-    cells = tl.from_anndata(tl.modules(adata, n_modules=2, n_cells=50, n_genes=20, preset="nonnegative", copy=True))
+    sizes = {"n_cells": 50, "n_genes": 20}
+    cells = tl.from_anndata(tl.modules(programs[0], n_modules=2, **sizes, preset="nonnegative", copy=True))
     assert (cells.rows_.sum(axis=1) <= 50).all()
-
-
-def test_the_preset_needs_data_that_are_not_centred(adata, programs):
     adata.X = adata.X - adata.X.mean(axis=0)
-    with pytest.raises(InputError, match="the data have negative values"):
-        tl.modules(adata, preset="nonnegative")
-    with pytest.raises(InputError, match="preset='nonnegative' sets center"):
-        tl.modules(programs[0], preset="nonnegative", center="columns")
-    with pytest.raises(InputError, match="preset='nmf' is not known: choose one of 'nonnegative'"):
-        tl.modules(programs[0], preset="nmf")
+    for data, options, message in (
+        (adata, {"preset": "nonnegative"}, "the data have negative values"),
+        (programs[0], {"preset": "nonnegative", "center": "columns"}, "preset='nonnegative' sets center"),
+        (programs[0], {"preset": "nmf"}, "preset='nmf' is not known: choose one of 'nonnegative'"),
+    ):
+        with pytest.raises(InputError, match=message):
+            tl.modules(data, **options)
 
 
 def test_tables_of_models_objects_and_folders_agree(adata, tmp_path):
@@ -139,23 +136,25 @@ def test_scores_are_those_of_the_samples(adata):
 
 def test_stored_tables_are_filtered_or_missing(adata):
     tl.modules(adata, n_modules=2, n_genes=30)
-    with pytest.raises(InputError, match="no table of verdicts"):
-        get.verdicts_df(adata)
+    for read, message in (
+        (get.verdicts_df, "no table of verdicts"),
+        (get.associations_df, "no table of associations"),
+        (get.gene_sets_df, "no table of gene sets: run netbic enrich"),
+    ):
+        with pytest.raises(InputError, match=message):
+            read(adata)
+        with pytest.raises(TypeError, match="expected an AnnData object or the folder"):
+            read(3)
     tl.verdicts(adata, n_pairs=3, random_state=0)
     assert get.verdicts_df(adata)["module"].tolist() == [1, 2]
-    with pytest.raises(InputError, match="no table of associations"):
-        get.associations_df(adata)
     adata.obs["site"] = np.where(np.arange(120) % 2, "a", "b")
     tl.associate(adata, keys=["site"])
     assert {*get.associations_df(adata, module=2)["module"]} == {2}
-    with pytest.raises(InputError, match="module=0: modules are numbered from 1"):
-        get.associations_df(adata, module=0)
     assert {*get.associations_df(adata, test="Mann-Whitney")["effect_name"]} == {"AUC"}
-    with pytest.raises(InputError, match="test='AUC' is not known: choose one of 'Kruskal-Wallis', 'Mann-Whitney'"):
-        get.associations_df(adata, test="AUC")
-    with pytest.raises(InputError, match="variable='x' is not known: choose one of 'site'"):
-        get.associations_df(adata, variable="x")
-    with pytest.raises(InputError, match="no table of gene sets: run netbic enrich"):
-        get.gene_sets_df(adata)
-    with pytest.raises(TypeError, match="expected an AnnData object or the folder"):
-        get.verdicts_df(3)
+    for options, message in (
+        ({"module": 0}, "module=0: modules are numbered from 1"),
+        ({"test": "AUC"}, "test='AUC' is not known: choose one of 'Kruskal-Wallis', 'Mann-Whitney'"),
+        ({"variable": "x"}, "variable='x' is not known: choose one of 'site'"),
+    ):
+        with pytest.raises(InputError, match=message):
+            get.associations_df(adata, **options)

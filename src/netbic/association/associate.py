@@ -37,7 +37,9 @@ from netbic.association.variables import (
 from netbic.association.words import LEVEL, Words, in_words, strongest
 from netbic.enrichment import adjust_p_values
 from netbic.errors import InputError, one_line, shown
-from netbic.estimators import SparseGraphSVD, axis_names, fitted_model, names_of
+from netbic.estimators.inputs import axis_names
+from netbic.estimators.results import names_of
+from netbic.estimators.svd import SparseGraphSVD, fitted_model
 from netbic.selection import SampleGroups
 from netbic.storage.models import PairModel, fitted_pair_model
 from netbic.storage.tables import sample_names
@@ -231,18 +233,14 @@ def associate_scores(
         scores = scores.set_axis(range(1, scores.shape[1] + 1), axis=1)
         groups = None if groups is None else groups.set_axis(scores.columns, axis=1)
     match, pairs, covariates = match_samples(scores.index, table), survival_pairs(survival), listed_names(adjust)
-    described, averages, studies, notes = match.table, None, None, list[str]()
+    described, studies, averages, notes = match.table, None, None, list[str]()
     if removed is not None and by is None:  # degrees of freedom of samples, not of their averages
         covariates, note = removed.adjustment(covariates, listed_names(variables), described.columns, len(scores))
         notes += [note] * bool(note)
     if by is not None:
         needed = [*listed_names(variables), *covariates, *(name for pair in pairs for name in pair)]
         averages = Averages.of(described, listed_names(by), needed)
-        known, groups, described = averages.numbers >= 0, None, averages.table
-        scores = scores[known].groupby(averages.numbers[known]).mean().set_axis(described.index, axis=0)
-        left_out = f"; {(~known).sum():,} samples without a value are left out" if not known.all() else ""
-        of_groups = f"averages of {len(described):,} groups of samples with the same {' and '.join(averages.by)}"
-        averaged = f"tests compare {of_groups}{left_out}; columns with several values in a group are not tested"
+        scores, groups, described = averages.of_scores(scores), None, averages.table
     if removed is not None and removed.studies is not None and described.index.isin(removed.studies.index).all():
         studies = removed.studies[~removed.studies.index.duplicated()].reindex(described.index)
     chosen = read_variables(
@@ -250,25 +248,32 @@ def associate_scores(
     )
     tested = [variable for variable in chosen if variable.kind != LEFT_OUT and variable.name not in covariates]
     design = _design([variable for variable in chosen if variable.name in covariates])
+    result = _table_of_tests(scores, groups, tested, design)
+    record_columns = list(Variable("", LEFT_OUT, "", np.empty(0)).record())
+    records = pd.DataFrame([variable.record() for variable in chosen], columns=record_columns)
+    notes += _survival_notes(described) if not survival else ()
+    notes += () if removed is None else removed.remarks(result)
+    notes += () if design is None else _undefined_notes(tested, design, result, covariates)
+    notes += repeated_measures(described, tested) if averages is None else [averages.note()]
+    levels = {variable.name: variable.levels for variable in chosen if variable.levels}
+    grouped = () if averages is None else averages.by
+    return Associations(result, records, match, tuple(covariates), tuple(notes), tuple(pairs), grouped, levels)
+
+
+def _table_of_tests(
+    scores: pd.DataFrame, groups: pd.DataFrame | None, tested: list[Variable], design: Floats | None
+) -> pd.DataFrame:
+    """A row per variable, module and test, with q-values."""
     rows = list[tuple[Any, ...]]()
     for variable, module in product(tested, scores.columns):
         own = np.full(len(scores), "") if groups is None else groups[module].to_numpy(dtype=object)
         for row in all_tests(scores[module].to_numpy(dtype=np.float64), own, variable, design):
             _, p, *effect = row.result
             rows.append((module, variable.name, row.level, row.test, row.n, effect[0], row.effect_name, *effect[1:], p))
-    result = pd.DataFrame(rows, columns=_COLUMNS)
-    kinds = [result["variable"], result["test"].astype(str).str.split(",").str[0]]
-    within = result["p"].groupby(kinds, group_keys=False).transform(adjust_p_values) if rows else result["p"]
-    result = result.assign(q=within, q_all=adjust_p_values(result["p"]))
-    record_columns = list(Variable("", LEFT_OUT, "", np.empty(0)).record())
-    records = pd.DataFrame([variable.record() for variable in chosen], columns=record_columns)
-    notes += _survival_notes(described) if not survival else ()
-    notes += () if removed is None else removed.remarks(result)
-    notes += () if design is None else _undefined_notes(tested, design, result, covariates)
-    notes += repeated_measures(described, tested) if averages is None else [averaged]
-    levels = {variable.name: variable.levels for variable in chosen if variable.levels}
-    grouped = () if averages is None else averages.by
-    return Associations(result, records, match, tuple(covariates), tuple(notes), tuple(pairs), grouped, levels)
+    table = pd.DataFrame(rows, columns=_COLUMNS)
+    kinds = [table["variable"], table["test"].astype(str).str.split(",").str[0]]
+    within = table["p"].groupby(kinds, group_keys=False).transform(adjust_p_values) if rows else table["p"]
+    return table.assign(q=within, q_all=adjust_p_values(table["p"]))
 
 
 def _design(covariates: list[Variable]) -> Floats | None:

@@ -9,15 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from netbic.arrays import Floats, checked, is_sparse, kind_of
-from netbic.estimators import (
-    SparseGraphSVD,
-    as_one_study,
-    basis_of,
-    fitted_model,
-    has_missing,
-    module_scores,
-    training_design,
-)
+from netbic.estimators.covariates import basis_of, training_design
+from netbic.estimators.inputs import has_missing
+from netbic.estimators.prediction import module_scores
+from netbic.estimators.studies import as_one_study
+from netbic.estimators.svd import SparseGraphSVD, fitted_model
 from netbic.operators.base import as_operator
 from netbic.operators.blocks import RowBlocks
 

@@ -23,6 +23,7 @@ from netbic.association.variables import (
 )
 from netbic.errors import InputError, shown, unusable
 from netbic.files import add_files, json_bytes, read_json, read_table, table_bytes
+from netbic.storage.tables import read_results_table
 
 TABLE, SAMPLES, RECORD = "associations.tsv", "sample_info.tsv", "associations.json"
 WRITTEN: Final = (TABLE, SAMPLES, RECORD)
@@ -62,21 +63,11 @@ def write_associations(found: Associations, folder: Path) -> None:
     add_files(folder, contents | {RECORD: json_bytes(record)})
 
 
-def _read_table(path: Path, remedy: str, as_text: bool = False) -> pd.DataFrame:
-    try:
-        return read_table(path, as_text=as_text)
-    except (ValueError, OSError):
-        raise unusable(path, "cannot be read as a table", remedy) from None
-
-
 def stored_scores(folder: Path, names: Iterable[object] | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Scores and groups, samples by modules, of the fit in a folder; the samples as named, or as in its table."""
     path = folder / "samples.tsv"
-    if not path.is_file():
+    if (table := read_results_table(folder, "samples")) is None:
         raise unusable(path, "does not exist", "give the folder of a fit (netbic fit), or fit again")
-    table = _read_table(path, "fit again")
-    if missing := [name for name in ("module", "sample", "score", "group") if name not in table]:
-        raise unusable(path, f"has no column {missing[0]}", "fit again")
     try:
         return wide(table, names)
     except InputError as problem:
@@ -115,7 +106,10 @@ def stored_samples(folder: Path) -> pd.DataFrame | None:
     path = folder / SAMPLES
     if not path.is_file():
         return None
-    text = _read_table(path, _AGAIN, as_text=True)
+    try:
+        text = read_table(path, as_text=True)
+    except (ValueError, OSError):
+        raise unusable(path, "cannot be read as a table", _AGAIN) from None
     if not text.shape[1]:
         raise unusable(path, "has no columns", _AGAIN)
     table = text.iloc[:, 1:].set_axis(pd.Index(text.iloc[:, 0], name=text.columns[0]))
@@ -145,14 +139,10 @@ def stored_variables(table: pd.DataFrame, record: dict[str, Any]) -> tuple[list[
         try:
             if "event" in each:
                 variable = survival_times(table.astype(object), name, str(each["event"]))
-            elif each["type"] == NUMERIC:
-                variable = as_type(table[name], NUMERIC)
-            elif not isinstance(table[name].dtype, pd.CategoricalDtype):
+            elif each["type"] != NUMERIC and not isinstance(table[name].dtype, pd.CategoricalDtype):
                 raise InputError(f"sample_info.tsv has other levels than associations.json: {_AGAIN}")
             else:
-                levels = table[name].cat
-                values = np.where(levels.codes < 0, np.nan, levels.codes)
-                variable = Variable(name, each["type"], "as tested", values, tuple(map(str, levels.categories)))
+                variable = as_type(table[name], each["type"])
         except (InputError, ValueError, KeyError) as problem:
             problems.append(f"{shown(name)} ({problem})")
             continue

@@ -500,6 +500,18 @@ class Averages:
         first = own[~pd.Series(sets).duplicated().to_numpy()]  # in the order of the groups
         return cls(numbers, first[constant], tuple(by))
 
+    def of_scores(self, scores: pd.DataFrame) -> pd.DataFrame:
+        """The averages of scores, a row per group."""
+        known = self.numbers >= 0
+        return scores[known].groupby(self.numbers[known]).mean().set_axis(self.table.index, axis=0)
+
+    def note(self) -> str:
+        """What is compared, in words."""
+        n_left_out = int((self.numbers < 0).sum())
+        left_out = f"; {n_left_out:,} samples without a value are left out" if n_left_out else ""
+        groups = f"averages of {len(self.table):,} groups of samples with the same {' and '.join(self.by)}"
+        return f"tests compare {groups}{left_out}; columns with several values in a group are not tested"
+
 
 def repeated_measures(table: pd.DataFrame, variables: Iterable[Variable]) -> Iterator[str]:
     """Say which variables are the same in all samples with the same value of another column.

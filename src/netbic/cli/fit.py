@@ -14,12 +14,12 @@ from click import option
 
 from netbic.cli import command, options
 from netbic.cli.command import Command, Progress, counted, echo, in_options
-from netbic.cli.samples import SampleTable, covariate_lines, read_covariates, read_studies
+from netbic.cli.samples import SampleTable, covariate_lines, match_sample_table, read_covariates, read_studies
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from netbic.estimators import SparseGraphSVD
+    from netbic.estimators.svd import SparseGraphSVD
     from netbic.io.dataset import Dataset
     from netbic.io.samples import GeneSets
     from netbic.selection import Judgement, SampleGroups
@@ -111,28 +111,27 @@ def fit(
     from netbic.errors import some_names
     from netbic.files import labelled
     from netbic.io.dataset import digest
-    from netbic.io.samples import read_gene_sets, read_sample_info
+    from netbic.io.samples import read_gene_sets
     from netbic.storage.runs import Run, check_folder
 
     settings, tests = ({name: given.pop(name) for name in names} for names in (_SETTINGS, options.TESTS))
-    how = {name: given.pop(name) for name in ("verdict", "report", "jobs")}
-    gene_sets, sample_info, studies = (given.pop(name) for name in ("gene_sets", "sample_info", "studies"))
-    covariates = given.pop("covariates")
+    verdict, report, jobs, gene_sets = (given.pop(name) for name in ("verdict", "report", "jobs", "gene_sets"))
+    sample_info, studies, covariates = (given.pop(name) for name in ("sample_info", "studies", "covariates"))
     inputs = {"expression": expression, "graph": graph, "gene_sets": gene_sets} | given
     check_folder(out, resume=resume, force=force, inputs=labelled(inputs | {"sample_info": sample_info}))
     sets = None if gene_sets is None else read_gene_sets(gene_sets)
     _check(settings, graph is not None, studies, dask)
     context = click.get_current_context()
-    context.with_resource(command.client_of(dask, how["jobs"]))
+    context.with_resource(command.client_of(dask, jobs))
     dataset = read_data(expression, graph, settings["zscore"], settings["missing"], lazy=dask is not None, **given)
     names = dataset.names[0]
     labels = SampleTable.read(sample_info, expression, names, tests, studies)
-    model = _estimator(dataset, settings, how["jobs"])
-    table = None if labels is None else labels.table
+    model = _estimator(dataset, settings, jobs)
+    matched = None if labels is None else labels.matched
+    study_of = read_studies(studies, matched)
     if covariates and labels is not None and labels.na_values is None:  # then "unknown" is a group of a covariate
-        table = read_sample_info(labels.origin, na_values=())
-    removed = read_covariates(covariates, table, names, tests["types"])
-    study_of = read_studies(studies, None if labels is None else labels.table, names)
+        matched = match_sample_table(labels.origin, names).table
+    removed = read_covariates(covariates, matched, tests["types"])
     units = None if labels is None else labels.units()
     n_units = len(names) if units is None else int(units.max()) + 1
     if study_of is not None:
@@ -140,7 +139,7 @@ def fit(
         each = some_names([f"{study}: {count:,}" for study, count in counts.items()], 5, quoted=False)
         echo(f"{len(counts)} studies ({each}), each centred and scaled by itself")
     echo(*covariate_lines(removed))
-    echo(*_cautions(n_units, settings["modules"], how["verdict"], units is not None))
+    echo(*_cautions(n_units, settings["modules"], verdict, units is not None))
     data = dataset.fingerprint()
     for name, table in (("covariates", removed), ("studies", None if study_of is None else study_of.to_frame())):
         if table is not None:
@@ -149,14 +148,14 @@ def fit(
     settings |= {name: value for name, value in used.items() if value is not None}
     inputs |= {} if labels is None else labels.record()
     run = Run.open(out, settings, data, inputs, resume=resume, force=force)
-    how |= {"units": units, "seed": settings["seed"], "most": settings["modules"] if settings["auto"] else None}
     if run is None:
-        lines = list(_complete(out, dataset, labels, sets, gene_sets, how))
+        lines = list(_complete(out, dataset, labels, sets, gene_sets, jobs, verdict=verdict, report=report))
         echo(f"{out} is already finished: {'the modules are unchanged' if lines else 'nothing to do'}")
     else:
         context.with_resource(run)
         context.meta[command.RESUMABLE] = True
-        lines = _fit(run, model, dataset, labels, sets, {"covariates": removed, "studies": study_of}, how)
+        known: Any = {"covariates": removed, "studies": study_of}
+        lines = _fit(run, model, dataset, labels, sets, known, settings["auto"], verdict=verdict, report=report)
     echo(*lines, *summary_lines(out))
 
 
@@ -216,7 +215,7 @@ def check_data(dataset: Dataset, *, scaled: bool = False, table: int | None = No
 
 def _estimator(dataset: Dataset, settings: dict[str, Any], jobs: int | None) -> SparseGraphSVD:
     """The estimator that the options describe."""
-    from netbic.estimators import SparseGraphSVD
+    from netbic.estimators.svd import SparseGraphSVD
     from netbic.methods import method as published
     from netbic.methods import usual_settings, usual_sizes
 
@@ -261,14 +260,18 @@ def _fit(
     dataset: Dataset,
     labels: SampleTable | None,
     sets: GeneSets | None,
-    fitted: dict[str, Any],
-    how: dict[str, Any],
+    known: dict[str, Any],
+    auto: bool,
+    *,
+    verdict: bool,
+    report: bool,
 ) -> list[str]:
-    """Fit the model (`most`: with settings chosen by the data), write everything, and return lines about it."""
+    """Fit the model (`auto`: with settings chosen by the data), write everything, and return lines about it."""
     from netbic.enrichment import write_enrichment
     from netbic.files import scratch_folder
     from netbic.report import write_heatmaps
     from netbic.storage.runs import write_results
+    from netbic.storage.tables import modules_table, summary_table
 
     def texts() -> list[str]:  # the warnings so far, for the record
         return dataset.alignment.warnings() + [in_options(str(each.message)) for each in caught]
@@ -277,16 +280,16 @@ def _fit(
     if run.known:
         echo(f"continuing after {counted(len(run.known), 'module')}")
     with Progress(_STAGES) as progress:
-        if how["most"] is not None:
-            echo(*_choose(model, dataset, run, fitted["covariates"], how, progress))
+        if auto:
+            echo(*_choose(model, dataset, run, known["covariates"], progress))
         progress.update("modules", len(run.known), model.n_components)
         with run, warnings.catch_warnings(record=True, action="always") as caught:
-            found = model.iter_fit(dataset.X, run.known, dataset.names, feature_name="gene", **fitted)
+            found = model.iter_fit(dataset.X, run.known, dataset.names, feature_name="gene", **known)
             for number, module in enumerate(found, len(run.known)):
                 run.keep(number, module)
                 progress.update("modules", number + 1, model.n_components)
             with scratch_folder(out) as staged:
-                judgement, told = _judge(model, dataset, how, progress)
+                judgement, told = _judge(model, dataset, labels, verdict, progress)
                 lines.extend(told)
                 progress.update("tables", 0, 1)
                 write_heatmaps(staged, model, dataset.X)
@@ -296,10 +299,13 @@ def _fit(
                     with _results_are_kept("the modules were not compared with the sample table", again):
                         lines.extend(labels.write(model, staged, out))
                 if model.column_graph is not None or sets is not None:
-                    tested = write_enrichment(model, staged, sets, X=dataset.X, random_state=how["seed"])
+                    tested = write_enrichment(model, staged, sets, X=dataset.X, random_state=model.random_state)
                     lines.extend(f"{out}/{line}" for line in tested)
-                write_results(staged, model, dataset.alignment.to_dict(), _summary_columns(model, judgement))
-                if how["report"]:
+                summary = summary_table(model, _summary_columns(model, judgement), feature_name="gene")
+                tables = {"modules": modules_table(model, "gene"), "summary": summary}
+                tables |= {} if model.studies_ is None else {"studies": model.studies_}
+                write_results(staged, model, dataset.alignment.to_dict(), tables)
+                if report:
                     progress.update("report", 0, 1)
                     lines.extend(report_lines(out, staged, model, run.record(texts())))
                 run.finish(staged, texts())
@@ -313,9 +319,7 @@ def _fit(
     return lines
 
 
-def _choose(
-    model: SparseGraphSVD, dataset: Dataset, run: Run, covariates: Any, how: dict[str, Any], progress: Progress
-) -> list[str]:
+def _choose(model: SparseGraphSVD, dataset: Dataset, run: Run, covariates: Any, progress: Progress) -> list[str]:
     """Set the model's parameters from the data; returns the reasons. A resumed run reads them from its checkpoint."""
     from netbic.selection import choose_settings
     from netbic.storage.models import settings_from, settings_of
@@ -326,10 +330,10 @@ def _choose(
             model,
             dataset.X,
             covariates=covariates,
-            most=how["most"],
+            most=model.n_components,
             progress=lambda done, total: progress.update("choice", done, total),
-            random_state=how["seed"],
-            n_jobs=how["jobs"],
+            random_state=model.random_state,
+            n_jobs=model.n_jobs,
             feature_name="gene",
         )
         reasons = [in_options(reason) for reason in chosen.reasons]
@@ -355,13 +359,13 @@ def _results_are_kept(consequence: str, remedy: str) -> Iterator[None]:
 
 
 def _judge(
-    model: SparseGraphSVD, dataset: Dataset, how: dict[str, Any], progress: Progress
+    model: SparseGraphSVD, dataset: Dataset, labels: SampleTable | None, verdict: bool, progress: Progress
 ) -> tuple[Judgement, list[str]]:
     """Groups of samples, and verdicts if they are wanted and the data are in memory; with lines about them."""
     from netbic.selection import FEWEST_SAMPLES, Judgement, verdicts
 
-    groups, units = _sample_groups(model, dataset), how["units"]
-    if not how["verdict"] or not model.n_components_:
+    groups, units = _sample_groups(model, dataset), None if labels is None else labels.units()
+    if not verdict or not model.n_components_:
         return Judgement(groups, None), []
     if dataset.expression.is_lazy:
         return Judgement(groups, None), ["no verdicts: they need the data in memory (without --dask)"]
@@ -378,8 +382,8 @@ def _judge(
         groups=units,
         n_pairs=n_pairs,
         progress=lambda done, total: progress.update("pairs", done, total),
-        random_state=how["seed"],
-        n_jobs=how["jobs"],
+        random_state=model.random_state,
+        n_jobs=model.n_jobs,
         feature_name="gene",
     )
     return Judgement(groups, found), [found.verdict] if enough else []
@@ -449,7 +453,10 @@ def _complete(
     labels: SampleTable | None,
     sets: GeneSets | None,
     gene_sets: str | None,
-    how: dict[str, Any],
+    jobs: int | None,
+    *,
+    verdict: bool,
+    report: bool,
 ) -> Iterator[str]:
     """Add to a finished fit what is asked for now and was not then: verdicts, gene sets, associations, a report."""
     from netbic import files
@@ -461,37 +468,36 @@ def _complete(
     def has(name: str) -> bool:
         return (out / name).is_file()
 
-    def record(new: dict[str, Any]) -> None:  # run.json lists new files already
-        inputs.update(new)
-        files.write_json(out / files.RUN_RECORD, (files.finished_record(out) or {}) | {"inputs": inputs})
-
-    model, inputs = load_modules(out), (files.finished_record(out) or {}).get("inputs", {})
+    model, inputs = load_modules(out).set_params(n_jobs=jobs), (files.finished_record(out) or {}).get("inputs", {})
     found = bool(model.n_components_)
-    judge = found and how["verdict"] and not has("verdicts.tsv") and not dataset.expression.is_lazy
+    judge = found and verdict and not has("verdicts.tsv") and not dataset.expression.is_lazy
     enrich = found and sets is not None and not (has("gene_sets.tsv") and inputs.get("gene_sets") == gene_sets)
     asked = {} if labels is None else labels.record()
     associate = found and labels is not None and not (has("associations.tsv") and asked.items() <= inputs.items())
-    if not (judge or enrich or associate) and (not how["report"] or has("report.html")):
+    if not (judge or enrich or associate) and (not report or has("report.html")):
         return
     with files.locked(out), Progress(_STAGES) as progress:
         if not has("heatmaps.npz"):
             write_heatmaps(out, model, dataset.X)
         if judge:
-            judgement, lines = _judge(model, dataset, how, progress)
+            judgement, lines = _judge(model, dataset, labels, verdict, progress)
             judgement.write(out, summary_table(model, _summary_columns(model, judgement), feature_name="gene"))
             yield from lines
         progress.update("tables", 0, 1)
         if enrich:
-            for line in write_enrichment(model, out, sets, X=dataset.X, random_state=how["seed"]):
+            for line in write_enrichment(model, out, sets, X=dataset.X, random_state=model.random_state):
                 yield f"{out}/{line}"
-            record({"gene_sets": gene_sets})
+            inputs["gene_sets"] = gene_sets
         if associate and labels is not None:
             yield from labels.write(model, out, out)
-            record(asked)
-        if how["report"]:
+            inputs |= asked
+        record = (files.finished_record(out) or {}) | {"inputs": inputs}
+        if enrich or associate:
+            files.write_json(out / files.RUN_RECORD, record)
+        if report:
             progress.update("report", 0, 1)
-            yield from report_lines(out, out, model, files.finished_record(out) or {})
-    if not how["report"]:
+            yield from report_lines(out, out, model, record)
+    if not report:
         command.echo_report_is_older(out)
 
 

@@ -18,6 +18,8 @@ from netbic.cli.fit import check_data, report_lines
 from netbic.cli.samples import SampleTable, sample_table_of
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from netbic.io.dataset import PairedDatasets
     from netbic.selection import PairTests
     from netbic.storage.models import PairModel
@@ -93,7 +95,8 @@ def pairs(
     """
     from netbic.files import scratch_folder
     from netbic.io.dataset import fit_by_name, open_paired_datasets
-    from netbic.storage.runs import Run, check_folder, write_pair_results
+    from netbic.storage.runs import Run, check_folder, write_results
+    from netbic.storage.tables import pair_scores_table, pairs_table, weights_table
 
     settings, tests = ({name: reading.pop(name) for name in names} for names in (_SETTINGS, options.TESTS))
     sample_info, report, permutations = (reading.pop(name) for name in ("sample_info", "report", "permutations"))
@@ -134,7 +137,9 @@ def pairs(
         texts = [text for each in tables.datasets for text in each.alignment.warnings()]
         texts += [in_options(str(each.message)) for each in caught]
         with scratch_folder(out) as staged:
-            write_pair_results(staged, model, tables.to_dict(), None if tested is None else tested.table)
+            found = pairs_table(model, None if tested is None else tested.table)
+            written = {"pairs": found, "weights": weights_table(model), "scores": pair_scores_table(model)}
+            write_results(staged, model, tables.to_dict(), written)
             progress.update("report", 0, 1)
             if labels is not None and not model.n_components_:
                 lines.append("there are no pairs to compare with the sample table")
@@ -144,7 +149,7 @@ def pairs(
             run.finish(staged, texts)
     for each in caught:
         warnings.warn(each.message, stacklevel=1)
-    echo(*_summary(out, model, tested), *[_NOT_INDEPENDENT] * bool(tests["by"]), *lines)
+    echo(*_summary(out, found, tested), *[_NOT_INDEPENDENT] * bool(tests["by"]), *lines)
 
 
 def _of_table(reading: dict[str, Any], position: int, has_graph: bool) -> dict[str, Any]:
@@ -164,7 +169,7 @@ def _of_table(reading: dict[str, Any], position: int, has_graph: bool) -> dict[s
 
 def _estimator(tables: PairedDatasets, settings: dict[str, Any]) -> PairModel:
     """The estimator that the options describe."""
-    from netbic.estimators import SparseGraphCCA, SparseGraphPLS
+    from netbic.estimators.pairs import SparseGraphCCA, SparseGraphPLS
     from netbic.methods import usual_sizes
 
     parameters: dict[str, Any] = {"random_state": settings["seed"]}
@@ -199,11 +204,8 @@ def _test(model: PairModel, tables: PairedDatasets, permutations: int, progress:
         )
 
 
-def _summary(out: Path, model: PairModel, tests: PairTests | None) -> Iterator[str]:
+def _summary(out: Path, table: pd.DataFrame, tests: PairTests | None) -> Iterator[str]:
     """What was found, a line per pair."""
-    from netbic.storage.tables import pairs_table
-
-    table = pairs_table(model, None if tests is None else tests.table)
     yield f"{counted(len(table), 'pair')}. Tables: {out}/pairs.tsv, {out}/weights.tsv, {out}/scores.tsv"
     for row in table.head(_LISTED).to_dict("records"):
         sides = []

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from netbic.association.associate import Associations
-    from netbic.estimators import SparseGraphSVD
+    from netbic.association.variables import SampleMatch
+    from netbic.estimators.svd import SparseGraphSVD
     from netbic.storage.models import PairModel
 
 _CODES = 10  # up to so many different whole numbers are the codes of groups, unless their type is given
@@ -110,7 +111,7 @@ class SampleTable:
 def _associate(model: SparseGraphSVD | PairModel, folder: Path, table: Any, tests: dict[str, Any]) -> Associations:
     """Compare the modules, with the scores in a folder, or the pairs of a model with a sample table."""
     from netbic import association
-    from netbic.estimators import SparseGraphSVD
+    from netbic.estimators.svd import SparseGraphSVD
 
     if not isinstance(model, SparseGraphSVD):
         return association.associate_pairs(model, table, **tests)
@@ -136,31 +137,38 @@ def _tests_line(found: Associations, out: Path) -> str:
     return f"{'' if n_variables else f'{_NOTHING}; '}{out}/associations.tsv: {tests}"
 
 
+def match_sample_table(path: str, samples: Any) -> SampleMatch:
+    """The sample table in a file with a row for each sample; words such as "unknown" are values."""
+    import pandas as pd
+
+    from netbic.association.variables import match_samples
+    from netbic.io.samples import read_sample_info
+
+    return match_samples(pd.Index(samples), read_sample_info(path, na_values=()))
+
+
 def read_covariates(
-    names: Sequence[str], table: pd.DataFrame | None, samples: Any, types: Mapping[str, Any]
+    names: Sequence[str], matched: pd.DataFrame | None, types: Mapping[str, Any]
 ) -> pd.DataFrame | None:
-    """The covariates of the samples, in their order; None if there are none.
+    """The covariates of the samples, columns of the matched sample table; None if there are none.
 
     Whole numbers of which there are few different ones are groups, unless `types` says that they are numbers: groups
     include a linear effect, numbers do not include any other.
     """
     if not names:
         return None
-    matched = _columns(names, table, samples, "covariates")
-    return matched.assign(**{name: _typed(matched[name], types.get(name)) for name in names})
+    known = _columns(names, matched, "covariates")
+    return known.assign(**{name: _typed(known[name], types.get(name)) for name in names})
 
 
-def _columns(names: Sequence[str], table: pd.DataFrame | None, samples: Any, option: str) -> pd.DataFrame:
-    """Columns of the sample table that an option names, in the order of the samples."""
-    if table is None:
+def _columns(names: Sequence[str], matched: pd.DataFrame | None, option: str) -> pd.DataFrame:
+    """Columns of the matched sample table that an option names."""
+    from netbic.association.variables import check_known
+
+    if matched is None:
         raise click.UsageError(f"--{option} needs a sample table: use --sample-info")
-    import pandas as pd
-
-    from netbic.association.variables import check_known, match_samples
-
-    matched = match_samples(pd.Index(samples), table).table
     check_known(names, matched.columns, option)
-    return matched[list(names)].set_axis(pd.Index(samples))
+    return matched[list(names)]
 
 
 def _typed(column: pd.Series[Any], kind: Any) -> Any:
@@ -185,7 +193,7 @@ def _typed(column: pd.Series[Any], kind: Any) -> Any:
 def covariate_lines(covariates: pd.DataFrame | None) -> Iterator[str]:
     """How each covariate is used."""
     from netbic.errors import some_names
-    from netbic.estimators import CovariateCoding
+    from netbic.estimators.covariates import CovariateCoding
 
     if covariates is None:
         return
@@ -196,13 +204,13 @@ def covariate_lines(covariates: pd.DataFrame | None) -> Iterator[str]:
         yield f"covariate {one.name}: {kind}"
 
 
-def read_studies(name: str | None, table: pd.DataFrame | None, samples: Any) -> Any:
-    """The study of each sample, a column of the sample table; None if there is one study."""
+def read_studies(name: str | None, matched: pd.DataFrame | None) -> Any:
+    """The study of each sample, a column of the matched sample table; None if there is one study."""
     if name is None:
         return None
-    from netbic.estimators import study_labels
+    from netbic.estimators.studies import study_labels
 
-    found = _columns([name], table, samples, "studies")[name]
+    found = _columns([name], matched, "studies")[name]
     study_labels(found, len(found), found.index.to_numpy())  # an error if one is missing
     return found
 
@@ -251,15 +259,7 @@ def associate(folder: Path, sample_info: str, na_values: list[str] | None, **tes
 @options.sample_info
 @option("--studies", metavar="NAME", show_default="as in the fit", help="Column of it with the study of each sample.")
 @options.reads_expression
-def score(
-    folder: Path,
-    expression: str,
-    out: Path | None,
-    force: bool,
-    sample_info: str | None,
-    studies: str | None,
-    **reading: Any,
-) -> None:
+def score(folder: Path, expression: str, out: Path | None, force: bool, **reading: Any) -> None:
     """Compute scores of the samples in EXPRESSION on the modules in FOLDER (of netbic fit or netbic.save).
 
     The file is read and preprocessed like the data of the fit, unless options say otherwise. Genes are matched by name.
@@ -270,6 +270,7 @@ def score(
     from netbic.storage.models import load_modules
     from netbic.storage.runs import read_like
 
+    sample_info, studies = reading.pop("sample_info"), reading.pop("studies")
     inputs: Any = {"the samples to score": expression, "the modules": recorded_paths(folder)}
     inputs["the sample table"] = sample_info
     if out is not None:
@@ -292,9 +293,8 @@ def _about_samples(
     model: SparseGraphSVD, folder: Path, sample_info: str | None, studies: str | None, expression: str, samples: Any
 ) -> dict[str, Any]:
     """The covariates and studies of new samples that a model needs."""
-    from netbic.estimators import covariate_names
+    from netbic.estimators.covariates import covariate_names
     from netbic.files import finished_record
-    from netbic.io.samples import read_sample_info
 
     coding = model.covariate_coding_
     if coding is None:
@@ -307,17 +307,17 @@ def _about_samples(
     if path is None:
         found = "in several studies" if several else f"with covariates ({', '.join(names)})"
         raise click.UsageError(f"the modules were found {found}: give --sample-info")
-    table = read_sample_info(path, na_values=())
+    matched = match_sample_table(path, samples).table
     numeric = {each.name for each in coding.covariates if each.levels is None}
     if several:  # each covariate is coded in each study
         numeric = {name.rpartition(" in ")[0] for name in numeric}
     types = {name: "numeric" if name in numeric else "categorical" for name in names}
-    known = {"covariates": read_covariates(names, table, samples, types)}
+    known = {"covariates": read_covariates(names, matched, types)}
     if several:
         column = studies or (finished_record(folder) or {}).get("settings", {}).get("studies")
         if column is None:
             raise click.UsageError(
                 "the modules were found in several studies: name the column of the sample table, --studies"
             )
-        known["studies"] = read_studies(str(column), table, samples)
+        known["studies"] = read_studies(str(column), matched)
     return known

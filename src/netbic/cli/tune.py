@@ -11,7 +11,7 @@ from click import option
 from netbic.cli import options
 from netbic.cli.command import Command, Progress, client_of, echo, in_options
 from netbic.cli.fit import read_data
-from netbic.cli.samples import covariate_lines, read_covariates, sample_table_of
+from netbic.cli.samples import covariate_lines, match_sample_table, read_covariates, sample_table_of
 
 _RECORD = "tuning.json"
 _AGAIN = "run the same command again to continue"
@@ -43,25 +43,7 @@ _SIZES = options.Numbers(int, 1)
     section="Other options",
 )
 def tune(
-    expression: str,
-    graph: str | None,
-    out: Path,
-    *,
-    modules: int,
-    genes: list[int] | None,
-    samples: list[int] | None,
-    smoothness: list[float] | None,
-    folds: int,
-    sample_info: str | None,
-    covariates: list[str],
-    types: dict[str, Any],
-    zscore: bool,
-    missing: str,
-    seed: int,
-    jobs: int | None,
-    dask: str | None,
-    force: bool,
-    **reading: Any,
+    expression: str, graph: str | None, out: Path, modules: int, folds: int, seed: int, force: bool, **reading: Any
 ) -> None:
     """Choose sizes and smoothness for EXPRESSION by cross-validation: by how well modules explain held-out data.
 
@@ -72,13 +54,17 @@ def tune(
     After an interruption, run the same command again to continue.
     """
     from netbic import files
-    from netbic.estimators import SparseGraphSVD
+    from netbic.association.variables import read_variables
+    from netbic.estimators.svd import SparseGraphSVD
     from netbic.operators.executors import ClusterError
     from netbic.selection import default_grid
     from netbic.selection import tune as tune_settings
     from netbic.storage.models import settings_of
     from netbic.storage.runs import CheckpointMismatch
 
+    genes, samples, smoothness = (reading.pop(name) for name in ("genes", "samples", "smoothness"))
+    sample_info, covariates, types = (reading.pop(name) for name in ("sample_info", "covariates", "types"))
+    zscore, missing, jobs, dask = (reading.pop(name) for name in ("zscore", "missing", "jobs", "dask"))
     inputs = {"expression": expression, "graph": graph, "sample_info": sample_info} | reading
     pieces = out / files.TUNING_PIECES
     files.check_writable(out, ["tuning.tsv", _RECORD], files.labelled(inputs))
@@ -97,7 +83,14 @@ def tune(
     dataset = read_data(expression, graph, zscore, missing, **reading)
     for name, sizes, available in zip(("samples", "genes"), (samples, genes), dataset.X.shape, strict=True):
         options.check_size(name, max(sizes or [0]), available)
-    removed = _covariates(covariates, sample_table_of(sample_info, expression), dataset.names[0], types)
+    path = sample_table_of(sample_info, expression)
+    matched = match_sample_table(path, dataset.names[0]) if path is not None and covariates else None
+    if matched is not None:
+        echo(*matched.lines())
+        if types:
+            read_variables(matched.table, variables=types, types=types)  # an error if one is wrong
+    removed = read_covariates(covariates, None if matched is None else matched.table, types)
+    echo(*covariate_lines(removed))
     model = SparseGraphSVD(modules, column_graph=dataset.graph, scale=zscore, missing=missing, random_state=seed)
     tried: dict[str, Any] = {"n_columns": genes, "n_rows": samples, "column_smoothness": smoothness}
     grid = default_grid(model, dataset.expression.shape)
@@ -135,21 +128,3 @@ def tune(
     if covariates:
         advice = f"--covariates {','.join(covariates)} {advice}"
     echo(in_options(tuning.verdict), f"all settings: {out}/tuning.tsv", f"next: netbic fit ... {advice}")
-
-
-def _covariates(names: list[str], path: str | None, samples: Any, types: dict[str, Any]) -> Any:
-    """The covariates of the samples; how the sample table was matched, and how each is used, is printed."""
-    import pandas as pd
-
-    from netbic.association.variables import match_samples, read_variables
-    from netbic.io.samples import read_sample_info
-
-    if not names or path is None:
-        return read_covariates(names, None, samples, {})
-    match = match_samples(pd.Index(samples), read_sample_info(path, na_values=()))
-    echo(*match.lines())
-    if types:
-        read_variables(match.table, variables=types, types=types)  # an error if one is wrong
-    removed = read_covariates(names, match.table, samples, types)
-    echo(*covariate_lines(removed))
-    return removed

@@ -14,7 +14,9 @@ from netbic.arrays import Array, Bools, Floats, Indices, RandomState, kind_of
 from netbic.association.stored import stored_scores
 from netbic.comparison.replicate import common_names, no_common_names, text_names
 from netbic.errors import InputError, shown, unusable
-from netbic.estimators import check_count, fitted_model, is_model, name_features, names_of
+from netbic.estimators.parameters import check_count
+from netbic.estimators.results import name_features, names_of
+from netbic.estimators.svd import fitted_model, is_model
 from netbic.selection.resampling import partners
 from netbic.storage.models import load_modules
 
@@ -331,25 +333,15 @@ def _common_samples(a: NamedModules, b: NamedModules, same_samples: bool) -> tup
 
 
 class Agreement(NamedTuple):
-    """Similarities of the modules of one fit (rows) and another one (columns).
+    """Similarities of the modules of one fit (rows) and another one (columns); NaN where they are not defined.
 
-    Attributes
-    ----------
-    cosine : array
-        Signed: of weights, or the correlation of scores. NaN where it is not defined.
-    chance : array
-        |cosine| that two modules reach by chance: if names are permuted at random, no pair exceeds its chance level in
-        95 % of permutations.
-    agreement : array
-        (|cosine| - chance) / (1 - chance), from 0 (by chance) to 1 (identical). NaN where it is not defined.
-    p : array
-        Share of permutations in which any pair is as far above what it reaches on average as this one.
+    What two modules reach by chance is such that, if names are permuted at random, no pair exceeds its own chance level
+    in 95 % of permutations.
     """
 
-    cosine: Floats
-    chance: Floats
-    agreement: Floats
-    p: Floats
+    cosine: Floats  # signed: of weights, or the correlation of scores
+    agreement: Floats  # (|cosine| - chance) / (1 - chance), from 0 (by chance) to 1 (identical)
+    p: Floats  # share of permutations in which any pair is as far above what it reaches on average as this one
 
     @classmethod
     def between(
@@ -361,7 +353,7 @@ class Agreement(NamedTuple):
         defined = np.logical_and.outer(*(np.asarray(rows.any(axis=1)) for rows in (first, second)))
         if not cosine.size or not first.shape[1]:
             empty = np.full(cosine.shape, np.nan)
-            return cls(empty, empty, empty, empty)
+            return cls(empty, empty, empty)
         used = np.flatnonzero(second.any(axis=0))
         by_chance, columns = np.empty((n_draws, *cosine.shape)), second[:, used].T
         for draw in range(n_draws):  # the entries of all rows of the second fit are permuted in the same way
@@ -375,7 +367,7 @@ class Agreement(NamedTuple):
         unknown = ~defined | (chance > _UNINFORMATIVE) | (spreads == 0)
         agreement = np.where(unknown, np.nan, np.minimum(agreement, 1.0))
         p_values = np.where(unknown, np.nan, (1 + reached.sum(axis=0)) / (1 + n_draws))
-        return cls(np.where(defined, cosine, np.nan), np.where(defined, chance, np.nan), agreement, p_values)
+        return cls(np.where(defined, cosine, np.nan), agreement, p_values)
 
 
 def _unit_rows(rows: Array, centre: bool) -> Floats:

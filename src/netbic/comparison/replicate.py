@@ -29,18 +29,12 @@ from netbic.arrays import (
 )
 from netbic.enrichment import adjust_p_values, repeated_in_rows
 from netbic.errors import InputError, shown
-from netbic.estimators import (
-    SparseGraphSVD,
-    as_table,
-    axis_names,
-    check_count,
-    check_same_data,
-    covariate_names,
-    fitted_model,
-    module_scores,
-    name_features,
-    names_of,
-)
+from netbic.estimators.covariates import as_table, covariate_names
+from netbic.estimators.inputs import axis_names, check_same_data
+from netbic.estimators.parameters import check_count
+from netbic.estimators.prediction import module_scores
+from netbic.estimators.results import name_features, names_of
+from netbic.estimators.svd import SparseGraphSVD, fitted_model
 from netbic.operators.base import as_operator
 from netbic.selection.resampling import correlation, for_part, graphs_by_position, match_rows
 

@@ -27,7 +27,10 @@ from netbic.arrays import (
     kind_of,
     to_dense,
 )
-from netbic.estimators import SparseGraphSVD, axis_names, check_count, covariates_of, fitted_model, is_model, unwrapped
+from netbic.estimators.covariates import covariates_of
+from netbic.estimators.inputs import axis_names
+from netbic.estimators.parameters import check_count
+from netbic.estimators.svd import SparseGraphSVD, fitted_model, is_model, unwrapped
 from netbic.graph import Graph, match
 from netbic.operators.base import as_operator
 from netbic.operators.blocks import RowBlocks
@@ -414,17 +417,13 @@ def _upward(graph: Graph) -> sp.csr_array:
 
 def _edges_in_sets(sets: Indices, upward: sp.csr_array) -> Counts:
     """Edges inside each of many sets (a row each), from the neighbours of their members only."""
-    lengths, counts = np.diff(upward.indptr), list[Counts]()
-    n_entries = int(lengths[sets].sum()) + len(sets) * upward.shape[0] // 4  # eight bytes per entry, one per node
+    counts = list[Counts]()
+    n_entries = int(np.diff(upward.indptr)[sets].sum())
     for members in np.array_split(sets, 1 + n_entries // _ENTRIES):
-        inside = np.zeros((len(members), upward.shape[0]), dtype=bool)
-        np.put_along_axis(inside, members, True, axis=1)
-        own = lengths[members].ravel()
-        ends = np.cumsum(own)
-        entries = np.repeat(upward.indptr[members].ravel() - ends + own, own) + np.arange(own.sum())
-        rows = np.repeat(np.repeat(np.arange(len(members)), members.shape[1]), own)
-        hits = inside[rows, upward.indices[entries]]
-        counts.append(np.bincount(rows[hits], minlength=len(members)))
+        pointers = np.arange(0, members.size + 1, members.shape[1])
+        ones, shape = np.ones(members.size, dtype=np.int32), (len(members), upward.shape[0])
+        inside = sp.csr_array((ones, members.ravel(), pointers), shape=shape)
+        counts.append((inside @ upward).multiply(inside).sum(axis=1))
     return np.concatenate(counts)
 
 
@@ -498,8 +497,6 @@ def _varying(traits: Traits, unit: float) -> Traits:
 
 def masks_over(modules: Modules, size: int, names: Array | None, whole: str) -> Bools:
     """A row per module over `size` members of a `whole`, which is what error messages call it."""
-    if isinstance(modules, np.ndarray) and modules.ndim == 1 and modules.dtype != object:
-        raise ValueError(f"modules is an array of shape {modules.shape}: give a list of modules, e.g. [members]")
     if isinstance(modules, (str, dict)) or not isinstance(modules, Iterable):
         raise ValueError(f"modules is a {type(modules).__name__}: give a fitted model or a list of modules")
     modules = [sorted(module) if isinstance(module, (set, frozenset)) else module for module in modules]

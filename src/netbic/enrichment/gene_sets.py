@@ -21,7 +21,10 @@ from netbic.enrichment.edges import (
     stored_traits,
 )
 from netbic.errors import InputError, one_line
-from netbic.estimators import SparseGraphSVD, check_same_data, fitted_model, heaviest, is_model, is_number, names_of
+from netbic.estimators.inputs import check_same_data
+from netbic.estimators.parameters import is_number
+from netbic.estimators.results import heaviest, names_of
+from netbic.estimators.svd import SparseGraphSVD, fitted_model, is_model
 from netbic.files import add_files, json_bytes, read_bytes, read_json, table_bytes
 from netbic.io.samples import GeneSets, read_gene_sets
 from netbic.storage.models import npz_arrays, npz_bytes
@@ -168,10 +171,9 @@ def _tested_genes(
         raise InputError("by_sign=True needs a fitted model: lists of genes have no signs")
     if model is not None and names is None:
         names = model.names_["columns"]
-    if names is None and model is None:
-        raise InputError("give the names of all genes (names=...): they are the background of the test")
     if names is None:
-        raise InputError("the model was fitted to an array: give the names of the genes (names=...)")
+        of_array = "the model was fitted to an array: " * (model is not None)
+        raise InputError(f"{of_array}give the names of all genes (names=...): they are the background of the test")
     genes = np.array([str(name) for name in names], dtype=object)
     if model is not None and genes.size != model.n_features_in_:
         raise InputError(f"{genes.size:,} names are given but the model has {model.n_features_in_:,} genes")

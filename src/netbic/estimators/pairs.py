@@ -22,7 +22,8 @@ from netbic.estimators.parameters import build_axis, check_solver_parameters, is
 from netbic.operators.corrected import Corrected, Scaler
 from netbic.operators.cross import Table, Whitening
 from netbic.penalties import Penalty
-from netbic.solver import PAIR_DEFLATIONS, Axis, Pair, PairSearch, diagnostics, pair_words
+from netbic.solver.pairs import PAIR_DEFLATIONS, Pair, PairSearch
+from netbic.solver.search import Axis, diagnostics, pair_words
 
 COVARIANCES = ("diagonal", "ridge", "full")
 _SMALLEST, _LARGEST = 1e-140, 1e140  # of the product of both norms

@@ -15,7 +15,8 @@ from netbic.graph import Graph, match
 from netbic.graph_terms import TERMS
 from netbic.operators.corrected import CENTERS
 from netbic.penalties import L0, BeyondBulk, Dense, Penalty
-from netbic.solver import DEFLATIONS, SOLVERS, Axis, Settings
+from netbic.solver.search import DEFLATIONS, SOLVERS, Axis
+from netbic.solver.solve import Settings
 
 if TYPE_CHECKING:
     from netbic.estimators.svd import SparseGraphSVD

@@ -15,7 +15,7 @@ from netbic.arrays import Array, Floats, Indices, jaccard
 from netbic.errors import InputError, some_names
 from netbic.operators.corrected import Corrected
 from netbic.penalties import Choice, Penalty
-from netbic.solver import REPEATED, Module, correlations
+from netbic.solver.search import REPEATED, Module, correlations
 
 if TYPE_CHECKING:
     from netbic.estimators.svd import SparseGraphSVD

@@ -48,7 +48,7 @@ from netbic.estimators.inputs import has_missing, holds_studies, names_of_index
 from netbic.operators.base import as_operator
 from netbic.operators.corrected import Corrected, Scaler
 from netbic.operators.masked import learn_from_observed
-from netbic.solver import REPEATED, correlations
+from netbic.solver.search import REPEATED, correlations
 
 if TYPE_CHECKING:
     from netbic.estimators.svd import SparseGraphSVD

@@ -26,8 +26,10 @@ from netbic.graph import Graph
 from netbic.operators.blocks import passes, released
 from netbic.operators.corrected import Corrected, Scaler
 from netbic.penalties import Penalty
-from netbic.solver import Axis, Module, ModuleSearch, Settings, Starts, diagnostics, matrix_words
 from netbic.solver.joint import JointSearch
+from netbic.solver.search import Axis, Module, ModuleSearch, diagnostics, matrix_words
+from netbic.solver.solve import Settings
+from netbic.solver.starts import Starts
 
 Names = Sequence[Any]
 

@@ -22,18 +22,12 @@ import scipy.sparse as sp
 
 from netbic.arrays import Array, Matrix, buffers, checked, is_sparse, kind_of
 from netbic.errors import InputError, shown
-from netbic.estimators import (
-    Design,
-    SparseGraphCCA,
-    SparseGraphPLS,
-    SparseGraphSVD,
-    design_of_new,
-    fitted_model,
-    names_of,
-    score_directions,
-    study_of_new,
-    without_studies,
-)
+from netbic.estimators.covariates import Design, design_of_new
+from netbic.estimators.pairs import SparseGraphCCA, SparseGraphPLS
+from netbic.estimators.prediction import score_directions
+from netbic.estimators.results import names_of
+from netbic.estimators.studies import study_of_new, without_studies
+from netbic.estimators.svd import SparseGraphSVD, fitted_model
 from netbic.graph import Graph
 from netbic.io.expression import READING, Expression, open_expression, read_expression
 from netbic.io.matching import Alignment, align, check_overlap, first_names, with_names

@@ -350,6 +350,4 @@ def part_of(block: Matrix, rows: Indices, columns: Indices) -> Array:
     return to_dense(block[rows][:, columns])
 
 
-@as_operator.register
-def _chunked(X: RowBlocks, low_memory: bool = False) -> DataOperator:
-    return ChunkedOperator(X)
+as_operator.register(RowBlocks, lambda X, low_memory=False: ChunkedOperator(X))

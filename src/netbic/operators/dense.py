@@ -151,9 +151,7 @@ class DenseOperator(DataOperator):
         return total
 
 
-@as_operator.register
-def _dense(X: np.ndarray, low_memory: bool = False) -> DataOperator:
-    return DenseOperator(X, low_memory)
+as_operator.register(np.ndarray, DenseOperator)
 
 
 class PackedOperator(DenseOperator):

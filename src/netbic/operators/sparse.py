@@ -126,7 +126,5 @@ class SparseOperator(DataOperator):
         return np.asfortranarray(total, dtype=dtype)
 
 
-@as_operator.register(sp.sparray)
-@as_operator.register(sp.spmatrix)
-def _sparse(X: Matrix, low_memory: bool = False) -> DataOperator:
-    return SparseOperator(X)
+for kind in (sp.sparray, sp.spmatrix):
+    as_operator.register(kind, lambda X, low_memory=False: SparseOperator(X))

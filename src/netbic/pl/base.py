@@ -16,11 +16,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from netbic.arrays import Array, Indices, Matrix, kind_of, to_dense
+from netbic.arrays import Array, Floats, Indices, Matrix, kind_of, to_dense
 from netbic.errors import InputError, import_optional, one_line, shown
-from netbic.estimators import SparseGraphSVD, fitted_model, is_model, names_of, rescaled
+from netbic.estimators.results import names_of
+from netbic.estimators.studies import rescaled
+from netbic.estimators.svd import SparseGraphSVD, fitted_model, is_model
 from netbic.io.expression import as_floats
 from netbic.io.tables import as_matrix
+from netbic.operators.blocks import select_columns
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -55,7 +58,7 @@ _LARGEST, _SMALLEST, _LINE = 8.0, 5.0, 1.25  # font sizes of names in points, an
 _MOST_STRIPS = 12
 _MOST_LEVELS = 20  # rarer ones are "other"
 _FEW = 6  # different numbers up to which they are categories
-_MISSING, _OTHER = (0.88, 0.88, 0.88), (0.45, 0.45, 0.45)
+OTHER, MISSING = "#7A7A7A", "#D4D4D4"
 
 
 # Parts of the docstrings of several plots.
@@ -119,22 +122,36 @@ def data_of(model: Matrix, X: Matrix, key: str = "netbic") -> Data:
 
 
 def entries(model: SparseGraphSVD, data: Data, rows: Indices, columns: Indices) -> Array:
-    """These entries, centred and scaled as in the fit; of a sparse matrix only these are converted to dense."""
+    """These entries, centred and scaled as in the fit."""
     if rows.size * columns.size > _MOST_ENTRIES:
         raise InputError(f"{rows.size:,} x {columns.size:,} entries are too many to plot: choose fewer modules")
-    picked, scaler = data.matrix[positions(model, data, "rows", rows)], model.scaler_
-    picked = picked.compute() if kind_of(picked) == "dask" else picked
-    used = np.arange(model.n_features_in_) if scaler.rows else columns  # means of rows are those of all columns
-    block = rescaled(model, to_dense(picked[:, positions(model, data, "columns", used)]), rows, used)
-    design = None if model.covariates_ is None else model.covariates_.to_numpy(dtype=np.float64)[rows]
-    of_columns = replace(
-        scaler,
-        offsets=scaler.offsets[used],
-        factors=None if scaler.factors is None else scaler.factors[used],
-        effects=None if scaler.effects is None else scaler.effects[:, used],
-    )
-    values = of_columns.apply(block, design)
-    return values[:, columns] if scaler.rows else values
+    return entries_of_parts(model, data, [(rows, columns)])[0]
+
+
+def entries_of_parts(model: SparseGraphSVD, data: Data, parts: Sequence[tuple[Indices, Indices]]) -> list[Array]:
+    """Entries of rows and columns, for several pairs of them: blocks of a Dask array are read once for all.
+
+    Of a sparse matrix only these entries are converted to dense.
+    """
+    scaler, made, everything = model.scaler_, list[Array](), np.arange(model.n_features_in_)
+    wanted = [(rows, everything if scaler.rows else columns) for rows, columns in parts]  # row means are of all columns
+    picked = [
+        select_columns(data.matrix[positions(model, data, "rows", rows)], positions(model, data, "columns", columns))
+        for rows, columns in wanted
+    ]
+    if kind_of(data.matrix) == "dask":
+        picked = import_optional("dask", "dask", "a Dask array").compute(*picked)
+    for part, (rows, used), (_, columns) in zip(picked, wanted, parts, strict=True):
+        design = None if model.covariates_ is None else model.covariates_.to_numpy(dtype=np.float64)[rows]
+        of_columns = replace(
+            scaler,
+            offsets=scaler.offsets[used],
+            factors=None if scaler.factors is None else scaler.factors[used],
+            effects=None if scaler.effects is None else scaler.effects[:, used],
+        )
+        values = of_columns.apply(rescaled(model, to_dense(part, np.float64), rows, used), design)
+        made.append(values[:, columns] if scaler.rows else values)
+    return made
 
 
 def positions(model: SparseGraphSVD, data: Data, axis: str, members: Indices) -> Indices:
@@ -205,6 +222,11 @@ def module_title(ax: Axes, module: int, name: str, facts: str) -> None:
     set_title(ax, f"Module {module}: {text}", **LITERAL)
 
 
+def write_sentence(ax: Axes, text: str) -> None:
+    """Text in the middle of the axes, where there is nothing to draw."""
+    ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", size=SMALL)
+
+
 def despine(ax: Axes) -> None:
     """Hide the lines at the top and on the right."""
     ax.spines[["top", "right"]].set_visible(False)
@@ -242,6 +264,11 @@ def label_text(name: object, longest: int = 24) -> str:
     square = "\N{WHITE SQUARE}"
     instead = square if ord(square) in known else "?"
     return "".join(letter if ord(letter) in known else instead for letter in plain)
+
+
+def as_label(number: float, digits: int = 6) -> str:
+    """A number without trailing zeros, with a typographic minus sign."""
+    return f"{number:z.{digits}g}".replace("-", MINUS)
 
 
 @lru_cache(maxsize=4)
@@ -361,9 +388,9 @@ class Strip(NamedTuple):
     """One variable: a colour per sample, and the legend."""
 
     name: str
-    colours: NDArray[np.float64]  # (n_samples, 3)
-    legend: list[tuple[str, tuple[float, ...]]]
-    codes: NDArray[np.intp]  # the entry of the legend of each sample, -1 if it has none; all 0 for numbers
+    colours: NDArray[Any]  # as "#RRGGBB"
+    legend: list[tuple[str, str]]
+    codes: NDArray[np.intp]  # the entry of the legend of each sample; of numbers, 0 if they are known
     is_numeric: bool = False
 
 
@@ -373,12 +400,14 @@ def annotation_strips(
     """The annotation of these samples as strips, none without an annotation; `colours` are those that are given."""
     if annotation is None:
         return []
-    table, numeric, counted = annotation_table(annotation, model, samples), set[Any](), dict[str, dict[str, int]]()
+    table, numeric = annotation_table(annotation, model, samples), set[Any]()
+    labels, counted = dict[str, list[str | None]](), dict[str, dict[str, int]]()
     for name, column in table.items():
         is_number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
         if is_number and column.nunique(dropna=True) > _FEW:
             numeric.add(name)
             continue
+        labels[str(name)] = [None if pd.isna(value) else str(value) for value in column]
         counts = column.dropna().astype(str).value_counts()  # of each level, in the order of the levels
         is_category = isinstance(column.dtype, pd.CategoricalDtype)
         levels = [str(level) for level in column.cat.categories] if is_category else sorted(counts.index)
@@ -388,42 +417,51 @@ def annotation_strips(
         if name in chosen and set(chosen[name]) <= set(given):
             chosen[name] = {level: given[level] for level in chosen[name]}
     return [
-        _shades(str(name), column.to_numpy(dtype=float))
+        shaded_strip(str(name), column.to_numpy(dtype=float))
         if name in numeric
-        else _levels(str(name), column, chosen[str(name)])
+        else labelled_strip(str(name), labels[str(name)], chosen[str(name)])
         for name, column in table.items()
     ]
 
 
-def _shades(name: str, values: NDArray[np.float64]) -> Strip:
+def shaded_strip(name: str, values: Floats, levels: Sequence[str] = ()) -> Strip:
+    """Shades between the lowest and the highest number, or the first and the last one of some ordered levels."""
     from matplotlib import colormaps
+    from matplotlib.colors import to_hex
+
+    def shades(numbers: Any) -> list[str]:
+        return [to_hex(colour).upper() for colour in colormaps[SEQUENTIAL]((numbers - low) / ((high - low) or 1.0))]
 
     known = np.isfinite(values)
-    low, high = float(values[known].min()), float(values[known].max())
-    scale = colormaps[SEQUENTIAL]
-    colours = np.asarray(scale((values - low) / (high - low)))[:, :3].copy()
-    colours[~known] = _MISSING
-    places = {low: 0.0, (low + high) / 2: 0.5, high: 1.0}
-    legend: list[tuple[str, tuple[float, ...]]] = [(f"{value:.3g}", scale(at)[:3]) for value, at in places.items()]
-    if not known.all():
-        legend.append(("missing", _MISSING))
-    return Strip(name, colours, legend, np.where(known, 0, -1).astype(np.intp), is_numeric=True)
+    low, high = (0.0, len(levels) - 1.0) if levels else (float(values[known].min()), float(values[known].max()))
+    ticks = np.arange(len(levels)) if levels else np.array([low, (low + high) / 2, high])
+    legend = list(zip(levels or [as_label(tick, 4) for tick in ticks], shades(ticks), strict=True))
+    legend += [] if known.all() else [("missing", MISSING)]
+    colours = np.where(known, np.array(shades(np.where(known, values, low)), dtype=object), MISSING)
+    return Strip(name, colours, legend, np.where(known, 0, -1), is_numeric=True)
 
 
-def _levels(name: str, column: pd.Series[Any], chosen: Mapping[str, str]) -> Strip:
-    from matplotlib.colors import to_rgb
-
-    legend: list[tuple[str, tuple[float, ...]]] = [(level, to_rgb(colour)) for level, colour in chosen.items()]
+def labelled_strip(name: str, labels: Sequence[str | None], chosen: Mapping[str, str]) -> Strip:
+    """A colour per level; rare levels without a colour are "other"."""
     places = {level: code for code, level in enumerate(chosen)}
-    known = column.notna().to_numpy()
-    codes = np.array(column.astype(object).map(str).map(places).fillna(len(places)), dtype=np.intp)
-    codes[~known] = -1
-    if (codes == len(places)).any():
-        legend.append(("other", _OTHER))
-    colours = np.array([colour for _, colour in legend] + [_MISSING])[codes]
-    if not known.all():
-        legend.append(("missing", _MISSING))
-    return Strip(name, colours, legend, codes)
+    codes = np.array([-1 if label is None else places.get(label, len(chosen)) for label in labels], dtype=np.intp)
+    colours = np.array([*chosen.values(), OTHER, MISSING], dtype=object)[codes]
+    legend = [*chosen.items()] + [("other", OTHER)] * bool((codes == len(chosen)).any())
+    legend += [("missing", MISSING)] * bool((codes < 0).any())
+    return Strip(name, colours, legend, np.where(codes < 0, len(legend) - 1, codes))
+
+
+def variable_strip(variable: Variable, colours: Colours) -> Strip:
+    """The strip of a variable of the report; `colours` are those of `variable_colours`."""
+    if variable.kind != "categorical":
+        return shaded_strip(variable.name, variable.values, variable.levels)
+    return labelled_strip(variable.name, labels_of(variable), colours.get(variable.name, {}))
+
+
+def labels_of(variable: Variable) -> list[str | None]:
+    """The level of each sample, None if it is missing."""
+    pairs = zip(variable.values, variable.known, strict=True)
+    return [variable.levels[int(value)] if is_known else None for value, is_known in pairs]
 
 
 def draw_legend(ax: Axes, drawn: list[Strip]) -> None:

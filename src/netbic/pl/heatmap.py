@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from netbic.arrays import Indices
 from netbic.errors import InputError
-from netbic.estimators import names_of, position_of
+from netbic.estimators.results import names_of, position_of
 from netbic.pl import base
 
 if TYPE_CHECKING:
@@ -181,13 +181,15 @@ def _draw_lanes(ax: Axes, orders: list[Order], weights: list[NDArray[Any]], inks
 
 def _draw_annotation(ax: Axes, known: list[base.Strip], samples: NDArray[Any], width: int) -> None:
     """One strip per variable at the right of the data, inside the same axes, with its name below, and a legend."""
+    from matplotlib.colors import to_rgba_array
+
     share = min(_ANNOTATION, _WIDEST_STRIP / len(known)) * width
     left, height = width - 0.5 + _GAP * width, len(samples)
     start, limits = ax.get_xlim()[0], ax.get_ylim()
     shades = "none" if height <= _SHARP_STRIP else "antialiased"
     for strip in known:
         extent = (left, left + share, height - 0.5, -0.5)
-        ax.imshow(strip.colours[samples][:, None], extent=extent, aspect="auto", interpolation=shades)
+        ax.imshow(to_rgba_array(strip.colours[samples])[:, None], extent=extent, aspect="auto", interpolation=shades)
         place = left + share / 2, height - 0.5
         _write(ax, base.label_text(strip.name), place, (0, -3), rotation=90, ha="center", va="top")
         left += share + _GAP * width / 2

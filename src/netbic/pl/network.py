@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from netbic.arrays import Floats
 from netbic.errors import InputError
-from netbic.estimators import heaviest, names_of, one_blas_thread, position_of
+from netbic.estimators.inputs import one_blas_thread
+from netbic.estimators.results import heaviest, names_of, position_of
 from netbic.graph import match
 from netbic.pl import base
 
@@ -197,7 +198,13 @@ def _stressed(distances: Floats, rng: np.random.Generator) -> Floats:
     closeness = (1 / wanted**2) * (1 - np.eye(n))
     laplacian = np.diag(closeness.sum(axis=1)) - closeness
     factor = cho_factor(laplacian[1:, 1:])  # the position of the first node is fixed
-    positions = _principal(distances) + rng.normal(scale=0.05, size=(n, 2))  # or equal nodes would keep equal positions
+    # The two leading coordinates of classical multidimensional scaling, and noise, or equal nodes would stay together.
+    squared = distances**2
+    centred = -0.5 * (squared - squared.mean(axis=0) - squared.mean(axis=1)[:, None] + squared.mean())
+    values, vectors = np.linalg.eigh(centred)
+    leading = vectors[:, -2:][:, ::-1]
+    leading *= np.sign(leading[np.abs(leading).argmax(axis=0), np.arange(leading.shape[1])])
+    positions: Floats = leading * np.sqrt(np.maximum(values[-2:][::-1], 0)) + rng.normal(scale=0.05, size=(n, 2))
     for _ in range(_MAX_ITER):
         apart = cdist(positions, positions) + np.eye(n)
         pull = closeness * wanted / np.maximum(apart, 1e-9)
@@ -210,17 +217,6 @@ def _stressed(distances: Floats, rng: np.random.Generator) -> Floats:
         if step < _TOLERANCE * np.abs(positions).max():
             break
     return positions
-
-
-def _principal(distances: Floats) -> Floats:
-    """The two leading coordinates of classical multidimensional scaling."""
-    squared = distances**2
-    centred = -0.5 * (squared - squared.mean(axis=0) - squared.mean(axis=1)[:, None] + squared.mean())
-    values, vectors = np.linalg.eigh(centred)
-    leading = vectors[:, -2:][:, ::-1]
-    leading *= np.sign(leading[np.abs(leading).argmax(axis=0), np.arange(leading.shape[1])])
-    plane: Floats = leading * np.sqrt(np.maximum(values[-2:][::-1], 0))
-    return plane
 
 
 def _arrange(positions: Floats, parts: list[NDArray[np.intp]], alone: NDArray[np.intp]) -> None:

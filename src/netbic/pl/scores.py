@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 
 from netbic.arrays import Array, Floats, check_choice, kind_of
 from netbic.errors import InputError
-from netbic.estimators import check_count, heaviest, module_scores, names_of, position_of
+from netbic.estimators.parameters import check_count
+from netbic.estimators.prediction import module_scores
+from netbic.estimators.results import heaviest, names_of, position_of
 from netbic.pl import base
 
 if TYPE_CHECKING:
@@ -118,9 +120,8 @@ def _draw_lanes(ax: Axes, values: NDArray[Any], known: list[base.Strip]) -> None
     for strip in known:
         for code in [0] if strip.is_numeric else range(len(strip.legend)):
             label, colour = strip.legend[code]
-            missing = label == "missing" and code == len(strip.legend) - 1
-            own = np.isfinite(values) & (strip.codes == (-1 if missing else code))
-            colours: Any = strip.colours[own] if strip.is_numeric else [colour]
+            own = np.isfinite(values) & (strip.codes == code)
+            colours: Any = strip.colours[own].tolist() if strip.is_numeric else [colour]
             ax.vlines(values[own], low - height * 0.85, low, colors=colours, lw=0.7)
             text = base.label_text(strip.name if strip.is_numeric else f"{strip.name}: {label}", 36)
             ax.annotate(
@@ -141,7 +142,7 @@ def groups_in_words(groups: NDArray[Any]) -> str:
     return f"{', '.join(parts)} of {groups.size:,} samples" if parts else f"gradient, {groups.size:,} samples"
 
 
-class SampleScores(NamedTuple):
+class ModuleScores(NamedTuple):
     """Names, scores and groups ("up", "down" or "") of the samples; the module's number, and its name."""
 
     samples: Array
@@ -151,7 +152,7 @@ class SampleScores(NamedTuple):
     name: str = ""
 
 
-def sample_scores(source: Any, X: Any, module: int, key: str) -> SampleScores:
+def sample_scores(source: Any, X: Any, module: int, key: str) -> ModuleScores:
     """The scores of a module of a folder, a table or an AnnData object; those of a model need the data."""
     if isinstance(source, (str, Path)):
         from netbic.exports import Results
@@ -169,7 +170,7 @@ def sample_scores(source: Any, X: Any, module: int, key: str) -> SampleScores:
             position_of(module, 0 if source.empty else int(source["module"].max()))
             raise InputError(f"module={module!r}: the table has no scores of this module")
         groups = own["group"].where(own["group"].isin(["up", "down"]), "").to_numpy(object)
-        return SampleScores(own["sample"].to_numpy(object), own["score"].to_numpy(float), groups, int(module))
+        return ModuleScores(own["sample"].to_numpy(object), own["score"].to_numpy(float), groups, int(module))
     from netbic.penalties import score_groups
 
     found = base.fitted(source, key)
@@ -181,7 +182,7 @@ def sample_scores(source: Any, X: Any, module: int, key: str) -> SampleScores:
         values = module_scores(found, data.matrix if in_order else data.matrix[:, columns])[:, position]
     samples = np.arange(values.size) if data.rows is None else data.rows.to_numpy(dtype=object)
     groups = np.array(["", "up", "down"], dtype=object)[score_groups(values).labels]  # 0, 1 and -1
-    return SampleScores(samples, values, groups, module)
+    return ModuleScores(samples, values, groups, module)
 
 
 @base.documented
@@ -257,8 +258,8 @@ def survival(
     ax.set(xlim=(0, until or longest * 1.02 or 1.0), ylim=(0, 1.02), ylabel="share without the event")
     ax.set_xlabel(base.label_text(variable.name, 40), **base.LITERAL)
     base.despine(ax)
-    log_rank = f"log-rank p {_p(found.log_rank)}, hazard ratio {'/'.join(found.names)} {_ratio(found.log_rank)}"
-    cox = f"Cox model p {_p(found.cox)}, hazard ratio per sd {_ratio(found.cox)}"
+    log_rank = f"log-rank {_in_words(found.log_rank, '/'.join(found.names))}"
+    cox = f"Cox model {_in_words(found.cox, 'per sd')}"
     name = scores.name if names is None else names[scores.number - 1]
     base.module_title(ax, scores.number, name, f"{log_rank}\n{cox}")
     # The samples at risk, below the ticks of the time axis.
@@ -299,14 +300,11 @@ def _times(source: Any, table: pd.DataFrame | None, columns: tuple[str, str] | N
     return read_variables(known, variables=[], survival=columns)[0]
 
 
-def _p(test: Result) -> str:
-    return "not defined" if np.isnan(test.p) else f"= {test.p:.2g}" if test.p > 1e-300 else "< 1e-300"
-
-
-def _ratio(test: Result) -> str:
-    if np.isnan(test.effect):
-        return "not defined"
-    return f"{test.effect:.2f}" + (f" ({test.low:.2f} to {test.high:.2f})" if np.isfinite(test.low) else "")
+def _in_words(test: Result, ratio: str) -> str:
+    p = "not defined" if np.isnan(test.p) else f"= {test.p:.2g}" if test.p > 1e-300 else "< 1e-300"
+    effect = "not defined" if np.isnan(test.effect) else f"{test.effect:.2f}"
+    ends = f" ({test.low:.2f} to {test.high:.2f})" if np.isfinite(test.low) else ""
+    return f"p {p}, hazard ratio {ratio} {effect}{ends}"
 
 
 @base.documented

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from netbic.arrays import check_choice, kind_of
 from netbic.errors import InputError
-from netbic.estimators import check_count, is_number, position_of
+from netbic.estimators.parameters import check_count, is_number
+from netbic.estimators.results import position_of
 from netbic.pl import base
 
 if TYPE_CHECKING:
@@ -84,9 +85,7 @@ def enrichment(table: pd.DataFrame, *, n_terms: int = 10, ax: Axes | None = None
     ax = base.axes_for(ax, (3.6 + 0.35 * len(columns) + 1.5, 1.4 + 0.25 * len(terms)))
     drawn = table[table["term"].isin(terms)]
     if drawn.empty:
-        ax.text(
-            0.5, 0.5, "no gene set shares a gene with a module", transform=ax.transAxes, ha="center", size=base.SMALL
-        )
+        base.write_sentence(ax, "no gene set shares a gene with a module")
         ax.set_axis_off()
         return ax
     _draw_dots(ax, drawn, columns, terms)
@@ -233,9 +232,7 @@ def stability(result: Stability, module: int = 1, *, axis: str = "columns", ax: 
         ax.scatter(ranks[mask], frequency[order][mask], s=14, c=face, edgecolors=colour, lw=0.8, label=label, zorder=3)
     threshold = float(part.threshold[at])
     if np.isinf(threshold):
-        ax.text(
-            0.5, 0.5, "no threshold achieves the requested error", transform=ax.transAxes, ha="center", size=base.SMALL
-        )
+        base.write_sentence(ax, "no threshold achieves the requested error")
     else:
         ax.axhline(threshold, color="0.3", lw=0.8, ls="--", label="_threshold")
         ax.annotate(
@@ -397,7 +394,7 @@ def associations(
     grid = effect_grid(table, n_columns)
     if not grid.columns:
         ax = base.axes_for(ax, (4.0, 1.5))
-        ax.text(0.5, 0.5, "no association has a direction", transform=ax.transAxes, ha="center", size=base.SMALL)
+        base.write_sentence(ax, "no association has a direction")
         ax.set_axis_off()
         return ax
     from matplotlib import colormaps

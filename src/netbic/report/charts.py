@@ -13,7 +13,7 @@ import vl_convert
 from PIL import Image
 
 from netbic.arrays import Array, Floats
-from netbic.estimators import SparseGraphSVD
+from netbic.estimators.svd import SparseGraphSVD
 from netbic.report.pictures import png
 
 _BLUE, _ORANGE = "#0072B2", "#D55E00"

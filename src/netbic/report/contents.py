@@ -18,21 +18,16 @@ from netbic.association.associate import matched_scores
 from netbic.association.stored import stored_record, stored_samples
 from netbic.enrichment import DEFAULT_LEVEL, enrichment_record, fit_used_graph, module_names
 from netbic.errors import InputError, unusable
-from netbic.estimators import (
-    SparseGraphSVD,
-    fitted_model,
-    leading_features,
-    names_of,
-    recurrent_features,
-    smoothness_of,
-)
+from netbic.estimators.parameters import smoothness_of
+from netbic.estimators.results import leading_features, names_of, recurrent_features
+from netbic.estimators.svd import SparseGraphSVD, fitted_model
 from netbic.files import finished_record, read_json, read_table
 from netbic.io.matching import Alignment
 from netbic.io.networks import NetworkSummary
 from netbic.pl.base import variable_colours
 from netbic.report import pictures
 from netbic.report.associations import SampleTable, answer_lines, association_grid, findings
-from netbic.report.modules import EXPLANATIONS, Members, ModulePage, Replicated, Verdict
+from netbic.report.modules import EXPLANATIONS, Members, ModulePage, Verdict
 from netbic.report.settings import enrichment_rows, input_rows, sample_rows, setting_rows
 from netbic.selection import Verdicts, selected_samples
 from netbic.storage.models import load_modules
@@ -172,15 +167,14 @@ def for_script(contents: SimpleNamespace) -> dict[str, Any]:
 
 def _module_for_script(module: ModulePage, with_samples: bool) -> dict[str, Any]:
     content: dict[str, Any] = {
-        kind: [[at, float(f"{weight:.4g}")] for at, weight in zip(own.positions.tolist(), own.weights, strict=True)]
+        kind: list(zip(own.positions.tolist(), _rounded(own.weights), strict=True))
         for kind, own in (("genes", module.genes), ("samples", module.samples))
     }
     if not with_samples:
         content["samples"] = []
     elif module.scores is not None:  # a letter per sample for its group
         letters = "".join({"up": "u", "down": "d"}.get(group, "-") for group in module.scores.groups)
-        scores = [float(f"{score:.4g}") if np.isfinite(score) else None for score in module.scores.scores.tolist()]
-        content |= {"scores": scores, "groups": letters}
+        content |= {"scores": _rounded(module.scores.scores), "groups": letters}
     if module.network is not None:
         content["edges"] = module.network.edges.ravel().tolist()
     if (heatmap := module.heatmap) is not None:
@@ -198,7 +192,7 @@ def _module_for_script(module: ModulePage, with_samples: bool) -> dict[str, Any]
 def _rounded(values: Floats) -> list[float | int | None]:
     """Four digits; whole numbers as such, null if missing."""
     rounded = [float(f"{value:.4g}") for value in values.tolist()]
-    return [None if np.isnan(value) else int(value) if value.is_integer() else value for value in rounded]
+    return [None if not np.isfinite(value) else int(value) if value.is_integer() else value for value in rounded]
 
 
 def _read(folder: Path, model: SparseGraphSVD) -> SimpleNamespace:
@@ -238,9 +232,9 @@ def _read(folder: Path, model: SparseGraphSVD) -> SimpleNamespace:
     judged = of_all_modules("replication.tsv", ["verdict", "reason"], "run netbic replicate again")
     if judged is not None:
         record = read_record(folder / "replication.json")
-        study, n_shared = str(record.get("study") or "another study"), int(record.get("n_shared", 0))
+        about = {"study": str(record.get("study") or "another study"), "n_shared": int(record.get("n_shared", 0))}
         found.replication = [
-            Replicated(_REPLICATED.get(word, f"{word} whether it holds in"), study, str(reason), n_shared)
+            {"text": _REPLICATED.get(word, f"{word} whether it holds in"), "reason": str(reason), **about}
             for word, reason in zip(judged["verdict"].astype(str), judged["reason"], strict=True)
         ]
     return found

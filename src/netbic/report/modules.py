@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from netbic.arrays import Array
 from netbic.enrichment import ONE_SIDE
-from netbic.estimators import heaviest
+from netbic.estimators.results import heaviest
 from netbic.penalties import DIAGNOSTICS
 from netbic.pl.scores import groups_in_words
 from netbic.report.pictures import Figure, Heatmap, SampleScores, Subnetwork
-from netbic.solver import LARGE_GRAPH_SHARE, LOW_RANK
+from netbic.solver.search import LARGE_GRAPH_SHARE, LOW_RANK
 
 Row = dict[Any, Any]  # of a table, by column
 
@@ -81,15 +81,6 @@ class Verdict(NamedTuple):
         return first if first in ("strong", "moderate", "repeats", "doubtful") else "unknown"
 
 
-class Replicated(NamedTuple):
-    """Whether a module holds in another study: the verdict in words, the study, and the reason as a sentence."""
-
-    text: str
-    study: str
-    reason: str
-    n_shared: int  # samples that may be in both studies
-
-
 class Diagnostic(NamedTuple):
     """What a reader should know about a module: its kind, a sentence, and the text of its badge."""
 
@@ -103,25 +94,25 @@ class ModulePage:
     """One module, as the page shows it; `number` counts from 1."""
 
     number: int
-    name: str  # a gene set or its leading genes
     summary: Row
     genes: Members
     samples: Members
-    n_samples: int  # of the data
-    selected: bool  # whether samples were selected for their extreme scores
-    recurrent: Sequence[str]  # its leading genes that lead half of the modules or more
-    network: Subnetwork | None
-    heatmap: Heatmap | None
-    strips: Sequence[Figure]  # above the heatmap
-    edges: Row | None
-    level: float  # largest adjusted p-value at which edges are enriched
-    terms: list[Row]
-    n_terms: int
-    verdict: Verdict | None
-    replication: Replicated | None  # in another study
-    scores: SampleScores | None
-    findings: Sequence[str]  # its strongest associations with the sample table
-    plots: Sequence[Figure]  # of scores and survival, the smallest q-value first
+    name: str = ""  # a gene set or its leading genes
+    n_samples: int = 0  # of the data
+    selected: bool = False  # whether samples were selected for their extreme scores
+    recurrent: Sequence[str] = ()  # its leading genes that lead half of the modules or more
+    network: Subnetwork | None = None
+    heatmap: Heatmap | None = None
+    strips: Sequence[Figure] = ()  # above the heatmap
+    edges: Row | None = None
+    level: float = 0.05  # largest adjusted p-value at which edges are enriched
+    terms: Sequence[Row] = ()  # the most significant gene sets
+    n_terms: int = 0
+    verdict: Verdict | None = None
+    replication: Row | None = None  # in another study: the verdict in words, the study, the reason as a sentence
+    scores: SampleScores | None = None
+    findings: Sequence[str] = ()  # its strongest associations with the sample table
+    plots: Sequence[Figure] = ()  # of scores and survival, the smallest q-value first
 
     def __post_init__(self) -> None:
         self.n_up = int((self.genes.weights > 0).sum())

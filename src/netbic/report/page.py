@@ -142,7 +142,7 @@ def _draw_modules(contents: Any) -> dict[str, Any]:
     from netbic.report.contents import for_script
     from netbic.report.modules import MILD
     from netbic.report.pictures import HEIGHT, LEVELS, WIDTH, coloured
-    from netbic.solver import LARGE_GRAPH_SHARE
+    from netbic.solver.search import LARGE_GRAPH_SHARE
 
     drawn = []
     if contents.modules:

@@ -13,13 +13,14 @@ from netbic.association.stored import stored_record, stored_samples, stored_vari
 from netbic.association.variables import Variable
 from netbic.association.words import LEVEL, in_words, main_tests
 from netbic.errors import InputError
-from netbic.estimators import SparseGraphCCA, smoothness_of
+from netbic.estimators.pairs import SparseGraphCCA
+from netbic.estimators.parameters import smoothness_of
 from netbic.files import finished_record
 from netbic.io.dataset import SampleMatching, table_lines
-from netbic.pl.base import variable_colours
+from netbic.pl.base import as_label, labels_of, variable_colours, variable_strip
 from netbic.report.contents import TESTS, read_alignment, read_known, read_record
 from netbic.report.modules import Members, Row
-from netbic.report.pictures import MISSING, OTHER, Figure, as_label, round_ticks
+from netbic.report.pictures import Figure, round_ticks
 from netbic.report.settings import Rows, input_rows, parameter_rows, sample_rows
 from netbic.storage.models import PairModel, fitted_pair_model, load
 from netbic.storage.tables import feature_names, pairs_table, sample_names
@@ -112,12 +113,9 @@ def _associations(labels: dict[str, Any], pair: int) -> tuple[list[str], Colouri
     name = next((str(name) for name in found["variable"] if str(name) in categorical), None)
     if name is None:
         return texts, None
-    variable, chosen = categorical[name], variable_colours(labels["variables"])[name]
-    values = ["missing" if np.isnan(value) else variable.levels[int(value)] for value in variable.values]
-    known = variable.known.tolist()
-    colours = [chosen.get(value, OTHER) if seen else MISSING for value, seen in zip(values, known, strict=True)]
-    further = [(label, colour) for label, colour in (("other", OTHER), ("missing", MISSING)) if colour in colours]
-    return texts, (name, values, colours, [*chosen.items(), *further])
+    strip = variable_strip(categorical[name], variable_colours(labels["variables"]))
+    values = ["missing" if label is None else label for label in labels_of(categorical[name])]
+    return texts, (name, values, strip.colours.tolist(), strip.legend)
 
 
 def scatter(x: Floats, y: Floats, names: Array, colouring: Colouring | None = None) -> Figure:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -14,16 +13,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from netbic.arrays import Array, Floats, Indices, Matrix, checked, kind_of, to_dense
+from netbic.arrays import Array, Floats, Indices, Matrix, checked
 from netbic.association.associate import survival_curves
 from netbic.association.variables import Variable
 from netbic.errors import import_optional
-from netbic.estimators import SparseGraphSVD, check_same_data, fitted_model, heaviest, rescaled
+from netbic.estimators.inputs import check_same_data
+from netbic.estimators.results import heaviest
+from netbic.estimators.svd import SparseGraphSVD, fitted_model
 from netbic.files import add_files, read_bytes
 from netbic.graph import Graph
-from netbic.operators.blocks import RowBlocks
-from netbic.operators.corrected import Scaler
-from netbic.pl.base import apart
+from netbic.pl.base import Colours, apart, as_label, data_of, entries_of_parts, variable_strip
 from netbic.pl.network import layout
 from netbic.storage.models import npz_arrays, npz_bytes
 
@@ -37,11 +36,10 @@ _STRONG = 98  # percentile of the absolute values at which the colour scale ends
 # Small figures about the samples are positions in SVG drawings that the templates write: a figure of matplotlib would
 # take 50 to 100 ms and 12 to 70 kB; there are hundreds of these, of 2 to 6 kB each.
 Figure = dict[str, Any]  # what a template needs: positions, texts, colours
-OTHER, MISSING = "#7A7A7A", "#D4D4D4"
 _GROUPS: Final = {"down": "#2166AC", "": "#CDCDCD", "up": "#B2182B"}  # in the order in which bars are stacked
 _ACROSS, _UP, _BINS = 600, 120, 40  # width of histograms and box plots; height and bins of histograms
 _MOST_LEVELS, _ROW = 12, 26  # of box plots
-_SHADES, _MOST_STRIPS = 64, 4
+_MOST_STRIPS = 4
 _SURVIVAL: Final[dict[str, Any]] = {"left": 62, "top": 58, "width": 430, "height": 210, "box": (514, 384)}
 _STYLES: Final = {"up": "up", "high": "up", "down": "down", "low": "down", "others": "others"}
 
@@ -130,14 +128,7 @@ def heatmaps_of(model: SparseGraphSVD, X: Matrix) -> list[Heatmap]:
         (_picked(model.components_[k], n_genes, spaced=False), _picked(model.left_vectors_[:, k], n_samples))
         for k, (n_genes, n_samples) in enumerate(np.ceil(share * sizes).astype(np.intp).tolist())
     ]
-    if kind_of(X) == "dask":
-        values = _from_blocks(model, RowBlocks(X, hold=False), members)
-    else:
-        rows = X.iloc if kind_of(X) == "table" else X
-        values = []
-        for genes, own in members:
-            whole = rescaled(model, to_dense(rows[own], np.float64), own)
-            values.append(model.scaler_.apply(whole, _design(model, own))[:, genes])
+    values = entries_of_parts(model, data_of(model, X), [(samples, genes) for genes, samples in members])
     found = list[Heatmap]()
     for part, (genes, samples) in zip(values, members, strict=True):
         seen = np.abs(part[np.isfinite(part)])
@@ -154,40 +145,6 @@ def _picked(vector: Array, count: int, spaced: bool = True) -> Indices:
         members = members[:count]
     order = members[np.argsort(-vector[members], kind="stable")]
     return order[np.linspace(0, order.size - 1, min(count, order.size)).round().astype(np.intp)]
-
-
-def _design(model: SparseGraphSVD, samples: Indices) -> Floats | None:
-    """The covariates of some samples of the fit."""
-    return None if model.covariates_ is None else model.covariates_.to_numpy(dtype=np.float64)[samples]
-
-
-def _from_blocks(model: SparseGraphSVD, blocks: RowBlocks, members: Sequence[tuple[Indices, Indices]]) -> list[Floats]:
-    """The values of the genes and samples of each module, from blocks of rows."""
-    owners = [np.searchsorted(blocks.bounds, samples, side="right") - 1 for _, samples in members]
-    which = np.unique(np.concatenate(owners)).tolist() if owners else []
-    rows, designs = list[list[Indices]](), list[list[Floats | None]]()
-    for block in which:
-        drawn = [samples[own == block] for own, (_, samples) in zip(owners, members, strict=True)]
-        rows.append([own - blocks.bounds[block] for own in drawn])
-        designs.append([_design(model, own) for own in drawn])
-    everywhere = ([genes for genes, _ in members], model.scaler_)
-    shared = [[blocks.executor.broadcast(value)] * len(which) for value in everywhere]
-    parts = blocks.executor.gather(blocks.map(_of_block, rows, designs, *shared, which=which))
-    values = [np.empty((samples.size, genes.size)) for genes, samples in members]
-    for block, found in zip(which, parts, strict=True):
-        for whole, own, part in zip(values, owners, found, strict=True):
-            whole[own == block] = part
-    return values
-
-
-def _of_block(
-    block: Matrix, rows: list[Indices], designs: list[Floats | None], genes: list[Indices], scaler: Scaler
-) -> list[Floats]:
-    """Values of the genes of each module, from complete rows, because row means may have to be subtracted."""
-    return [
-        scaler.apply(to_dense(block[own], np.float64), design)[:, other]
-        for own, other, design in zip(rows, genes, designs, strict=True)
-    ]
 
 
 def png(pixels: Any, palette: bytes | None = None) -> str:
@@ -288,11 +245,6 @@ def round_ticks(low: float, high: float) -> list[float]:
     return [float(tick) for tick in locator.tick_values(low, high) if low <= tick <= high]
 
 
-def as_label(number: float, digits: int = 6) -> str:
-    """A number without trailing zeros, with a typographic minus sign."""
-    return f"{number:z.{digits}g}".replace("-", "\N{MINUS SIGN}")
-
-
 @dataclass(frozen=True)
 class SampleScores:
     """Scores of all samples in a module, and their groups ("up", "down" or "")."""
@@ -341,8 +293,12 @@ class SampleScores:
 
     def strip(self, samples: NDArray[Any]) -> str:
         """The groups of some samples as an image of one line."""
-        colours = {group: tuple(bytes.fromhex(colour[1:])) for group, colour in _GROUPS.items()}
-        return png(np.array([[colours[group] for group in self.groups[samples]]], dtype=np.uint8))
+        return line_of_colours(_GROUPS[group] for group in self.groups[samples])
+
+
+def line_of_colours(colours: Iterable[str]) -> str:
+    """An image of one line, from colours as #RRGGBB."""
+    return png(np.array([[tuple(bytes.fromhex(colour[1:])) for colour in colours]], dtype=np.uint8))
 
 
 def box_plot(scores: Floats, variable: Variable, q: float, test: str = "") -> Figure | None:
@@ -381,9 +337,7 @@ def survival_plot(scores: SampleScores, variable: Variable, q: float, test: str,
     longest = float(np.max(variable.values, where=variable.known & np.isfinite(scores.scores), initial=0.0))
     if found is None or longest <= 0:
         return None
-    power = 10.0 ** math.floor(math.log10(longest))
-    step = next(share * power for share in (0.1, 0.2, 0.25, 0.5, 1.0, 2.0) if longest / (share * power) < 6)
-    ticks = [number * step for number in range(int(longest / step) + 1)]
+    ticks = round_ticks(0.0, longest)
     left, top, width, height = (_SURVIVAL[side] for side in ("left", "top", "width", "height"))
     curves = list[Figure]()
     for name, table, at_risk in zip(found.names, found.curves, found.at_risk(np.array(ticks)), strict=True):
@@ -405,40 +359,14 @@ def survival_plot(scores: SampleScores, variable: Variable, q: float, test: str,
     return {"kind": "survival", "variable": variable.name, "q": q, "test": test, **drawn}
 
 
-def strips(variables: list[Variable], samples: NDArray[Any], colours: Mapping[str, Mapping[str, str]]) -> list[Figure]:
+def strips(variables: list[Variable], samples: NDArray[Any], colours: Colours) -> list[Figure]:
     """The first few variables that are labels or numbers: an image with a colour per sample, and a legend.
 
     `samples` are those of the heatmap, as positions in the table; `colours` are those of `netbic.pl`, so that a label
-    has the same colour in all modules and in plots. Rare levels without a colour are "other". Numbers have shades
-    between the lowest and the highest one, ordered levels at equal distances.
+    has the same colour in all modules and in plots.
     """
-    scale = import_optional("matplotlib", "report", "a report").colormaps["cividis"]
-    rgb = np.rint(255 * scale(np.linspace(0, 1, _SHADES))[:, :3]).astype(np.uint8)
-    shades = [f"#{bytes(colour).hex().upper()}" for colour in rgb]
     shown = [variable for variable in variables if variable.kind in ("categorical", "ordered", "numeric")]
-    made = list[Figure]()
-    for variable in shown[:_MOST_STRIPS]:
-        known, values, palette = variable.known, variable.values, shades
-        if variable.kind == "categorical":
-            chosen = colours.get(variable.name, {})
-            places = {level: place for place, level in enumerate(chosen)}
-            of_levels = np.array([places.get(level, len(chosen)) for level in variable.levels], dtype=np.intp)
-            codes = np.full(known.size, len(chosen) + 1, dtype=np.intp)
-            codes[known] = of_levels[values[known].astype(np.intp)]
-            palette, legend = [*chosen.values(), OTHER], list(chosen.items())
-            legend += [("other", OTHER)] if (codes == len(chosen)).any() else []
-        else:
-            low, high = float(values[known].min()), float(values[known].max())
-            shares = np.nan_to_num((values - low) / ((high - low) or 1.0))
-            codes = np.where(known, shares * (_SHADES - 1), _SHADES).round().astype(np.intp)
-            legend = [(as_label(low, 4), shades[0]), (as_label((low + high) / 2, 4), shades[_SHADES // 2])]
-            legend.append((as_label(high, 4), shades[-1]))
-            if variable.kind == "ordered":
-                at = np.linspace(0, _SHADES - 1, len(variable.levels)).round().astype(np.intp)
-                legend = [(level, shades[place]) for level, place in zip(variable.levels, at, strict=True)]
-        codes = codes[samples]
-        legend += [("missing", MISSING)] if (codes == len(palette)).any() else []
-        in_bytes = bytes.fromhex("".join(colour[1:] for colour in (*palette, MISSING)))
-        image = png(codes.astype(np.uint8)[None], in_bytes)
-        made.append({"variable": variable.name, "image": image, "legend": legend})
-    return made
+    made = [variable_strip(variable, colours) for variable in shown[:_MOST_STRIPS]]
+    return [
+        {"variable": one.name, "image": line_of_colours(one.colours[samples]), "legend": one.legend} for one in made
+    ]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import Any, Final
 
-from netbic.estimators import SparseGraphSVD, smoothness_of
+from netbic.estimators.parameters import smoothness_of
+from netbic.estimators.svd import SparseGraphSVD
 from netbic.penalties import Penalty
 
 Rows = list[tuple[str, str]]

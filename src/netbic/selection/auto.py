@@ -11,7 +11,10 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from netbic.arrays import Array, Matrix, RandomState, checked, is_sparse, to_dense
-from netbic.estimators import SparseGraphSVD, check_count, covariates_of, has_missing, unwrapped
+from netbic.estimators.covariates import covariates_of
+from netbic.estimators.inputs import has_missing
+from netbic.estimators.parameters import check_count
+from netbic.estimators.svd import SparseGraphSVD, unwrapped
 from netbic.methods import usual_settings, why_not_adaptive
 from netbic.penalties import DIAGNOSTICS
 from netbic.selection.fits import Fits, Jobs, Progress, local_jobs

@@ -31,7 +31,9 @@ from netbic.operators.cross import Table
 from netbic.operators.dense import DenseOperator
 from netbic.selection.fits import Fits, Jobs, Progress, quiet
 from netbic.selection.resampling import complement, draw_seed, folds, match_scores, pairs_by_position, seeded
-from netbic.solver import Axis, PairSearch, Settings
+from netbic.solver.pairs import PairSearch
+from netbic.solver.search import Axis
+from netbic.solver.solve import Settings
 
 _LEVEL = 0.05  # early stopping does not change whether a p-value is at most this
 _ENOUGH = 3

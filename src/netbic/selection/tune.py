@@ -40,7 +40,7 @@ from netbic.selection.resampling import (
     seeded,
     size_names,
 )
-from netbic.solver import Module
+from netbic.solver.search import Module
 from netbic.storage.models import settings_of
 from netbic.storage.runs import Pieces, Task, read_task
 

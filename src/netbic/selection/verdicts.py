@@ -39,7 +39,7 @@ from netbic.selection.resampling import (
     restrict,
     seeded,
 )
-from netbic.solver import LOW_RANK, REPEATED
+from netbic.solver.search import LOW_RANK, REPEATED
 
 TOO_FEW = "too few samples to tell"
 FEWEST_SAMPLES: Final = 20  # fewer leave fewer than ten in each half

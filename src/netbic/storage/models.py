@@ -24,26 +24,17 @@ from sklearn.utils.validation import check_is_fitted
 from netbic import __version__, files, penalties
 from netbic.arrays import Array, compressed_problem, values_problem
 from netbic.errors import InputError, one_line, unusable
-from netbic.estimators import (
-    DIAGNOSTIC_NUMBERS,
-    CovariateCoding,
-    SparseGraphCCA,
-    SparseGraphPLS,
-    SparseGraphSVD,
-    StudyNumbers,
-    StudyScaling,
-    diagnostics_from,
-    fitted_model,
-    groups_table,
-    store_choices,
-    store_covariates,
-    studies_table,
-)
+from netbic.estimators.covariates import CovariateCoding, store_covariates
+from netbic.estimators.pairs import SparseGraphCCA, SparseGraphPLS
+from netbic.estimators.results import DIAGNOSTIC_NUMBERS, diagnostics_from, groups_table, store_choices
+from netbic.estimators.studies import StudyNumbers, StudyScaling, studies_table
+from netbic.estimators.svd import SparseGraphSVD, fitted_model
 from netbic.files import JsonValue, Record
 from netbic.graph import Graph
 from netbic.operators.corrected import Scaler
 from netbic.penalties import Choice
-from netbic.solver import Module, Vector
+from netbic.solver.half_step import Vector
+from netbic.solver.search import Module
 
 Arrays: TypeAlias = dict[str, Array]
 Names: TypeAlias = "list[str | int] | None"

@@ -23,15 +23,14 @@ import pandas as pd
 
 from netbic import __version__, files
 from netbic.errors import InputError, one_line, shown, some_names, unusable
-from netbic.estimators import SparseGraphSVD, names_of
+from netbic.estimators.results import names_of
 from netbic.files import FIT_PIECES, FolderInUse, JsonValue, Record
 from netbic.io.dataset import check_keywords
 from netbic.io.expression import READING, Expression, read_expression
 from netbic.io.names import renaming
 from netbic.io.preprocessing import prepare
-from netbic.solver import Module
-from netbic.storage.models import PairModel, load_modules, module_arrays, module_from, npz_arrays, npz_bytes, save
-from netbic.storage.tables import modules_table, pair_scores_table, pairs_table, summary_table, weights_table
+from netbic.solver.search import Module
+from netbic.storage.models import load_modules, module_arrays, module_from, npz_arrays, npz_bytes, save
 
 PAIRS: Final = "pairs"  # the kind of a run, in its record, if it is about two tables
 _TASK, _MODULE = "task.json", "module-{}.npz"
@@ -205,23 +204,10 @@ class Run:
         files.remove_folder(self.folder / FIT_PIECES)
 
 
-def write_results(
-    folder: Path, model: SparseGraphSVD, alignment: Record, summary_columns: pd.DataFrame | None = None
-) -> None:
-    """Write the tables and the model of a fit to a scratch folder; `summary_columns` as for `summary_table`."""
-    files.write_table(folder / "modules.tsv", modules_table(model, "gene"))
-    files.write_table(folder / "summary.tsv", summary_table(model, summary_columns, feature_name="gene"))
-    files.write_json(folder / "alignment.json", alignment)
-    if model.studies_ is not None:
-        files.write_table(folder / "studies.tsv", model.studies_)
-    save(model, folder / "model")
-
-
-def write_pair_results(folder: Path, model: PairModel, alignment: Record, tests: pd.DataFrame | None = None) -> None:
-    """Write the tables and the model of pairs of two tables to a scratch folder; `tests` as for `pairs_table`."""
-    files.write_table(folder / "pairs.tsv", pairs_table(model, tests))
-    files.write_table(folder / "weights.tsv", weights_table(model))
-    files.write_table(folder / "scores.tsv", pair_scores_table(model))
+def write_results(folder: Path, model: object, alignment: Record, tables: Mapping[str, pd.DataFrame]) -> None:
+    """Write the tables, by name, and the model of a fit to a scratch folder."""
+    for name, table in tables.items():
+        files.write_table(folder / f"{name}.tsv", table)
     files.write_json(folder / "alignment.json", alignment)
     save(model, folder / "model")
 

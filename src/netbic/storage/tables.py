@@ -13,15 +13,9 @@ import pandas as pd
 from netbic import files
 from netbic.arrays import Array
 from netbic.errors import InputError, unusable
-from netbic.estimators import (
-    DIAGNOSTIC_NUMBERS,
-    SparseGraphSVD,
-    fitted_model,
-    heaviest,
-    name_features,
-    names_of,
-    shared_by,
-)
+from netbic.estimators.results import DIAGNOSTIC_NUMBERS, heaviest, name_features, names_of
+from netbic.estimators.studies import shared_by
+from netbic.estimators.svd import SparseGraphSVD, fitted_model
 from netbic.graph import Graph
 from netbic.simulate import Cohort
 from netbic.storage.models import PairModel, fitted_pair_model, npz_bytes

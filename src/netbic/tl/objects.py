@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 from netbic import __version__
 from netbic.arrays import Matrix, checked, kind_of
 from netbic.errors import InputError, import_optional, shown
-from netbic.estimators import SparseGraphSVD, fitted_model, name_features, names_of, own_covariates
+from netbic.estimators.covariates import own_covariates
+from netbic.estimators.results import name_features, names_of
+from netbic.estimators.svd import SparseGraphSVD, fitted_model
 from netbic.graph import Graph
 from netbic.io.checks import check_expression
 from netbic.io.expression import as_floats

@@ -19,16 +19,10 @@ from netbic.arrays import Array, Matrix, check_choice, kind_of, stored_values
 from netbic.association.associate import Removed, associate_scores
 from netbic.association.variables import listed_names
 from netbic.errors import InputError, import_optional, shown
-from netbic.estimators import (
-    SparseGraphCCA,
-    SparseGraphPLS,
-    SparseGraphSVD,
-    covariate_names,
-    fitted_model,
-    is_model,
-    module_scores,
-    own_covariates,
-)
+from netbic.estimators.covariates import covariate_names, own_covariates
+from netbic.estimators.pairs import SparseGraphCCA, SparseGraphPLS
+from netbic.estimators.prediction import module_scores
+from netbic.estimators.svd import SparseGraphSVD, fitted_model, is_model
 from netbic.io.dataset import check_keywords, fit_by_name, scores_by_name
 from netbic.methods import usual_settings, usual_sizes
 from netbic.penalties import L0, Dense
