@@ -20,30 +20,30 @@ def outlying(weights, limit=4.0, least=3):
     """Features whose weight is more than `limit` robust standard deviations from the median (`least` at least)."""
     away = np.abs(weights - np.median(weights, axis=0))
     members = away > limit * 1.4826 * np.median(away, axis=0)
-    for own, order in zip(members.T, np.argsort(-away, axis=0).T):
+    for own, order in zip(members.T, np.argsort(-away, axis=0).T, strict=True):
         if own.sum() < least:
             own[order[:least]] = True
     return members.T
 
 
 def principal(X, k):
-    U, d, Vt = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
-    return U[:, :k], d[:k], Vt[:k].T
+    _, d, Vt = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    return d[:k], Vt[:k].T
 
 
 def pca(X, k, seed=0, limit=4.0):
-    weights = principal(X, k)[2]
+    weights = principal(X, k)[1]
     return Found(weights, outlying(weights, limit))
 
 
 def varimax(X, k, seed=0, limit=4.0):
     """Principal components, rotated to a few large loadings per component."""
-    _, d, V = principal(X, k)
+    d, V = principal(X, k)
     loadings = V * d
     rotation = np.eye(loadings.shape[1])
     for _ in range(200):
         z = loadings @ rotation
-        u, s, w = np.linalg.svd(loadings.T @ (z**3 - z * (z**2).mean(axis=0)))
+        u, _, w = np.linalg.svd(loadings.T @ (z**3 - z * (z**2).mean(axis=0)))
         before, rotation = rotation, u @ w
         if np.abs(rotation - before).max() < 1e-6:
             break

@@ -29,7 +29,7 @@ def scenario(function):
 
 def disjoint_sets(sizes, p, rng):
     members, order = np.zeros((len(sizes), p), bool), rng.permutation(p)
-    for own, part in zip(members, np.split(order, np.cumsum(sizes))):
+    for own, part in zip(members, np.split(order, np.cumsum(sizes)), strict=False):
         own[part] = True
     return members
 
@@ -37,7 +37,7 @@ def disjoint_sets(sizes, p, rng):
 def random_sets(sizes, p, rng):
     """Sets that share members by chance."""
     members = np.zeros((len(sizes), p), bool)
-    for own, size in zip(members, sizes):
+    for own, size in zip(members, sizes, strict=True):
         own[rng.choice(p, size, replace=False)] = True
     return members
 

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import netbic
 from netbic import L0, L1, Graph
 from netbic.operators.base import as_operator
 from netbic.operators.corrected import Corrected
 from netbic.penalties import BeyondBulk, Dense, L1Ball
 from netbic.solver import joint
+from netbic.solver.count import count_modules, noise_edge
 from netbic.solver.half_step import Side
 from netbic.solver.joint import JointProblem, joint_modules, leading_subspace
 from netbic.solver.search import Axis
@@ -157,3 +159,51 @@ def test_fewer_directions_than_modules():
     modules, ended = joint_modules(matrix(X), Axis(L1(1e9)), Settings(), 1)
     assert not modules
     assert "large enough for the penalty" in ended
+
+
+def test_the_edge_of_noise_is_its_largest_singular_value():
+    rng = np.random.default_rng(0)
+    for n, p, spread in ((100, 1000, 0.0), (200, 1500, 0.7), (400, 100, 0.3)):
+        variances = np.exp(rng.normal(0, spread, p))
+        largest = [np.linalg.norm(rng.standard_normal((n, p)) * np.sqrt(variances), 2) for _ in range(5)]
+        np.testing.assert_allclose(noise_edge(variances, n), np.mean(largest), rtol=0.05)
+
+
+@pytest.mark.parametrize("wide", [True, False])
+def test_the_number_of_modules_comes_from_the_data(wide):
+    X, members = planted(3) if wide else planted(3, n=500, p=200)
+    assert count_modules(matrix(X), Axis(BeyondBulk()), Settings()).n == len(members)
+    noise = np.random.default_rng(0).standard_normal(X.shape)
+    assert count_modules(matrix(noise - noise.mean(axis=0)), Axis(BeyondBulk()), Settings()).n == 0
+
+
+def test_the_estimator_searches_jointly():
+    study = netbic.simulate.patients(random_state=0)
+    model = netbic.SparseGraphSVD("auto", search="joint", scale=0.5, n_init=3).fit(study.expression)
+    assert model.n_components_ == model.count_.n == 5
+    for own in study.genes:
+        assert max(np.sum(own & found) / np.sum(own | found) for found in model.columns_) > 0.75
+    scores = model.scaler_.apply(study.expression.to_numpy()) @ model.components_.T
+    np.testing.assert_allclose(model.singular_values_, np.linalg.norm(scores, axis=0))
+    np.testing.assert_allclose(model.left_vectors_, scores / model.singular_values_, atol=1e-10)
+    assert model.converged_.all()
+    np.testing.assert_allclose(model.scaler_.factors, study.expression.std(ddof=0).to_numpy() ** -0.5)
+
+
+def test_parameters_of_a_joint_search_are_checked():
+    X = np.random.default_rng(0).standard_normal((20, 30))
+    for given, message in (
+        ({"n_rows": 5}, "leave n_rows at None"),
+        ({"deflation": "schur"}, "leave deflation at None"),
+        ({"scale": 2.0}, "scale=2.0: True, False or a number from 0 to 1"),
+        ({"search": "both"}, "search='both'"),
+        ({"column_penalty": BeyondBulk(share=0)}, "share=0 of BeyondBulk"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            netbic.SparseGraphSVD(**{"search": "joint", **given}).fit(X)
+    with pytest.raises(TypeError, match="n_components='auto'"):
+        netbic.SparseGraphSVD("auto").fit(X)
+    with pytest.warns(UserWarning, match="no module is found again"):
+        netbic.SparseGraphSVD("auto", search="joint").fit(X)
+    with pytest.warns(UserWarning, match="found 19 of 25 modules: X has no further direction"):
+        netbic.SparseGraphSVD(25, search="joint").fit(X)

@@ -81,8 +81,10 @@ def check_solver_parameters(model: Any) -> None:
     """Raise if a parameter of the iteration has no valid value."""
     for name, choices in _SHARED_CHOICES.items():
         check_choice(name, getattr(model, name), choices)
+    automatic = model.n_components == "auto" and getattr(model, "search", "") == "joint"
     for name in ("n_components", "n_init", "max_iter"):
-        check_count(name, getattr(model, name))
+        if not (automatic and name == "n_components"):
+            check_count(name, getattr(model, name))
     if model.n_jobs is not None and (not isinstance(model.n_jobs, Integral) or not model.n_jobs):
         raise ValueError(
             f"n_jobs={model.n_jobs!r}: a number of threads is needed, or -1 for all cores (a Dask array is always read "

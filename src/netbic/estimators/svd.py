@@ -26,7 +26,7 @@ from netbic.graph import Graph
 from netbic.operators.blocks import passes, released
 from netbic.operators.corrected import Corrected, Scaler
 from netbic.penalties import Penalty
-from netbic.solver.joint import JointSearch
+from netbic.solver.count import Count, JointSearch
 from netbic.solver.search import Axis, Module, ModuleSearch, diagnostics, matrix_words
 from netbic.solver.solve import Settings
 from netbic.solver.starts import Starts
@@ -61,9 +61,9 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
 
     Parameters
     ----------
-    n_components : int, default=2
+    n_components : int or "auto", default=2
         Number of modules to search for. The search ends with a warning if only rounding error is left of X, and after
-        10,000 modules.
+        10,000 modules. "auto" (with `search="joint"`): as many as are found again in halves of the samples (`count_`).
     n_rows, n_columns : int, optional
         Number of samples / features of each module (the L0 penalty). None: all, or as determined by the penalty.
     row_penalty, column_penalty : Penalty, optional
@@ -187,6 +187,9 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
     passes_ : float or None
         For a Dask array, how often it was read: blocks read, in units of all blocks. None for data in memory, and for a
         model that was loaded.
+    count_ : Count or None
+        For `n_components="auto"`: the number of `directions` beyond noise, how many modules were `searched` for in
+        halves, and how many were `found_again` in each of three random splits, of which the mean is taken.
     names_ : dict
         Names of the "rows" and "columns" of X, None if it has none.
     graphs_ : dict
@@ -247,11 +250,12 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
     study_scaling_: StudyScaling | None = None
     diffusion_: float = 0.0
     diffusion_scores_: pd.DataFrame | None = None
+    count_: Count | None = None  # None for models that were loaded, or if the number was given
     passes_: float | None = None  # for models that were loaded, or not fitted to a Dask array
 
     def __init__(
         self,
-        n_components: int = 2,
+        n_components: Any = 2,
         *,
         n_rows: int | None = None,
         n_columns: int | None = None,
@@ -366,7 +370,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
                 searched = apply_smoother(operator, by, self.low_memory)
             search = self._search(searched, rows, columns, settings, noise, known)
             modules = list[Module]()
-            for module in islice(search, self.n_components):
+            for module in islice(search, self._n_wanted):
                 modules.append(module)
                 if len(modules) > len(known):
                     if self.verbose:
@@ -385,12 +389,16 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         self.diffusion_, self.diffusion_scores_ = 0.0 if by is None else by.weight, diffusion_scores
         self.names_ = {"rows": row_names, "columns": column_names}
         self.graphs_ = {"rows": row_graph, "columns": column_graph}
-        self.scaler_, self.passes_ = scaler, passes(X)
+        self.scaler_, self.passes_, self.count_ = scaler, passes(X), getattr(search, "count", None)
         self.covariate_coding_, self.covariates_ = None, None
         if given.coding is not None:
             store_covariates(self, given.coding, given.design)
+        if self.count_ is not None and not self.count_.n:
+            warnings.warn("no module is found again in halves of the samples: only the strongest is kept", stacklevel=3)
         words = matrix_words(feature_name)
-        for message, category in diagnostics(modules, self.n_components, search.ended, rows, columns, settings, words):
+        for message, category in diagnostics(
+            modules, self._n_wanted or len(modules), search.ended, rows, columns, settings, words
+        ):
             warnings.warn(message, category, stacklevel=3)
         recurs = columns.term is not None and self.diagnostics_["recurrent"].any()
         if recurs and (recurrent := recurrence(self.components_, column_names, feature_name)):
@@ -436,7 +444,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         rows, columns = self.check(prepared.operator.shape)
         settings, starts = self._settings(prepared.dtype), prepared.starts.copy()
         search = self._search(prepared.operator, rows, columns, settings, prepared.noise, starts=starts)
-        return list(islice(search, self.n_components))
+        return list(islice(search, self._n_wanted))
 
     def check(
         self, shape: tuple[int, int], names: tuple[Array | None, Array | None] = (None, None)
@@ -456,6 +464,11 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         default = 0.0 if axis == "column" and self.diffusion is not None else None  # the graph smooths the data instead
         return build_axis(self, axis, size, names, centred=centred, default=default)
 
+    @property
+    def _n_wanted(self) -> int | None:
+        """The number of modules that was asked for; None if it comes from the data."""
+        return None if isinstance(self.n_components, str) else int(self.n_components)
+
     def _search(
         self,
         operator: Corrected,
@@ -467,7 +480,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         **given: Any,
     ) -> ModuleSearch | JointSearch:
         if self.search == "joint":
-            return JointSearch(operator, columns, settings, noise, self.n_components)
+            return JointSearch(operator, columns, settings, noise, self._n_wanted)
         return ModuleSearch(operator, rows, columns, settings, noise, *known, **given)
 
     def _scaled(self, given: StudyInput) -> Scaled:

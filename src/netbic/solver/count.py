@@ -1,7 +1,11 @@
-"""How many modules: directions of X beyond noise, and modules that are found again in halves of the samples."""
+"""How many modules: directions of X beyond noise, and modules that are found again in halves of the samples.
+
+`JointSearch` searches for that many modules together, or for a given number.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import ceil
 from typing import Final, NamedTuple
 
@@ -11,11 +15,12 @@ from scipy.optimize import linear_sum_assignment, minimize_scalar
 
 from netbic.arrays import Floats, Indices
 from netbic.operators.corrected import Corrected
-from netbic.solver.joint import SURPLUS, Subspace, leading_subspace, solve_jointly
-from netbic.solver.search import Axis
+from netbic.solver.joint import SURPLUS, Subspace, joint_modules, leading_subspace, solve_jointly
+from netbic.solver.search import Axis, Module
 from netbic.solver.solve import Settings
 
 FOUND_AGAIN: Final = 0.6  # absolute correlation of the scores of two modules that are the same
+_PIECE = 0.9  # absolute correlation from which a module of a half is a piece of a stronger one
 _MARGIN = 1.25  # modules that are searched for, per direction beyond noise
 _MOST = 100  # modules at most
 _SPLITS = 3
@@ -32,6 +37,27 @@ class Count(NamedTuple):
     def n(self) -> int:
         """The number of modules."""
         return round(float(np.mean(self.found_again))) if self.found_again else 0
+
+
+class JointSearch:
+    """The search for all modules together, with the interface of `ModuleSearch`; `n_modules` None: from the data."""
+
+    def __init__(
+        self, operator: Corrected, columns: Axis, settings: Settings, noise: float, n_modules: int | None
+    ) -> None:
+        self.ended = ""
+        self.scores: list[Floats] = []
+        self.count: Count | None = None
+        self._data, self._how, self._n_modules = (operator, columns, noise), settings, n_modules
+
+    def __iter__(self) -> Iterator[Module]:
+        operator, columns, noise = self._data
+        if self._n_modules is None:
+            self.count = count_modules(operator, columns, self._how, noise)
+        wanted = max(self.count.n, 1) if self.count is not None else self._n_modules or 1
+        modules, self.ended = joint_modules(operator, columns, self._how, wanted, noise)
+        self.scores = [module.d * module.u.full() for module in modules]
+        yield from modules
 
 
 def noise_edge(variances: Floats, n: int) -> float:
@@ -53,18 +79,23 @@ def noise_edge(variances: Floats, n: int) -> float:
     return float(np.sqrt(n * largest * found.fun))
 
 
+def n_beyond_noise(space: Subspace, squares: Floats, n: int) -> int:
+    """Number of singular values beyond noise with the column variances of X, then with those that they leave."""
+    found = 0
+    for _ in range(2):
+        explained = (space.values[:found] ** 2) @ space.right[:found] ** 2
+        left = np.maximum(squares - explained, 0.0)
+        edge = noise_edge(left / max(n - 1 - found, 1), n - 1)
+        found = max(found, int(np.count_nonzero(space.values > edge)))
+    return found
+
+
 def count_modules(operator: Corrected, columns: Axis, settings: Settings, noise: float = 0.0) -> Count:
     """Search for a few more modules than there are directions beyond noise, in both halves of random splits."""
     n, p = operator.shape
     squares = operator.squared_lengths()[1]
-    edge = noise_edge(squares / max(n - 1, 1), n - 1)
-    rank, space = 32, None
-    while space is None or (space.values.size == rank and space.values[-1] > edge and rank < ceil(_MOST / _MARGIN)):
-        rank = min(2 * rank, n, p) if space is not None else min(rank, n, p)
-        space = leading_subspace(operator, rank, noise)
-        if rank == min(n, p):
-            break
-    directions = int(np.count_nonzero(space.values > edge))
+    space = leading_subspace(operator, min(_MOST, n - 1, p), noise)
+    directions = n_beyond_noise(space, squares, n)
     searched = min(ceil(_MARGIN * directions) + 1, _MOST, max(n // 2 - 2, 1), p)
     deviations = np.sqrt(np.maximum(squares, np.finfo(float).tiny))
     gram = None
@@ -81,10 +112,20 @@ def count_modules(operator: Corrected, columns: Axis, settings: Settings, noise:
             _, state, _, _ = solve_jointly(half, asked, min(searched, half.values.size), settings)
             # Features of equal weight: a single one of large variance is no module.
             vectors = [(v.support, np.sign(v.values) / deviations[v.support]) for v in state.vectors if v.support.size]
-            scores.append(operator.products(vectors))
-        similar = np.abs(np.corrcoef(*scores)[: len(scores[0]), len(scores[0]) :])
+            scores.append(_distinct(operator.products(vectors)))
+        similar = np.abs(np.corrcoef(scores[0], scores[1])[: len(scores[0]), len(scores[0]) :])
         found.append(int(np.count_nonzero(similar[linear_sum_assignment(-similar)] >= FOUND_AGAIN)))
     return Count(directions, searched, found)
+
+
+def _distinct(scores: Floats) -> Floats:
+    """The scores (rows) that are not nearly those of an earlier module: a piece of a large module is no other one."""
+    similar = np.abs(np.corrcoef(scores)).reshape(len(scores), len(scores))
+    kept: list[int] = []
+    for number in range(len(scores)):
+        if (similar[number, kept] < _PIECE).all():
+            kept.append(number)
+    return scores[kept]
 
 
 def subspace_of_rows(operator: Corrected, rows: Indices, rank: int, gram: Floats | None) -> Subspace:

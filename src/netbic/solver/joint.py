@@ -21,7 +21,6 @@ the search only the largest weights of a module count; the final vector has all 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import Final, NamedTuple
@@ -149,20 +148,6 @@ class JointProblem:
         return replace(self, sides=sides)
 
 
-class JointSearch:
-    """The search for all modules together, with the interface of `ModuleSearch`."""
-
-    def __init__(self, operator: Corrected, columns: Axis, settings: Settings, noise: float, n_modules: int) -> None:
-        self.ended = ""
-        self.scores: list[Floats] = []
-        self._problem = operator, columns, settings, n_modules, noise
-
-    def __iter__(self) -> Iterator[Module]:
-        modules, self.ended = joint_modules(*self._problem)
-        self.scores = [module.d * module.u.full() for module in modules]
-        yield from modules
-
-
 def joint_modules(
     operator: Corrected, columns: Axis, settings: Settings, n_modules: int, noise: float = 0.0
 ) -> tuple[list[Module], str]:
@@ -235,7 +220,7 @@ def _best_start(loadings: Floats, asked: Side, n_modules: int, settings: Setting
 def _with_graph(
     problem: JointProblem, plain: JointState, asked: Side
 ) -> tuple[JointProblem, JointState, Outcome, list[float]]:
-    """Continue with the graph, whose weight is in units of each module's strength, and reduced where the graph leads."""
+    """Continue with the graph; its weight is in units of each module's strength, reduced where the graph leads."""
     weighted = []
     for side, v, z in zip(problem.sides, plain.vectors, plain.products, strict=True):
         strength = float(z[v.support] @ v.values)
