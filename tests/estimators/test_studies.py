@@ -8,6 +8,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import roc_auc_score
 
 import netbic
+from netbic.estimators.covariates import own_covariates
 from netbic.estimators.studies import as_one_study
 from netbic.pl.base import Data, entries
 from netbic.report.pictures import heatmaps_of
@@ -189,7 +190,7 @@ def test_one_study_with_covariates_is_the_same_model(shuffled):
     X, labels = shuffled
     model = netbic.SparseGraphSVD(3, n_columns=20, scale=True).fit(X, studies=labels)
     plain, data = as_one_study(model, X)
-    again = netbic.SparseGraphSVD(3, n_columns=20).fit(data, covariates=netbic.estimators.own_covariates(plain))
+    again = netbic.SparseGraphSVD(3, n_columns=20).fit(data, covariates=own_covariates(plain))
     np.testing.assert_allclose(again.components_, model.components_, atol=1e-12)
 
 
