@@ -27,7 +27,7 @@ def path_graph(size):
         ({"column_graph": "net.sif"}, ValueError, "the graph is the text 'net.sif': read a file with netbic.io.read"),
         ({"max_iter": 0}, ValueError, "max_iter=0"),
         ({"tol": -1.0}, ValueError, "tol=-1.0: a finite number of at least 0"),
-        ({"scale": "yes"}, ValueError, "scale='yes' is not known: choose one of False, True"),
+        ({"scale": "yes"}, ValueError, "scale='yes': True, False or a number from 0 to 1"),
         ({"center": np.arange(2)}, ValueError, "center=array.* is not known"),
         ({"column_smoothness": 0.1}, ValueError, "column_smoothness=0.1 needs a column_graph"),
         ({"column_graph": path_graph(20), "column_smoothness": np.nan}, ValueError, "column_smoothness=nan: a finite"),

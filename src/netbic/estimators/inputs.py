@@ -140,7 +140,7 @@ def scale_data(
     deviations are divided by n - `ddof`; errors call the matrix by its `name`. See `SparseGraphSVD` for the others.
     """
     kind, has_design, effects = kind_of(X), design is not None, None
-    in_memory = kind not in ("blocks", "operator", "sparse")
+    is_dense = kind not in ("blocks", "operator", "sparse")  # sparse entries are never clipped: their median is 0
     if kind == "blocks":
         X.check_finite()
     if clip is not None and (kind == "operator" or (kind == "blocks" and not X.is_sparse)):
@@ -150,8 +150,8 @@ def scale_data(
             f"clip={clip} of the penalty needs the median of each column, which {why}: use e.g. "
             "AdaptiveSupport(clip=None)"
         )
-    masked = in_memory and missing != "error" and has_missing(X)
-    if in_memory and clip is not None:
+    masked = is_dense and missing != "error" and has_missing(X)
+    if is_dense and clip is not None:
         if design is not None:  # entries are clipped without the effects of covariates: a batch is no outlier
             effects = learn_scaler(X, "columns", False, design).effects
             X, design = without_effects(X, effects, design), None
@@ -172,9 +172,9 @@ def scale_data(
             _check_range(_largest_entry(X), name)
         # Offsets may be so large that subtracting them from products would lose significant digits.
         loses_digits = noise > 4e-6 * np.sqrt(operator.squared_norm) > 0
-        if in_memory and loses_digits:
+        if is_dense and loses_digits:
             operator = Corrected(DenseOperator(scaler.apply(X, design), low_memory), operator.squared_norm)
-        elif in_memory and not low_memory:
+        elif is_dense and not low_memory:
             operator = operator.on(DenseOperator(X))
         elif kind == "blocks" and not X.is_sparse and loses_digits:
             operator = Corrected(as_operator(X.with_transform(scaler.apply, design)), operator.squared_norm)

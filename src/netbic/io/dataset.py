@@ -463,7 +463,7 @@ def _affine_scores(X: Matrix, scaler: Scaler, directions: Array, at: Array) -> A
 
 
 def scores_table(scores: Array, samples: Any) -> pd.DataFrame:
-    """Scores with a row per sample: columns `sample`, `module_0`, `module_1`, ..."""
-    table = pd.DataFrame(scores, columns=[f"module_{k}" for k in range(scores.shape[1])])
+    """Scores with a row per sample: columns `sample`, `module_1`, `module_2`, ..."""
+    table = pd.DataFrame(scores, columns=[f"module_{k + 1}" for k in range(scores.shape[1])])
     table.insert(0, "sample", np.asarray(samples))
     return table

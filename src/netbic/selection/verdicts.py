@@ -288,8 +288,10 @@ class Halves:
     def _refit(self, kept: Indices, random_state: int) -> Floats:
         """Weights of the modules of some samples, a row each."""
         model = restrict(self.model, "row", kept, self.X.shape[0])
-        # Modules of similar strength are found in another order in a half, and the last ones later.
-        most = model.n_components + max(_FURTHER, model.n_components // 3)
+        most = len(self.components)
+        if model.search == "sequential":
+            # Modules of similar strength are found in another order in a half, and the last ones later.
+            most = model.n_components + max(_FURTHER, model.n_components // 3)
         model.set_params(n_components=most, random_state=random_state)
         covariates = None if self.covariates is None else self.covariates[kept]
         modules = model.modules_of(model.prepared(fill_unobserved(self.X[kept]), covariates))

@@ -58,6 +58,7 @@ def leading_subspace(operator: Corrected, rank: int, noise: float = 0.0) -> Subs
     n, p = operator.shape
     short, block = min(n, p), min(rank + _OVERSAMPLING, n, p)
     factor = 1 / np.sqrt(operator.squared_norm) if operator.squared_norm_is_safe else 1.0
+    dtype = operator.data.dtype
     if operator.tracks_gram and short <= max(_GRAM_SIZE * block, _SMALL):
         gram = operator.gram(n <= p, factor, np.float64)
         squares, vectors = eigh(gram, lower=False, subset_by_index=[short - min(rank, short), short - 1])
@@ -65,10 +66,10 @@ def leading_subspace(operator: Corrected, rank: int, noise: float = 0.0) -> Subs
         kept = values > max(noise, 1e-7 * values[0])
         values, vectors = values[kept], vectors[:, kept]
         if n <= p:
-            return Subspace(vectors, values, operator.left_products(vectors) / values[:, None])
+            return Subspace(vectors, values, (operator.left_products(vectors) / values[:, None]).astype(dtype))
         every = np.arange(p)
         images = operator.products([(every, vector) for vector in vectors.T])
-        return Subspace(images.T / values, values, vectors.T)
+        return Subspace(images.T / values, values, np.ascontiguousarray(vectors.T, dtype=dtype))
     directions = np.random.default_rng(0).standard_normal((p, block))
     images = np.empty((n, 0))
     for _ in range(_PASSES):
@@ -77,7 +78,7 @@ def leading_subspace(operator: Corrected, rank: int, noise: float = 0.0) -> Subs
         directions, basis = products, directions
     left, values, rotation = np.linalg.svd(images, full_matrices=False)
     kept = values[:rank] > max(noise, 1e-7 * values[0])
-    return Subspace(left[:, :rank][:, kept], values[:rank][kept], (rotation[:rank] @ basis.T)[kept])
+    return Subspace(left[:, :rank][:, kept], values[:rank][kept], (rotation[:rank] @ basis.T)[kept].astype(dtype))
 
 
 @dataclass(frozen=True)
@@ -98,20 +99,24 @@ class JointProblem:
     sides: list[Side]
     settings: Settings
 
+    def products(self, rotation: Floats) -> Floats:
+        """The products z_j = W'u_j, a row each, in the precision of the loadings."""
+        return np.asarray(rotation.T.astype(self.loadings.dtype, copy=False) @ self.loadings)
+
     def at(self, rotation: Floats) -> JointState:
         """The vectors v_j for given scores, without the graph."""
-        products = rotation.T @ self.loadings
+        products = self.products(rotation)
         vectors = [step_without_graph(side, z) for side, z in zip(self.sides, products, strict=True)]
         return JointState(rotation, vectors, products)
 
     def round(self, state: JointState, *, feasible: bool) -> JointState:
         """Update all vectors, then all scores. From a `feasible` state F does not decrease."""
-        products = state.rotation.T @ self.loadings
+        products = self.products(state.rotation)
         vectors = [
             half_step(side, z, old, old, self.settings.solver, feasible)
             for side, z, old in zip(self.sides, products, state.vectors, strict=True)
         ]
-        images = np.column_stack([self.loadings[:, v.support] @ v.values for v in vectors])
+        images = np.column_stack([self.loadings[:, v.support] @ v.values for v in vectors]).astype(np.float64)
         left, values, right = np.linalg.svd(images, full_matrices=False)
         gains = sum(side.gain(v) for side, v in zip(self.sides, vectors, strict=True))
         return JointState(left @ right, vectors, products, float(values.sum()) + gains)
@@ -140,7 +145,7 @@ class JointProblem:
 
     def resized(self, state: JointState, asked: Side, *, core: bool = False) -> JointProblem:
         """The problem with the sizes that the scores of the current state suggest."""
-        products = state.rotation.T @ self.loadings
+        products = self.products(state.rotation)
         sides = []
         for side, z, v in zip(self.sides, products, state.vectors, strict=True):
             magnitudes = np.maximum(side.magnitudes(scored(side, z, side.smooth(v))), 0.0)
@@ -173,7 +178,8 @@ def solve_jointly(
 ) -> tuple[JointProblem, JointState, Outcome, list[float]]:
     """The modules in a subspace, with the sides they ended with, how the iteration ended, and F after every round."""
     # The leading singular value is that of X, so that penalties and weights of the graph keep their scale.
-    loadings = space.right * (space.values[:, None] ** POWER * space.values[0] ** (1 - POWER))
+    scale = space.values[:, None] ** POWER * space.values[0] ** (1 - POWER)
+    loadings = space.right * scale.astype(space.right.dtype)
     problem, state = _best_start(loadings, asked, n_modules, settings)
     state, outcome, objectives = problem.converge(state)
     if asked.penalty.sizes_from_data:

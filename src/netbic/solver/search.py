@@ -246,15 +246,14 @@ def described(solution: Solution, rows: Side, columns: Side, signed_by: AxisName
     """A module and the part of the graph in it; the largest entry of the vector that fixes its sign is positive."""
     state = solution.state
     u, v, d = state.u, state.v, state.d
-    share = weight = column_weight = 0.0
+    shares, weights = [], []
     for side, vector in ((rows, u), (columns, v)):
         graph = abs(2 * side.graph_gain(side.smooth(vector)))  # sigma |w'Mw| against d
-        share = max(share, graph / (d + graph))
+        shares.append(graph / (d + graph))
         sigma = side.sigma if vector.choice is None else vector.choice.sigma
-        column_weight = 0.0 if side.term is None or not sigma else sigma * side.term.largest_eigenvalue / d
-        weight = max(weight, column_weight)
-    alone = columns, v, state.column_scores if column_weight else None
-    numbers = share, weight, worst_rank(*alone), share_by_data(*alone)
+        weights.append(0.0 if side.term is None or not sigma else sigma * side.term.largest_eigenvalue / d)
+    alone = columns, v, state.column_scores if weights[1] else None
+    numbers = max(shares), max(weights), worst_rank(*alone), share_by_data(*alone)
     values = (u if signed_by == "rows" else v).values
     free = not (rows.penalty.nonnegative or columns.penalty.nonnegative)
     if free and not values[np.argmax(np.abs(values))] > 0:
