@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from netbic.estimators.svd import SparseGraphSVD
 
 AXES: Final = ("row", "column")
-SEARCHES: Final = ("sequential", "joint")
+SEARCHES: Final = (None, "sequential", "joint")
 _DEFAULT_SMOOTHNESS: Final = {"module": 0.6, "relative": 0.2, "absolute": 0.2}  # by smoothness_scale
 _SHARED_CHOICES: Final[dict[str, tuple[object, ...]]] = {
     "smoothness_scale": ("module", "relative", "absolute"),
@@ -62,9 +62,9 @@ def check_parameters(model: SparseGraphSVD) -> None:
     for name, choices in _CHOICES.items():
         check_choice(name, getattr(model, name), choices)
     check_solver_parameters(model)
-    if not isinstance(model.scale, (bool, np.bool_)) and not (is_number(model.scale) and 0 <= model.scale <= 1):
+    if not (model.scale is None or isinstance(model.scale, (bool, np.bool_))) and not (is_number(model.scale) and 0 <= model.scale <= 1):
         raise ValueError(f"scale={model.scale!r}: True, False or a number from 0 to 1 is needed")
-    if model.search == "joint":
+    if model.is_joint:
         for name in ("n_rows", "row_penalty", "row_graph", "deflation"):
             if getattr(model, name) is not None:
                 raise ValueError(f"search='joint' keeps all samples and subtracts no module: leave {name} at None")
@@ -81,9 +81,9 @@ def check_solver_parameters(model: Any) -> None:
     """Raise if a parameter of the iteration has no valid value."""
     for name, choices in _SHARED_CHOICES.items():
         check_choice(name, getattr(model, name), choices)
-    automatic = model.n_components == "auto" and getattr(model, "search", "") == "joint"
+    automatic = model.n_components == "auto" and getattr(model, "is_joint", False)
     for name in ("n_components", "n_init", "max_iter"):
-        if not (automatic and name == "n_components"):
+        if not (automatic and name == "n_components") and not (name == "n_init" and model.n_init is None):
             check_count(name, getattr(model, name))
     if model.n_jobs is not None and (not isinstance(model.n_jobs, Integral) or not model.n_jobs):
         raise ValueError(
@@ -97,7 +97,8 @@ def check_solver_parameters(model: Any) -> None:
 def iteration_settings(model: Any, dtype: DTypeLike) -> Settings:
     """The options of the iteration, for a matrix of this type."""
     seed = 0
-    if model.n_init > 1:  # `random_state` is used only if there are random starts
+    n_init = getattr(model, "n_starts", model.n_init)
+    if n_init > 1:  # `random_state` is used only if there are random starts
         random = model.random_state
         if isinstance(random, np.random.Generator):
             seed = int(random.integers(2**31 - 1))
@@ -105,7 +106,7 @@ def iteration_settings(model: Any, dtype: DTypeLike) -> Settings:
             seed = int(check_random_state(random).randint(2**31 - 1))
     return Settings(
         solver=model.solver,
-        n_init=model.n_init,
+        n_init=n_init,
         max_iter=model.max_iter,
         tol=model.tol if dtype == np.float64 else max(model.tol, 1e-5),  # products have six digits
         seed=seed,
@@ -133,7 +134,7 @@ def build_axis(
             raise ValueError(f"{count_name}={count} but {table} has {size} {unit}s: choose 1 to {size}")
         penalty = L0(int(count))
     elif penalty is None:
-        penalty = BeyondBulk() if axis == "column" and model.search == "joint" else Dense()
+        penalty = BeyondBulk() if axis == "column" and model.is_joint else Dense()
     elif not isinstance(penalty, Penalty):
         raise TypeError(f"{axis}_penalty={penalty!r} is not a penalty: use e.g. netbic.L0(50) or netbic.L1Ball(3.0)")
     else:

@@ -171,7 +171,7 @@ def study_input(model: SparseGraphSVD, X: Any, studies: Any, covariates: Any, na
     for study, name in enumerate(levels):
         rows = numbers == study
         norms[study], factors[study] = _scaling_within(model, X[rows], basis_of(design[rows]), str(name))
-    scaling = StudyScaling(tuple(levels.tolist()), np.sqrt(norms.mean() / norms), factors if model.scale else None, own)
+    scaling = StudyScaling(tuple(levels.tolist()), np.sqrt(norms.mean() / norms), factors if model.scale_power else None, own)
     return StudyInput(scaling.apply(X, numbers), coding, design, scaling, labels)
 
 
@@ -198,12 +198,12 @@ def _scaling_within(model: SparseGraphSVD, X: Matrix, basis: Floats, name: str) 
     within, factors = basis if basis.shape[1] else None, np.ones(X.shape[1])
     if has_missing(X):
         varies = ~np.isnan(X).all(axis=0)  # a feature may be missing in one of the studies
-        scaler = learn_from_observed(X[:, varies], "columns", model.scale, within)
+        scaler = learn_from_observed(X[:, varies], "columns", model.scale_power, within)
         factors[varies] = 1.0 if scaler.factors is None else scaler.factors
         norm = float(np.nansum(scaler.apply(X[:, varies], within).astype(np.float64) ** 2))
     else:
         data = as_operator(X, low_memory=True)
-        scaler = Scaler.learn(data, "columns", model.scale, within)
+        scaler = Scaler.learn(data, "columns", model.scale_power, within)
         factors[:] = 1.0 if scaler.factors is None else scaler.factors
         norm = scaler.operator(data, within).squared_norm
     rounding = 10 * float(np.finfo(X.dtype).eps)

@@ -270,13 +270,13 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         diffusion: float | str | None = None,
         signs: str = "absolute",
         center: str | None = "columns",
-        scale: float = False,
+        scale: float | None = None,
         missing: str = "error",
         solver: str = "auto",
-        n_init: int = 1,
+        n_init: int | None = None,
         max_iter: int = 500,
         tol: float = 1e-6,
-        search: str = "sequential",
+        search: str | None = None,
         deflation: str | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -465,6 +465,27 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         return build_axis(self, axis, size, names, centred=centred, default=default)
 
     @property
+    def is_joint(self) -> bool:
+        """Whether modules are searched for together."""
+        if self.search is not None:
+            return self.search == "joint"
+        sequential = (self.n_rows, self.row_penalty, self.row_graph, self.deflation)
+        chooses = isinstance(self.column_penalty, Penalty) and self.column_penalty.chooses_size
+        return all(given is None for given in sequential) and self.solver == "auto" and not chooses
+
+    @property
+    def scale_power(self) -> float:
+        """The power of their standard deviation by which columns are divided."""
+        if self.scale is None:
+            return 0.5 if self.is_joint else 0.0
+        return float(self.scale)
+
+    @property
+    def n_starts(self) -> int:
+        """The number of starts."""
+        return self.n_init if self.n_init is not None else 3 if self.is_joint else 1
+
+    @property
     def _n_wanted(self) -> int | None:
         """The number of modules that was asked for; None if it comes from the data."""
         return None if isinstance(self.n_components, str) else int(self.n_components)
@@ -479,12 +500,12 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         *known: Any,
         **given: Any,
     ) -> ModuleSearch | JointSearch:
-        if self.search == "joint":
+        if self.is_joint:
             return JointSearch(operator, columns, settings, noise, self._n_wanted)
         return ModuleSearch(operator, rows, columns, settings, noise, *known, **given)
 
     def _scaled(self, given: StudyInput) -> Scaled:
-        scale = 0.0 if given.scaling is not None else float(self.scale)  # studies are scaled one by one
+        scale = 0.0 if given.scaling is not None else self.scale_power  # studies are scaled one by one
         options: dict[str, Any] = {"missing": self.missing, "clip": self.clip, "low_memory": self.low_memory}
         return scale_data(given.X, given.design, center=self.center, scale=scale, **options)
 

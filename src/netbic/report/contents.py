@@ -78,7 +78,7 @@ def gather(folder: Path, model: SparseGraphSVD | None = None, record: dict[str, 
         judged = {} if module.verdict is None else {"verdict": module.verdict.kind}
         badges = ", ".join(one.badge for one in module.details)
         rows.append({**(module.edges or {}), **module.summary, "diagnostics": badges, **judged})
-    scaled = ", genes scaled to unit standard deviation" if model.scale else ""
+    scaled = ", genes scaled to unit standard deviation" if model.scale_power else ""
     removed = "" if model.covariates_ is None else ", effects of the covariates removed"
     missing = {
         "verdicts (verdicts.tsv), which netbic fit writes unless they are switched off": None in found.verdicts,

@@ -306,7 +306,7 @@ def stability(
     size_names = {"x": "n_x", "y": "n_y"} if two else {"columns": "n_columns", "rows": "n_rows"}
     chosen_by = {axis: (size, f"{axis.removesuffix('s')}_penalty") for axis, size in size_names.items()}
     axes = [axis for axis, names in chosen_by.items() if any(getattr(model, name) is not None for name in names)]
-    if not two and model.search == "joint":
+    if not two and model.is_joint:
         axes = ["columns"]
     if not axes:
         everything, sizes = ("features", "n_x or n_y") if two else ("samples and features", "n_rows or n_columns")

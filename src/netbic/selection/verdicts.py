@@ -289,7 +289,7 @@ class Halves:
         """Weights of the modules of some samples, a row each."""
         model = restrict(self.model, "row", kept, self.X.shape[0])
         most = len(self.components)
-        if model.search == "sequential":
+        if not model.is_joint:
             # Modules of similar strength are found in another order in a half, and the last ones later.
             most = model.n_components + max(_FURTHER, model.n_components // 3)
         model.set_params(n_components=most, random_state=random_state)
@@ -324,7 +324,7 @@ class Half:
             part, basis = _complete(part, model.clip, basis)
         # Features move together only around their means: columns are centred whatever the model does.
         center = "both" if model.center in ("rows", "both") else "columns"
-        self._scaler = Scaler.learn(as_operator(part, low_memory=True), center, model.scale, basis)
+        self._scaler = Scaler.learn(as_operator(part, low_memory=True), center, model.scale_power, basis)
         self._basis = np.empty((part.shape[0], 0)) if basis is None else basis
         self._effects = np.empty((0, part.shape[1])) if self._scaler.effects is None else self._scaler.effects
         self._row_means = np.asarray(part.mean(axis=1)).ravel() - self._scaler.offsets.mean()

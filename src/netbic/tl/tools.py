@@ -160,7 +160,7 @@ def modules(
         model.set_params(**usual_settings(X.shape, model))
     if preset is not None:
         _set_preset(model, preset, X, parameters)
-    objects.warn_before_fit(X, adata.obs_names, genes, scaled=bool(model.scale))
+    objects.warn_before_fit(X, adata.obs_names, genes, scaled=bool(model.scale_power))
     given = {"covariates": _covariates_in(adata, covariates), "studies": _studies_in(adata, study_key)}
     names = adata.obs_names, pd.Index(genes)
     deque(model.iter_fit(X, names=names, feature_name="gene", **given), maxlen=0)
