@@ -96,7 +96,7 @@ def correlation_clusters(X, k, seed=0):
 def netbic(X, k, seed=0):
     from netbic import SparseGraphSVD
 
-    model = SparseGraphSVD(k, search="joint", scale=0.5, n_init=3, tol=1e-5, random_state=seed).fit(X)
+    model = SparseGraphSVD(k, search="joint", tol=1e-5, random_state=seed).fit(X)
     factors = 1.0 if model.scaler_.factors is None else model.scaler_.factors
     return Found((model.components_ * factors).T, model.columns_)
 

@@ -179,7 +179,7 @@ def test_the_number_of_modules_comes_from_the_data(wide):
 
 def test_the_estimator_searches_jointly():
     study = netbic.simulate.patients(random_state=0)
-    model = netbic.SparseGraphSVD("auto", search="joint", scale=0.5, n_init=3).fit(study.expression)
+    model = netbic.SparseGraphSVD("auto", search="joint").fit(study.expression)
     assert model.n_components_ == model.count_.n == 5
     for own in study.genes:
         assert max(np.sum(own & found) / np.sum(own | found) for found in model.columns_) > 0.75

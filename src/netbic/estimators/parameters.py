@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from netbic.estimators.svd import SparseGraphSVD
 
 AXES: Final = ("row", "column")
-SEARCHES: Final = (None, "sequential", "joint")
+SEARCHES: Final = ("sequential", "joint")
 _DEFAULT_SMOOTHNESS: Final = {"module": 0.6, "relative": 0.2, "absolute": 0.2}  # by smoothness_scale
 _SHARED_CHOICES: Final[dict[str, tuple[object, ...]]] = {
     "smoothness_scale": ("module", "relative", "absolute"),
@@ -62,7 +62,9 @@ def check_parameters(model: SparseGraphSVD) -> None:
     for name, choices in _CHOICES.items():
         check_choice(name, getattr(model, name), choices)
     check_solver_parameters(model)
-    if not (model.scale is None or isinstance(model.scale, (bool, np.bool_))) and not (is_number(model.scale) and 0 <= model.scale <= 1):
+    if not (model.scale is None or isinstance(model.scale, (bool, np.bool_))) and not (
+        is_number(model.scale) and 0 <= model.scale <= 1
+    ):
         raise ValueError(f"scale={model.scale!r}: True, False or a number from 0 to 1 is needed")
     if model.is_joint:
         for name in ("n_rows", "row_penalty", "row_graph", "deflation"):

@@ -171,7 +171,9 @@ def study_input(model: SparseGraphSVD, X: Any, studies: Any, covariates: Any, na
     for study, name in enumerate(levels):
         rows = numbers == study
         norms[study], factors[study] = _scaling_within(model, X[rows], basis_of(design[rows]), str(name))
-    scaling = StudyScaling(tuple(levels.tolist()), np.sqrt(norms.mean() / norms), factors if model.scale_power else None, own)
+    scaling = StudyScaling(
+        tuple(levels.tolist()), np.sqrt(norms.mean() / norms), factors if model.scale_power else None, own
+    )
     return StudyInput(scaling.apply(X, numbers), coding, design, scaling, labels)
 
 

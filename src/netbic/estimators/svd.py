@@ -94,8 +94,9 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         Whether the graph term uses magnitudes (sgSVD*) or signed entries (sgSVD); with edges that inhibit
         (`Graph.is_signed`) it always uses signed entries.
     center : {"columns", "rows", "both", "grand", None}, default="columns"
-    scale : bool or float, default=False
-        Divide columns by their standard deviation (True), or by a power of it: 0.5 lies between False and True.
+    scale : bool or float, optional
+        Divide columns by their standard deviation (True), or by a power of it from 0 (False) to 1. None: 0.5 for a
+        joint search, otherwise 0.
     missing : {"error", "ignore", "impute"}, default="error"
         Treatment of missing entries (NaN). "ignore": only observed entries are used (as in PMD, missing entries are set
         to the mean of the observed ones). "impute": missing entries are filled with the prediction of the module,
@@ -103,8 +104,9 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
     solver : {"auto", "aisp", "monotone"}, default="auto"
         "aisp" is the paper's iteration, which may cycle; "monotone" never decreases the objective but hardly leaves its
         first supports; "auto" uses the paper's step if it does not decrease the objective, and a safe one otherwise.
-    n_init : int, default=1
+    n_init : int, optional
         Starts per module: the leading singular pair, then random ones. The one with the largest objective is kept.
+        None: 1, or 3 for a joint search (principal directions, directions of features that differ most, a random one).
     max_iter : int, default=500
         Maximal number of iterations per start; ten times as many if missing entries are imputed.
     tol : float, default=1e-6
@@ -276,7 +278,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         n_init: int | None = None,
         max_iter: int = 500,
         tol: float = 1e-6,
-        search: str | None = None,
+        search: str = "sequential",
         deflation: str | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -467,11 +469,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
     @property
     def is_joint(self) -> bool:
         """Whether modules are searched for together."""
-        if self.search is not None:
-            return self.search == "joint"
-        sequential = (self.n_rows, self.row_penalty, self.row_graph, self.deflation)
-        chooses = isinstance(self.column_penalty, Penalty) and self.column_penalty.chooses_size
-        return all(given is None for given in sequential) and self.solver == "auto" and not chooses
+        return self.search == "joint"
 
     @property
     def scale_power(self) -> float:
