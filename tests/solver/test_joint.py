@@ -123,11 +123,15 @@ def test_order_scale_and_signs_of_the_data_do_not_matter():
     X, _ = planted(1)
     rng = np.random.default_rng(0)
     rows, columns, signs = rng.permutation(80), rng.permutation(400), rng.choice([-1.0, 1.0], 400)
-    one, _ = joint_modules(matrix(X), Axis(BeyondBulk()), Settings(n_init=2), 3)
-    two, _ = joint_modules(matrix(8 * X[rows][:, columns] * signs), Axis(BeyondBulk()), Settings(n_init=2), 3)
+    one, _ = joint_modules(matrix(X), Axis(BeyondBulk()), Settings(n_init=3), 4)
+    two, _ = joint_modules(matrix(8 * X[rows][:, columns]), Axis(BeyondBulk()), Settings(n_init=3), 4)
+    flipped, _ = joint_modules(matrix(X * signs), Axis(BeyondBulk()), Settings(n_init=2), 3)
+    plain, _ = joint_modules(matrix(X), Axis(BeyondBulk()), Settings(n_init=2), 3)
+    for a, b in zip(plain, flipped, strict=True):
+        assert abs(a.v.full() @ (signs * b.v.full())) > 1 - 1e-6
     for a, b in zip(one, two, strict=True):
         np.testing.assert_allclose(b.d, 8 * a.d, rtol=1e-5)
-        moved = a.v.full()[columns] * signs
+        moved = a.v.full()[columns]
         assert np.array_equal(moved != 0, b.v.full() != 0)
         assert abs(moved @ b.v.full()) > 1 - 1e-6
 
@@ -140,11 +144,10 @@ def test_the_subspace_is_that_of_the_leading_singular_vectors(kind, monkeypatch)
         monkeypatch.setattr(joint, "_GRAM_SIZE", 0)
         monkeypatch.setattr(joint, "_SMALL", 0)
     space = leading_subspace(matrix(given), 3)
-    U, d, Vt = np.linalg.svd(X.T if kind == "long" else X, full_matrices=False)
+    _, d, Vt = np.linalg.svd(X.T if kind == "long" else X, full_matrices=False)
     accuracy = 1e-3 if kind == "passes" else 1e-5
     np.testing.assert_allclose(space.values, d[:3], rtol=accuracy)
     assert np.linalg.norm(space.right @ Vt[:3].T, 2) > 1 - accuracy
-    np.testing.assert_allclose(np.abs(np.sum(space.left * U[:, :3], axis=0)), 1.0, atol=accuracy)
 
 
 def test_fewer_directions_than_modules():

@@ -98,10 +98,9 @@ def check_solver_parameters(model: Any) -> None:
 
 def iteration_settings(model: Any, dtype: DTypeLike) -> Settings:
     """The options of the iteration, for a matrix of this type."""
-    seed = 0
-    n_init = getattr(model, "n_starts", model.n_init)
-    if n_init > 1:  # `random_state` is used only if there are random starts
-        random = model.random_state
+    joint = getattr(model, "is_joint", False)
+    n_init, seed, random = model.n_starts if joint else model.n_init or 1, 0, model.random_state
+    if n_init > (2 if joint else 1) or (joint and random is not None):  # otherwise nothing is random
         if isinstance(random, np.random.Generator):
             seed = int(random.integers(2**31 - 1))
         else:

@@ -106,7 +106,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         first supports; "auto" uses the paper's step if it does not decrease the objective, and a safe one otherwise.
     n_init : int, optional
         Starts per module: the leading singular pair, then random ones. The one with the largest objective is kept.
-        None: 1, or 3 for a joint search (principal directions, directions of features that differ most, a random one).
+        None: 1, or 2 for a joint search (principal directions, and those of features that differ most).
     max_iter : int, default=500
         Maximal number of iterations per start; ten times as many if missing entries are imputed.
     tol : float, default=1e-6
@@ -481,7 +481,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
     @property
     def n_starts(self) -> int:
         """The number of starts."""
-        return self.n_init if self.n_init is not None else 3 if self.is_joint else 1
+        return self.n_init if self.n_init is not None else 2 if self.is_joint else 1
 
     @property
     def _n_wanted(self) -> int | None:

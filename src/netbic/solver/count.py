@@ -151,4 +151,4 @@ def subspace_of_rows(operator: Corrected, rows: Indices, rank: int, gram: Floats
             left[rows] = vectors
             directions = operator.left_products(left)
     kept = values > 1e-7 * values[0]
-    return Subspace(left[:, kept], values[kept], operator.left_products(left[:, kept]) / values[kept, None])
+    return Subspace(values[kept], operator.left_products(left[:, kept]) / values[kept, None])

@@ -46,9 +46,8 @@ _GRAM_SIZE, _SMALL = 24, 64  # the Gram matrix is used if the short side is at m
 
 
 class Subspace(NamedTuple):
-    """The leading part of a matrix: left vectors (n, r), singular values, and right vectors (r, p)."""
+    """The leading singular values of a matrix (r) and their right singular vectors (r, p)."""
 
-    left: Floats
     values: Floats
     right: Floats
 
@@ -66,19 +65,17 @@ def leading_subspace(operator: Corrected, rank: int, noise: float = 0.0) -> Subs
         kept = values > max(noise, 1e-7 * values[0])
         values, vectors = values[kept], vectors[:, kept]
         if n <= p:
-            return Subspace(vectors, values, (operator.left_products(vectors) / values[:, None]).astype(dtype))
-        every = np.arange(p)
-        images = operator.products([(every, vector) for vector in vectors.T])
-        return Subspace(images.T / values, values, np.ascontiguousarray(vectors.T, dtype=dtype))
+            return Subspace(values, (operator.left_products(vectors) / values[:, None]).astype(dtype))
+        return Subspace(values, np.ascontiguousarray(vectors.T, dtype=dtype))
     directions = np.random.default_rng(0).standard_normal((p, block))
     images = np.empty((n, 0))
     for _ in range(_PASSES):
         directions = np.linalg.qr(directions)[0]
         products, images = operator.normal(directions)
         directions, basis = products, directions
-    left, values, rotation = np.linalg.svd(images, full_matrices=False)
+    _, values, rotation = np.linalg.svd(images, full_matrices=False)
     kept = values[:rank] > max(noise, 1e-7 * values[0])
-    return Subspace(left[:, :rank][:, kept], values[:rank][kept], (rotation[:rank] @ basis.T)[kept].astype(dtype))
+    return Subspace(values[:rank][kept], (rotation[:rank] @ basis.T)[kept].astype(dtype))
 
 
 @dataclass(frozen=True)
@@ -179,6 +176,8 @@ def solve_jointly(
     """The modules in a subspace, with the sides they ended with, how the iteration ended, and F after every round."""
     # The leading singular value is that of X, so that penalties and weights of the graph keep their scale.
     scale = space.values[:, None] ** POWER * space.values[0] ** (1 - POWER)
+    # Random starts need signs that do not depend on the order of rows and columns.
+    scale[np.sum(space.right**3, axis=1) < 0] *= -1
     loadings = space.right * scale.astype(space.right.dtype)
     problem, state = _best_start(loadings, asked, n_modules, settings)
     state, outcome, objectives = problem.converge(state)
