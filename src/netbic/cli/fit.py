@@ -413,10 +413,8 @@ def _sample_groups(model: SparseGraphSVD, dataset: Dataset) -> SampleGroups:
 def _summary_columns(model: SparseGraphSVD, judgement: Judgement) -> pd.DataFrame:
     """Columns of the summary beyond those of the model.
 
-    - `size_chosen`: whether the data determine the number of genes; `size_diagnostic`: why a default was used ("" if
-      the size was chosen by the data or given by the user);
-    - `closest`: the earlier module with the most correlated scores (missing: none), and the `correlation` with its
-      sign.
+    `size_chosen`: whether the data determine the number of genes; `size_diagnostic`: why a default was used ("" if the
+    size was chosen by the data or given by the user).
     """
     import numpy as np
     import pandas as pd
@@ -428,11 +426,7 @@ def _summary_columns(model: SparseGraphSVD, judgement: Judgement) -> pd.DataFram
     default = choices["diagnostic"].where(choices["fallback"].astype(bool), "").reindex(modules + 1).to_numpy(object)
     by_criterion = isinstance(model.column_penalty, ChosenByBIC)
     columns = pd.DataFrame({"size_chosen": (default == "") | by_criterion, "size_diagnostic": default}).fillna("")
-    scores = judgement.groups.table["score"].to_numpy(dtype=float).reshape(max(len(modules), 1), -1)
-    earlier = np.tril(pd.DataFrame(scores.T).corr().fillna(0.0), -1)[: len(modules)]
-    nearest = np.abs(earlier).argmax(axis=1)
-    columns["closest"] = pd.Series(nearest + 1, dtype="Int64").mask(modules == 0)
-    return judgement.summary.join(columns.assign(correlation=earlier[modules, nearest]))
+    return judgement.summary.join(columns)
 
 
 def report_lines(out: Path, folder: Path, model: object, record: dict[str, Any]) -> Iterator[str]:

@@ -26,6 +26,7 @@ DIAGNOSTIC_NUMBERS: Final = (
     "by_data_alone",
     "recurrent",
     "repeats",
+    "closest",
     "correlation",
     "feature_overlap",
     "sample_overlap",
@@ -143,12 +144,12 @@ def diagnostics_table(modules: Sequence[Module], scores: Floats) -> pd.DataFrame
     recurrent = recurrent_features([module.v.full() for module in modules])
     rows = []
     for number, module in enumerate(modules):
-        repeats, largest, overlaps = np.nan, 0.0, (np.nan, np.nan)
+        repeats, closest, correlated, overlaps = np.nan, np.nan, 0.0, (np.nan, np.nan)
         if number:
-            similar = np.abs(correlations(scores[number], scores[:number]))
-            closest = int(np.argmax(similar))
-            largest, other = float(similar[closest]), modules[closest]
-            repeats = closest + 1 if largest >= REPEATED else np.nan
+            similar = correlations(scores[number], scores[:number])
+            at = int(np.argmax(np.abs(similar)))
+            closest, correlated, other = at + 1, float(similar[at]), modules[at]
+            repeats = closest if abs(correlated) >= REPEATED else np.nan
             pair = (module.u, module.v), (other.u, other.v)
             samples, features = ([vector.full()[None] != 0 for vector in both] for both in zip(*pair, strict=True))
             # Two modules that keep all samples have the same ones, whatever their scores are.
@@ -156,7 +157,7 @@ def diagnostics_table(modules: Sequence[Module], scores: Floats) -> pd.DataFrame
             overlaps = float(jaccard(*features)[0]), of_samples
         graph = module.graph_weight, module.worst_rank, module.by_data_alone
         among_recurrent = int(np.isin(leading_features(module.v.full()), recurrent).sum())
-        rows.append((*graph, among_recurrent, repeats, largest, *overlaps))
+        rows.append((*graph, among_recurrent, repeats, closest, correlated, *overlaps))
     return diagnostics_from(np.array(rows, dtype=np.float64))
 
 
@@ -166,7 +167,7 @@ def diagnostics_from(numbers: Floats) -> pd.DataFrame:
     for name in ("worst_rank", "recurrent"):
         table[name] = table[name].fillna(0).astype(np.int64)
     table.insert(0, "module", np.arange(1, len(table) + 1))
-    return table.astype({"repeats": "Int64"})
+    return table.astype({"repeats": "Int64", "closest": "Int64"})
 
 
 def leading_features(vector: Floats) -> Indices:

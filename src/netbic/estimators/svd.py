@@ -161,9 +161,9 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         the largest eigenvalue of the graph term, relative to d; from 1 on the graph alone can carry a set of features),
         `worst_rank` (worst rank, by the data alone, of its 20 leading features), `by_data_alone` (share of its features
         that the data alone would choose), `recurrent` (how many of its ten leading features are among those of half of
-        the modules or more), `repeats` (the earlier module whose scores have a correlation of at least 0.7 with its
-        own), and the largest absolute `correlation` with the scores of an earlier module, with the `feature_overlap`
-        and `sample_overlap` (Jaccard index; NaN if both keep all samples) of these two.
+        the modules or more), `closest` (the earlier module with the most similar scores), their `correlation`,
+        `feature_overlap` and `sample_overlap` (Jaccard index; NaN if both keep all samples), and `repeats` (the same
+        module, if the absolute correlation is at least 0.7).
     regressed_out_ : bool ndarray of shape (n_components_, n_components_)
         With `deflation="on_repeat"`, the modules (columns) whose scores were regressed out of X before each module
         (rows) was found.
