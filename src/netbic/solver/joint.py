@@ -241,7 +241,7 @@ def _with_graph(
                 state = found.round(state, feasible=False)
         state, outcome, objectives = found.converge(state)
         reduced = [
-            reduced_weight(side, v, float(z[v.support] @ v.values), z)
+            reduced_weight(side, v, float(z[v.support] @ v.values), z, lowest_rank=v.support.size)
             for side, v, z in zip(found.sides, state.vectors, state.products, strict=True)
         ]
         if all(new is old for new, old in zip(reduced, found.sides, strict=True)):

@@ -187,14 +187,17 @@ def solve_with_graph(problem: ModuleProblem, plain: Solution) -> tuple[ModulePro
     return problem, problem.resume(plain.state)
 
 
-def reduced_weight(side: Side, vector: Vector, d: float, scores: Floats | None) -> Side:
-    """The side with a smaller sigma if the graph amplifies, or may amplify, scores too much."""
+def reduced_weight(side: Side, vector: Vector, d: float, scores: Floats | None, lowest_rank: int = 0) -> Side:
+    """The side with a smaller sigma if the graph amplifies, or may amplify, scores too much.
+
+    Leading entries may have the `lowest_rank` by the data alone, or three times their number if this is more.
+    """
     if not (side.share and side.amplification):
         return side
     norm = d + 2 * side.graph_gain(side.smooth(vector))  # |c| at a fixed point
     allowed = side.share * norm
     if side.amplification <= _ROUNDING * allowed:
-        if worst_rank(side, vector, scores) <= _WORST * min(LEADING, vector.support.size):
+        if worst_rank(side, vector, scores) <= max(_WORST * min(LEADING, vector.support.size), lowest_rank):
             return side
         return replace(side, sigma=_STEP * side.sigma)
     return replace(side, sigma=side.sigma * _MARGIN * max(allowed / side.amplification, 0.1))
