@@ -495,12 +495,12 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         columns: Axis,
         settings: Settings,
         noise: float,
-        *known: Any,
-        **given: Any,
+        known: Sequence[Module] = (),
+        starts: Starts | None = None,
     ) -> ModuleSearch | JointSearch:
-        if self.is_joint:
+        if self.is_joint:  # all modules are found again, in seconds
             return JointSearch(operator, columns, settings, noise, self._n_wanted)
-        return ModuleSearch(operator, rows, columns, settings, noise, *known, **given)
+        return ModuleSearch(operator, rows, columns, settings, noise, known, starts)
 
     def _scaled(self, given: StudyInput) -> Scaled:
         scale = 0.0 if given.scaling is not None else self.scale_power  # studies are scaled one by one
