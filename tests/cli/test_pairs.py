@@ -279,6 +279,16 @@ def test_pairs_are_compared_with_the_sample_table(tables, labels, tmp_path):
     assert "<dt>tests adjusted for</dt><dd><bdi>plate</bdi></dd>" in (out / "report.html").read_text()
 
 
+def test_a_sample_table_in_the_output_folder_is_not_replaced(tables, labels, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    inside = out / "associations.tsv"
+    inside.write_bytes(labels.read_bytes())
+    result = run("pairs", *tables, "--out", out, *OPTIONS, "--sample-info", inside, "--force")
+    assert result.exit_code != 0
+    assert inside.read_bytes() == labels.read_bytes()
+
+
 def test_samples_that_belong_together_are_averaged_and_pairs_are_not_tested(tables, labels, tmp_path):
     table = pd.read_csv(labels, sep="\t", index_col=0)
     donors = table.assign(donor=[f"d{k // 4}" for k in range(N)], arm=np.repeat(["drug", "none"], N // 2))
