@@ -198,6 +198,7 @@ def test_parameters_of_a_joint_search_are_checked():
     for given, message in (
         ({"n_rows": 5}, "leave n_rows at None"),
         ({"deflation": "schur"}, "leave deflation at None"),
+        ({"missing": "impute"}, "does not impute missing entries: use missing='ignore'"),
         ({"scale": 2.0}, "scale=2.0: True, False or a number from 0 to 1"),
         ({"search": "both"}, "search='both'"),
         ({"column_penalty": BeyondBulk(share=0)}, "share=0 of BeyondBulk"),

@@ -70,6 +70,10 @@ def check_parameters(model: SparseGraphSVD) -> None:
         for name in ("n_rows", "row_penalty", "row_graph", "deflation"):
             if getattr(model, name) is not None:
                 raise ValueError(f"search='joint' keeps all samples and subtracts no module: leave {name} at None")
+        if model.missing == "impute":
+            raise ValueError(
+                "search='joint' does not impute missing entries: use missing='ignore', or search='sequential'"
+            )
     diffusion = model.diffusion
     if diffusion is None:
         return
