@@ -193,6 +193,16 @@ def test_the_estimator_searches_jointly():
     np.testing.assert_allclose(model.scaler_.factors, study.expression.std(ddof=0).to_numpy() ** -0.5)
 
 
+def test_a_graph_counts_whatever_the_unit_of_its_weight_is():
+    study = netbic.simulate.cohort(100, 300, n_modules=2, strength=0.5, random_state=0)
+    plain = netbic.SparseGraphSVD(2, search="joint", n_columns=60).fit(study.expression)
+    for unit, weight in (("module", 0.6), ("relative", 0.2), ("absolute", 5.0)):
+        given = {"column_graph": study.network, "column_smoothness": weight, "smoothness_scale": unit}
+        model = netbic.SparseGraphSVD(2, search="joint", n_columns=60, **given).fit(study.expression)
+        assert (model.graph_share_ > 0).all()
+        assert not np.allclose(np.abs(model.components_), np.abs(plain.components_))
+
+
 def test_parameters_of_a_joint_search_are_checked():
     X = np.random.default_rng(0).standard_normal((20, 30))
     for given, message in (
@@ -209,5 +219,8 @@ def test_parameters_of_a_joint_search_are_checked():
         netbic.SparseGraphSVD("auto").fit(X)
     with pytest.warns(UserWarning, match="no module is found again"):
         netbic.SparseGraphSVD("auto", search="joint").fit(X)
+    for n in (2, 3, 7):
+        with pytest.warns(UserWarning, match="no module is found again"):
+            assert netbic.SparseGraphSVD("auto", search="joint").fit(X[:n]).n_components_ == 1
     with pytest.warns(UserWarning, match="found 19 of 25 modules: X has no further direction"):
         netbic.SparseGraphSVD(25, search="joint").fit(X)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Collection
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Final
 
@@ -61,7 +62,10 @@ def check_parameters(model: SparseGraphSVD) -> None:
     """Raise if a parameter that does not depend on the data has no valid value."""
     for name, choices in _CHOICES.items():
         check_choice(name, getattr(model, name), choices)
-    check_solver_parameters(model)
+    if model.n_components == "auto" and not model.is_joint:
+        raise TypeError("n_components='auto': give a number of modules, or use search='joint', which finds it")
+    automatic = {"n_components": model.n_components == "auto", "n_init": model.n_init is None}
+    check_solver_parameters(model, [name for name, is_automatic in automatic.items() if is_automatic])
     if not (model.scale is None or isinstance(model.scale, (bool, np.bool_))) and not (
         is_number(model.scale) and 0 <= model.scale <= 1
     ):
@@ -83,13 +87,12 @@ def check_parameters(model: SparseGraphSVD) -> None:
         raise ValueError(f"diffusion={diffusion!r} needs a column_graph: give one, or leave it at None")
 
 
-def check_solver_parameters(model: Any) -> None:
-    """Raise if a parameter of the iteration has no valid value."""
+def check_solver_parameters(model: Any, optional: Collection[str] = ()) -> None:
+    """Raise if a parameter of the iteration has no valid value; counts that are `optional` were not given."""
     for name, choices in _SHARED_CHOICES.items():
         check_choice(name, getattr(model, name), choices)
-    automatic = model.n_components == "auto" and getattr(model, "is_joint", False)
     for name in ("n_components", "n_init", "max_iter"):
-        if not (automatic and name == "n_components") and not (name == "n_init" and model.n_init is None):
+        if name not in optional:
             check_count(name, getattr(model, name))
     if model.n_jobs is not None and (not isinstance(model.n_jobs, Integral) or not model.n_jobs):
         raise ValueError(
@@ -102,8 +105,8 @@ def check_solver_parameters(model: Any) -> None:
 
 def iteration_settings(model: Any, dtype: DTypeLike) -> Settings:
     """The options of the iteration, for a matrix of this type."""
-    joint = getattr(model, "is_joint", False)
-    n_init, seed, random = model.n_starts if joint else model.n_init or 1, 0, model.random_state
+    joint = getattr(model, "is_joint", False)  # models of two tables have no such search
+    n_init, seed, random = getattr(model, "n_starts", model.n_init), 0, model.random_state
     if n_init > (2 if joint else 1) or (joint and random is not None):  # otherwise nothing is random
         if isinstance(random, np.random.Generator):
             seed = int(random.integers(2**31 - 1))

@@ -52,10 +52,6 @@ class BeyondBulk(Penalty):
         support = largest(magnitudes, self.size_for(magnitudes))
         return Kept(support, magnitudes[support])
 
-    def n_beyond(self, magnitudes: Floats) -> int:
-        """Number of entries beyond the bulk."""
-        return int(np.count_nonzero(magnitudes > _edge(magnitudes)))
-
     def size_for(self, magnitudes: Floats) -> int:
         """Number of entries that stand out."""
         beyond = -np.sort(-magnitudes[magnitudes > _edge(magnitudes)])[: max(int(self.most * magnitudes.size), 1)]

@@ -24,6 +24,8 @@ _PIECE = 0.9  # absolute correlation from which a module of a half is a piece of
 _MARGIN = 1.25  # modules that are searched for, per direction beyond noise
 _MOST = 100  # modules at most
 _SPLITS = 3
+_FEWEST_SAMPLES = 8  # in which halves say something
+_LARGEST_GRAM = 4096  # rows up to which XX' is kept for all halves
 
 
 class Count(NamedTuple):
@@ -93,13 +95,15 @@ def n_beyond_noise(space: Subspace, squares: Floats, n: int) -> int:
 def count_modules(operator: Corrected, columns: Axis, settings: Settings, noise: float = 0.0) -> Count:
     """Search for a few more modules than there are directions beyond noise, in both halves of random splits."""
     n, p = operator.shape
+    if n < _FEWEST_SAMPLES:
+        return Count(0, 0, [])
     squares = operator.squared_lengths()[1]
     space = leading_subspace(operator, min(_MOST, n - 1, p), noise)
     directions = n_beyond_noise(space, squares, n)
     searched = min(ceil(_MARGIN * directions) + 1, _MOST, max(n // 2 - 2, 1), p)
     deviations = np.sqrt(np.maximum(squares, np.finfo(float).tiny))
     gram = None
-    if n <= p and operator.tracks_gram:
+    if n <= min(p, _LARGEST_GRAM) and operator.tracks_gram:
         gram = operator.gram(True, 1.0, np.float64)
         gram = np.triu(gram) + np.triu(gram, 1).T
     found = []
@@ -113,6 +117,9 @@ def count_modules(operator: Corrected, columns: Axis, settings: Settings, noise:
             # Features of equal weight: a single one of large variance is no module.
             vectors = [(v.support, np.sign(v.values) / deviations[v.support]) for v in state.vectors if v.support.size]
             scores.append(_distinct(operator.products(vectors)))
+        if not all(map(len, scores)):
+            found.append(0)
+            continue
         similar = np.abs(np.corrcoef(scores[0], scores[1])[: len(scores[0]), len(scores[0]) :])
         found.append(int(np.count_nonzero(similar[linear_sum_assignment(-similar)] >= FOUND_AGAIN)))
     return Count(directions, searched, found)

@@ -184,8 +184,8 @@ def solve_jointly(
     if asked.penalty.sizes_from_data:
         problem = problem.resized(state, asked)
         state = problem.at(state.rotation)
-    if asked.share:
-        problem, state, outcome, further = _with_graph(problem, state, asked)
+    if asked.share or asked.has_graph:
+        problem, state, outcome, further = _with_graph(problem, state, outcome, asked)
         objectives += further
     return problem, state, outcome, objectives
 
@@ -223,14 +223,15 @@ def _best_start(loadings: Floats, asked: Side, n_modules: int, settings: Setting
 
 
 def _with_graph(
-    problem: JointProblem, plain: JointState, asked: Side
+    problem: JointProblem, plain: JointState, outcome: Outcome, asked: Side
 ) -> tuple[JointProblem, JointState, Outcome, list[float]]:
-    """Continue with the graph; its weight is in units of each module's strength, reduced where the graph leads."""
+    """Continue with the graph; a weight in units of each module's strength is reduced where the graph leads."""
     weighted = []
     for side, v, z in zip(problem.sides, plain.vectors, plain.products, strict=True):
         strength = float(z[v.support] @ v.values)
         scale = 1.0 if asked.term is None else asked.term.scale
-        weighted.append(replace(side.trusting(v), share=asked.share, sigma=asked.share * strength / scale))
+        sigma = asked.share * strength / scale if asked.share else asked.sigma
+        weighted.append(replace(side.trusting(v), share=asked.share, sigma=sigma))
     found, state = replace(problem, sides=weighted), plain
     for _ in range(REDUCTIONS):
         vectors = [side.smooth(replace(v, smoothed=None)) for side, v in zip(found.sides, state.vectors, strict=True)]
@@ -239,15 +240,15 @@ def _with_graph(
             for _ in range(_SETTLING // 2):
                 found = found.resized(state, asked)
                 state = found.round(state, feasible=False)
-        state, outcome, objectives = found.converge(state)
+        state, ended, objectives = found.converge(state)
         reduced = [
             reduced_weight(side, v, float(z[v.support] @ v.values), z, lowest_rank=v.support.size)
             for side, v, z in zip(found.sides, state.vectors, state.products, strict=True)
         ]
         if all(new is old for new, old in zip(reduced, found.sides, strict=True)):
-            return found, state, outcome, objectives
+            return found, state, ended, objectives
         found = replace(found, sides=reduced)
-    return problem, plain, "converged", []
+    return problem, plain, outcome, []
 
 
 def _module(side: Side, v: Vector, z: Floats, image: Floats, outcome: Outcome, objectives: Floats) -> Module:
