@@ -12,7 +12,7 @@ import warnings
 import numpy as np
 from joblib import Parallel, delayed
 
-from netbic import L0, AdaptiveSupport, SparseGraphSVD
+from netbic import L0, SparseGraphSVD
 from netbic.operators.base import as_operator
 from netbic.operators.corrected import Scaler
 from netbic.solver.half_step import Side, Vector
@@ -38,14 +38,12 @@ def one_run(gamma, seed):
     X, truths, (_, graph) = simulations.one_module(300, gamma, seed)
     sized = {"n_rows": 30, "n_columns": 120, "center": None, "column_graph": graph, "column_smoothness": SMOOTHNESS}
     sized |= {"graph_term": "normalized", "smoothness_scale": "relative"}
-    adaptive = {"row_penalty": AdaptiveSupport(), "column_penalty": AdaptiveSupport(), "center": None}
-    adaptive["graph_term"] = "normalized"
     strong = sized | {"column_smoothness": 1.0}
     models = {
         "default start": sized,
         "20 restarts, largest F": sized | {"n_init": 20, "random_state": seed},
         "smoothness 1": strong,
-        "AdaptiveSupport, sizes unknown": adaptive | {"column_graph": graph},
+        "all samples, size from the data": {"center": None, "column_graph": graph},
     }
     found = {name: SparseGraphSVD(1, **parameters).fit(X).columns_[0] for name, parameters in models.items()}
     found["started from the planted module"] = from_the_truth(X, graph, truths)

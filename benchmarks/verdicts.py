@@ -4,8 +4,8 @@ python benchmarks/verdicts.py [--runs 60] [--seed 1] [--kinds "permuted;counts"]
 python benchmarks/verdicts.py --real      (needs NETBIC_DATA)
 
 All settings have a graph of the genes with hubs and small cliques. "all samples": the defaults of `SparseGraphSVD`
-with 25 genes per module. "chosen": the same, with sizes chosen from the data as `netbic fit` does. "tenth": a tenth
-of the samples in each module, Hotelling deflation, the normalised graph term with relative smoothness 0.2.
+with five modules of 25 genes. "chosen": sizes and number of modules from the data, as in `SparseGraphSVD()`. "tenth": a
+tenth of the samples in each module, Hotelling deflation, the normalised graph term with relative smoothness 0.2.
 """
 
 import argparse
@@ -21,7 +21,6 @@ import scipy.sparse as sp
 from netbic import Graph, SparseGraphSVD
 from netbic.enrichment import gene_sets
 from netbic.io.samples import read_gene_sets
-from netbic.methods import usual_settings
 from netbic.selection import verdicts
 from netbic.simulate import cohort
 from problems import simulations
@@ -149,10 +148,10 @@ def model_for(setting, generator, n, p, smoothness=None):
         options |= OLD | {"n_rows": max(2, n // 10)}
     elif setting == "chosen":
         del options["n_columns"]
-        options |= usual_settings((n, p))
     if setting != "tenth" and smoothness is not None:
         options |= {"graph_term": "normalized", "smoothness_scale": "relative"}  # the default limits its own weight
-    return SparseGraphSVD(N_MODULES, column_smoothness=smoothness, **options)
+    n_modules = "auto" if setting == "chosen" else N_MODULES
+    return SparseGraphSVD(n_modules, column_smoothness=smoothness, **options)
 
 
 def judged(model, X, seed, groups=None):

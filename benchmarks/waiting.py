@@ -1,4 +1,4 @@
-"""What a user waits for: fits, `netbic fit --auto`, stability and the report, on this machine.
+"""What a user waits for: fits, `netbic fit`, stability and the report, on this machine.
 
 python benchmarks/waiting.py      (minutes; also a part of `make bench`; NETBIC_DATA adds tumours)
 
@@ -117,7 +117,6 @@ def commands(folder):
         for what, options in {
             "modules, verdicts, report": [],
             "the same without a report": ["--no-report"],
-            "--auto": ["--auto"],
         }.items():
             command = ["fit", expression, "--graph", network, *options, "--quiet", "--force", "--out", folder / "out"]
             rows.append((name, f"netbic fit: {what}", seconds_of(lambda command=command: run_netbic(command))))

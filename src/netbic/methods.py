@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from netbic.estimators.svd import SparseGraphSVD
-from netbic.penalties import L0, SCAD, AdaptiveLasso, AdaptiveSupport, KeepSoft, Penalty
+from netbic.penalties import L0, SCAD, AdaptiveLasso, Dense, KeepSoft, Penalty
 
-__all__ = ["METHODS", "Method", "method", "usual_settings", "usual_sizes", "why_not_adaptive"]
+__all__ = ["METHODS", "Method", "method", "usual_sizes"]
 
 _LAPLACIANS: Final = ("laplacian", "normalized_laplacian")  # terms that penalise differences
 
@@ -19,17 +19,17 @@ _LAPLACIANS: Final = ("laplacian", "normalized_laplacian")  # terms that penalis
 class Method:
     """A published method: its penalty (given k, or None), the signs in its graph term, and whether it has one."""
 
-    penalty: Callable[[int | None], Penalty | None]
+    penalty: Callable[[int | None], Penalty]
     signs: str = "absolute"
     uses_graph: bool = False
 
 
-def _l0(k: int | None) -> Penalty | None:
-    return None if k is None else L0(k)
+def _l0(k: int | None) -> Penalty:
+    return Dense() if k is None else L0(k)
 
 
-def _keep_soft(k: int | None, position: float = 0.0) -> Penalty | None:
-    return None if k is None else KeepSoft(k, position=position)
+def _keep_soft(k: int | None, position: float = 0.0) -> Penalty:
+    return Dense() if k is None else KeepSoft(k, position=position)
 
 
 _SGSVD_STAR = Method(_l0, uses_graph=True)
@@ -46,13 +46,13 @@ METHODS: Final[dict[str, Method]] = {
     "ALSVD": Method(lambda k: AdaptiveLasso() if k is None else KeepSoft(k)),
     "SCADSVD": Method(SCAD),
     "PMD": Method(lambda k: _keep_soft(k, 0.5)),
-    "SVD": Method(lambda k: None),
+    "SVD": Method(lambda k: Dense()),
 }
 
 
 def method(
     name: str,
-    n_components: int = 1,
+    n_components: Any = 1,
     *,
     n_rows: int | None = None,
     n_columns: int | None = None,
@@ -72,8 +72,8 @@ def method(
     name : str
         "sgSVD*" (= "L0-sgSVD*"), "L1-sgSVD*", "sgSVD" (= "L0-sgSVD"), "L1-sgSVD", "L0SVD", "ALSVD", "SCADSVD", "PMD"
         or "SVD".
-    n_components : int
-        Number of modules.
+    n_components : int or "auto"
+        Number of modules; "auto": 10.
     n_rows, n_columns : int, optional
         Number of samples and features to keep. The L1 methods, "ALSVD" and "SCADSVD" then threshold at the (k+1)-th
         largest value and "PMD" half-way between the k-th and the (k+1)-th, so that the result is the PMD solution for
@@ -102,11 +102,12 @@ def method(
     if name == "SVD" and not (n_rows is None and n_columns is None):
         warnings.warn(f"{name} keeps every row and column: n_rows and n_columns are ignored", stacklevel=2)
     settings: dict[str, Any] = {"smoothness_scale": "absolute", "graph_term": "adjacency", "signs": chosen.signs}
-    settings |= {"center": None, "solver": "aisp", "deflation": "hotelling"}
+    settings |= {"center": None, "solver": "aisp", "search": "sequential", "deflation": "hotelling"}
     sides = ("row", n_rows, row_graph, row_sigma), ("column", n_columns, column_graph, column_sigma)
     for axis, k, graph, sigma in sides:
         # A penalty given by the user replaces that of the method.
-        settings |= {f"n_{axis}s": k} if chosen.penalty is _l0 else {f"{axis}_penalty": chosen.penalty(k)}
+        of_size = chosen.penalty is _l0 and k is not None
+        settings |= {f"n_{axis}s": k} if of_size else {f"{axis}_penalty": chosen.penalty(k)}
         if chosen.uses_graph:
             settings |= {f"{axis}_graph": graph, f"{axis}_smoothness": sigma}
     return SparseGraphSVD(n_components, **(settings | keywords))
@@ -120,59 +121,6 @@ def usual_sizes(n_samples: int, n_features: int) -> tuple[int, int]:
     """
     share = min(200, max(50, round(0.015 * n_features)))
     return max(2, n_samples // 10), min(share, max(2, n_features // 5))
-
-
-def usual_settings(shape: tuple[int, int], model: SparseGraphSVD | None = None) -> dict[str, Any]:
-    """Parameters of `SparseGraphSVD` that the command line, `tl` and `AutoSVD` use unless others are given.
-
-    All samples are kept. The features of a module are as many as the data identify (`AdaptiveSupport`), and those of
-    `usual_sizes` where they do not identify a size, or where `why_not_adaptive` gives a reason. Entries are not
-    clipped.
-
-    Parameters
-    ----------
-    shape : pair of int
-        Numbers of samples and features.
-    model : SparseGraphSVD, optional
-        The estimator that is to be completed; its other parameters decide whether sizes can be chosen.
-
-    Examples
-    --------
-    >>> import netbic
-    >>> netbic.methods.usual_settings((592, 17_471))
-    {'column_penalty': AdaptiveSupport(clip=None, fallback=200)}
-    >>> netbic.methods.usual_settings((592, 17_471), netbic.SparseGraphSVD(solver="monotone"))
-    {'n_columns': 200}
-    """
-    size = usual_sizes(*shape)[1]
-    if why_not_adaptive(shape, model):
-        return {"n_columns": size}
-    return {"column_penalty": AdaptiveSupport(clip=None, fallback=size)}
-
-
-def why_not_adaptive(shape: tuple[int, int], model: SparseGraphSVD | None = None) -> str:
-    """Why `AdaptiveSupport` cannot choose the numbers of features; empty if it can.
-
-    Parameters
-    ----------
-    shape, model : as for `usual_settings`
-
-    Examples
-    --------
-    >>> import netbic
-    >>> netbic.methods.why_not_adaptive((4, 100))
-    'there are only 4 samples'
-    """
-    for size, noun in zip(shape, ("samples", "features"), strict=True):
-        if size < AdaptiveSupport.smallest:
-            return f"there are only {size} {noun}"
-    if model is None:
-        return ""
-    if model.diffusion is not None:
-        return "diffusion makes the noise of neighbours similar"
-    if model.column_graph is not None and (model.signs == "signed" or model.graph_term in _LAPLACIANS):
-        return f"with signs={model.signs!r} and graph_term={model.graph_term!r} they cannot be chosen"
-    return "solver='monotone' cannot choose them" if model.solver == "monotone" else ""
 
 
 def __dir__() -> list[str]:

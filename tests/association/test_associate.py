@@ -241,7 +241,7 @@ def test_scores_of_a_model_with_covariates_are_those_of_the_residuals():
     X, covariates = cohort(3, n_samples=100)
     names = [f"s{k}" for k in range(100)]
     frame, covariates = pd.DataFrame(X, index=names), covariates.set_axis(names)
-    model = netbic.SparseGraphSVD(2, n_columns=20).fit(frame, covariates=covariates)
+    model = netbic.SparseGraphSVD(2, n_columns=20, scale=False).fit(frame, covariates=covariates)
     table = pd.DataFrame({"age": covariates["age"], "other": np.random.default_rng(0).standard_normal(100)})
     scores = pd.DataFrame(residuals(X, covariates) @ model.components_.T, index=names)
     expected = associate_scores(scores, None, table).table

@@ -9,9 +9,7 @@ from scipy import stats
 from sklearn.metrics import adjusted_rand_score
 
 import netbic
-from netbic import AdaptiveSupport, Dense, SparseGraphSVD
-from netbic.estimators.prediction import module_scores
-from netbic.operators.corrected import winsorised
+from netbic import Dense, SparseGraphSVD
 from netbic.penalties import score_groups
 from netbic.penalties.score_groups import (
     exponential_power_likelihood,
@@ -235,24 +233,10 @@ def test_groups_of_selected_samples_are_marked():
     model = SparseGraphSVD(1, n_rows=30, n_columns=40).fit(X)
     assert group_summary(model, X)["result"][0].endswith("(the fit selected samples: no evidence of groups)")
     assert not group_summary(model, X[:120])["selected"].any()
-    for penalty in (None, Dense(), AdaptiveSupport()):  # the last one keeps groups among the scores of all samples
+    for penalty in (None, Dense()):
         model = SparseGraphSVD(1, n_columns=40, row_penalty=penalty).fit(X)
         assert group_summary(model, X)["result"][0].endswith("of 150 samples")
         assert not group_summary(model, X)["selected"].any()
-
-
-@pytest.mark.filterwarnings("ignore")  # the data do not identify a number of samples
-def test_samples_that_a_penalty_has_chosen_in_noise_are_selected(tmp_path):
-    """Of these modules of noise, some have groups: their samples were chosen for their extreme scores."""
-    kinds = []
-    for seed in range(4):
-        X = np.random.default_rng(seed).standard_normal((200, 300))
-        penalty = AdaptiveSupport(fallback=30 if seed % 2 else None)
-        netbic.save(SparseGraphSVD(1, n_columns=60, row_penalty=penalty).fit(X), tmp_path)
-        summary = group_summary(netbic.load(tmp_path), X)
-        assert summary["selected"].all()
-        kinds += summary["kind"].tolist()
-    assert "groups" in kinds
 
 
 @pytest.fixture(scope="module")
@@ -321,15 +305,6 @@ def test_missing_entries_change_little():
             assert one["group"].iloc[3] == ""
             seen = np.arange(150) != 3
             assert adjusted_rand_score(rows[seen], one["group"].to_numpy()[seen]) > 0.9
-
-
-def test_scores_are_those_of_clipped_data_if_the_fit_clips():
-    X, _ = subtypes(2, 13)
-    X[5, 7] = 100.0
-    model = SparseGraphSVD(1, n_rows=50, column_penalty=AdaptiveSupport()).fit(X)
-    clipped = winsorised(X, 3.0)
-    expected = (clipped - clipped.mean(axis=0)) @ model.components_.T
-    np.testing.assert_allclose(module_scores(model, X), expected, atol=1e-10)
 
 
 def test_searches_and_bad_input(fitted):

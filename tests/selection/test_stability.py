@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from scipy.optimize import linprog
 
 import netbic
-from netbic import L0, SparseGraphSVD
+from netbic import L0, Dense, SparseGraphSVD
 from netbic.arrays import jaccard
 from netbic.selection import stability
 from netbic.selection.resampling import (
@@ -256,7 +256,7 @@ def test_bad_and_unusual_input():
         ({"threshold": "high"}, "threshold='high'"),
         ({"threshold": 0.8, "max_false": 1}, "threshold and max_false are given"),
         ({"max_false": -1}, "max_false=-1: a number above 0"),
-        ({"model": SparseGraphSVD(1)}, "keeps all samples and features"),
+        ({"model": SparseGraphSVD(1, column_penalty=Dense())}, "keeps all samples and features"),
         ({"model": SparseGraphSVD(1, n_columns=2), "X": toy.X[:3]}, "X has 3 samples: at least 4 are needed"),
         ({"model": SparseGraphSVD(1, n_rows=2), "X": toy.X[:, :3]}, "X has 3 features: at least 4 are needed"),
         ({"X": np.where(np.eye(100) > 0, np.nan, toy.X)}, "missing='ignore'"),

@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 
 import netbic
-from netbic import AdaptiveSupport, Graph, SparseGraphSVD
+from netbic import Graph, SparseGraphSVD
 from netbic.arrays import leading_right_vector
 from netbic.estimators.studies import coherence
 from netbic.selection import verdicts
@@ -227,7 +227,7 @@ def test_graphs_on_both_axes_and_sizes_chosen_by_the_data():
     both = fitted(X, 2, n_rows=30, row_graph=cliques(80, 4), column_graph=graph, **weights)
     assert verdicts(both, X, random_state=0, n_pairs=4).table["verdict"].isin(["strong", "moderate"]).all()
     small = two_groups(40, 100, 15, strength=2.5)
-    adaptive = fitted(small, 2, n_columns=None, column_penalty=AdaptiveSupport())
+    adaptive = fitted(small, 2, n_columns=None, deflation=None)
     assert (verdicts(adaptive, small, random_state=0, n_pairs=3).table["verdict"] == "strong").all()
 
 

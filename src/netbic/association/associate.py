@@ -137,7 +137,7 @@ def associate(
 
     Parameters
     ----------
-    model : SparseGraphSVD or a fitted search such as AutoSVD
+    model : SparseGraphSVD or a fitted search such as GridSearchCV
     X : DataFrame or array of shape (n_samples, n_features)
         The data of the fit, or other samples of the same features.
     table : DataFrame

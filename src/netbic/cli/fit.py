@@ -17,31 +17,24 @@ from netbic.cli.command import Command, Progress, counted, echo, in_options
 from netbic.cli.samples import SampleTable, covariate_lines, match_sample_table, read_covariates, read_studies
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from netbic.estimators.svd import SparseGraphSVD
     from netbic.io.dataset import Dataset
     from netbic.io.samples import GeneSets
     from netbic.selection import Judgement, SampleGroups
     from netbic.storage.runs import Run
 
-_SETTINGS = ("modules", "genes", "samples", "smoothness", "diffusion", "method", "zscore", "missing", "seed", "auto")
+_SETTINGS = ("modules", "genes", "samples", "smoothness", "diffusion", "method", "zscore", "missing", "seed")
 _MANY = 3  # samples per module below which the number of modules is remarkable
 # The number of pairs of halves depends on the data only, not on the time they take: results are then reproducible.
 _VERDICT_SECONDS: Final = 20  # budget for the verdicts, if a fit takes as long as expected; three pairs in any case
 _SECONDS_PER_ENTRY = 1e-8  # time of a pair, per module and entry of X
 _PAIRS = (3, 10)  # fewest and most
 _STAGES: Final = {
-    "choice": "choosing settings",
     "modules": "finding modules",
     "pairs": "judging modules in pairs of halves",
     "tables": "writing tables",
     "report": "writing the report",
 }
-_STANDING_OUT = (
-    "A module stands out if it is stronger than noise; its verdict also depends on whether it is found again in other "
-    "samples."
-)
 _LISTED_MODULES = 10
 
 
@@ -49,11 +42,10 @@ _LISTED_MODULES = 10
 @click.argument("expression", type=options.File)
 @options.graph
 @options.out
-@option("--modules", default=10, type=options.COUNT, help="Number of modules.")
-@option("--genes", type=options.COUNT, show_default="chosen for each module", help="Genes per module.")
+@option("--modules", type=options.COUNT, show_default="from the data", help="Number of modules.")
+@option("--genes", type=options.COUNT, show_default="from the data", help="Genes per module.")
 @option("--samples", type=options.COUNT, show_default="all, grouped by their scores", help="Samples per module.")
 @option("--smoothness", type=options.Finite(0), show_default="0.6", help="Weight of the network.")
-@option("--auto", is_flag=True, help="Choose number of modules, sizes and smoothness from the data.")
 @option("--gene-sets", type=options.File, help="GMT file with gene sets to test for enrichment.")
 @options.sample_info
 @options.covariates
@@ -155,7 +147,7 @@ def fit(
         context.with_resource(run)
         context.meta[command.RESUMABLE] = True
         known: Any = {"covariates": removed, "studies": study_of}
-        lines = _fit(run, model, dataset, labels, sets, known, settings["auto"], verdict=verdict, report=report)
+        lines = _fit(run, model, dataset, labels, sets, known, verdict=verdict, report=report)
     echo(*lines, *summary_lines(out))
 
 
@@ -163,19 +155,14 @@ def _check(settings: dict[str, Any], has_graph: bool, studies: str | None, dask:
     """Refuse options that cannot be combined, before anything is read."""
     from netbic.methods import METHODS
 
-    smoothness, diffusion, auto, method = (settings[name] for name in ("smoothness", "diffusion", "auto", "method"))
+    smoothness, diffusion, method = (settings[name] for name in ("smoothness", "diffusion", "method"))
     own = f"unknown --method {method}: choose one of {', '.join(METHODS)}"
     sigma = f"--method {method} needs --smoothness, the paper's sigma (0.4 in its applications)"
     uses_graph = method in METHODS and METHODS[method].uses_graph and has_graph
     options.refuse(
         ("--smoothness needs a network: use --graph", smoothness and not has_graph),
         ("--diffusion needs a network: use --graph", diffusion is not None and not has_graph),
-        ("--diffusion cannot be combined with --auto (which tries it)", diffusion is not None and auto),
         ("--diffusion cannot be combined with --method", diffusion is not None and method is not None),
-        ("--auto is for netbic's own method and chooses the smoothness: omit --method", auto and method is not None),
-        ("--auto chooses the smoothness: omit --smoothness", auto and smoothness is not None),
-        ("--auto cannot be combined with --studies: omit one of them", auto and studies is not None),
-        ("--auto needs the matrix in memory: omit --dask, or give --genes and --samples", auto and dask is not None),
         ("--dask does not support missing entries: fill them, or omit --dask", dask and settings["missing"] != "error"),
         (own, method is not None and method not in METHODS),
         (sigma, uses_graph and smoothness is None),
@@ -217,13 +204,13 @@ def _estimator(dataset: Dataset, settings: dict[str, Any], jobs: int | None) -> 
     """The estimator that the options describe."""
     from netbic.estimators.svd import SparseGraphSVD
     from netbic.methods import method as published
-    from netbic.methods import usual_settings, usual_sizes
+    from netbic.methods import usual_sizes
 
     method, modules, smoothness = (settings[name] for name in ("method", "modules", "smoothness"))
     shape = dataset.expression.shape
     parameters: dict[str, Any] = {
         **{"column_graph": dataset.graph, "random_state": settings["seed"], "n_jobs": jobs},
-        **{"center": "columns", "scale": settings["zscore"], "missing": settings["missing"]},
+        **{"center": "columns", "scale": settings["zscore"] or None, "missing": settings["missing"]},
     }
     usual = (None, None) if method in (None, "ALSVD", "SCADSVD") else usual_sizes(*shape)  # these choose their sizes
     for parameter, name, available, default in zip(
@@ -233,21 +220,20 @@ def _estimator(dataset: Dataset, settings: dict[str, Any], jobs: int | None) -> 
         if (size := settings[name] or default) is not None:
             parameters[parameter] = size
     if method is not None:
-        return published(method, modules, column_sigma=smoothness or 0.0, **parameters)
-    model = SparseGraphSVD(modules, column_smoothness=smoothness, diffusion=settings["diffusion"], **parameters)
-    if not settings["auto"] and settings["genes"] is None:
-        model.set_params(**usual_settings(shape, model))
-    return model
+        return published(method, modules or "auto", column_sigma=smoothness or 0.0, **parameters)
+    return SparseGraphSVD(
+        modules or "auto", column_smoothness=smoothness, diffusion=settings["diffusion"], **parameters
+    )
 
 
-def _cautions(n_samples: int, n_modules: int, verdict: bool, grouped: bool) -> Iterator[str]:
+def _cautions(n_samples: int, n_modules: int | None, verdict: bool, grouped: bool) -> Iterator[str]:
     """What to know before the search: too few samples to judge modules, or as many modules as noise may contain."""
     from netbic.selection import FEWEST_SAMPLES
 
     what = "groups of samples" if grouped else "samples"
     if verdict and n_samples < FEWEST_SAMPLES:
         yield f"fewer than {FEWEST_SAMPLES} {what} ({n_samples}): modules cannot be judged, any of them may be noise"
-    if _MANY * n_modules > n_samples:
+    if n_modules and _MANY * n_modules > n_samples:
         yield (
             f"up to {counted(n_modules, 'module')} in {n_samples:,} {what}: with more than a third as many modules as "
             f"{what}, most of them will probably be doubtful"
@@ -261,12 +247,11 @@ def _fit(
     labels: SampleTable | None,
     sets: GeneSets | None,
     known: dict[str, Any],
-    auto: bool,
     *,
     verdict: bool,
     report: bool,
 ) -> list[str]:
-    """Fit the model (`auto`: with settings chosen by the data), write everything, and return lines about it."""
+    """Fit the model, write everything, and return lines about it."""
     from netbic.enrichment import write_enrichment
     from netbic.files import scratch_folder
     from netbic.report import write_heatmaps
@@ -280,14 +265,15 @@ def _fit(
     if run.known:
         echo(f"continuing after {counted(len(run.known), 'module')}")
     with Progress(_STAGES) as progress:
-        if auto:
-            echo(*_choose(model, dataset, run, known["covariates"], progress))
-        progress.update("modules", len(run.known), model.n_components)
+        asked = 1 if isinstance(model.n_components, str) else model.n_components
+        progress.update("modules", len(run.known), asked)
         with run, warnings.catch_warnings(record=True, action="always") as caught:
             found = model.iter_fit(dataset.X, run.known, dataset.names, feature_name="gene", **known)
             for number, module in enumerate(found, len(run.known)):
                 run.keep(number, module)
-                progress.update("modules", number + 1, model.n_components)
+                progress.update("modules", number + 1, max(number + 1, asked))
+            if model.count_ is not None:
+                echo(f"number of modules: {model.count_.sentence}")
             with scratch_folder(out) as staged:
                 judgement, told = _judge(model, dataset, labels, verdict, progress)
                 lines.extend(told)
@@ -301,7 +287,7 @@ def _fit(
                 if model.column_graph is not None or sets is not None:
                     tested = write_enrichment(model, staged, sets, X=dataset.X, random_state=model.random_state)
                     lines.extend(f"{out}/{line}" for line in tested)
-                summary = summary_table(model, _summary_columns(model, judgement), feature_name="gene")
+                summary = summary_table(model, judgement.summary, feature_name="gene")
                 tables = {"modules": modules_table(model, "gene"), "summary": summary}
                 tables |= {} if model.studies_ is None else {"studies": model.studies_}
                 write_results(staged, model, dataset.alignment.to_dict(), tables)
@@ -317,32 +303,6 @@ def _fit(
         passes = f"{dataset.expression.passes} for preprocessing, {model.passes_:.1f} for the modules"
         lines.append(f"passes over the data: {passes}")
     return lines
-
-
-def _choose(model: SparseGraphSVD, dataset: Dataset, run: Run, covariates: Any, progress: Progress) -> list[str]:
-    """Set the model's parameters from the data; returns the reasons. A resumed run reads them from its checkpoint."""
-    from netbic.selection import choose_settings
-    from netbic.storage.models import settings_from, settings_of
-
-    kept = run.chosen
-    if kept is None:
-        chosen = choose_settings(
-            model,
-            dataset.X,
-            covariates=covariates,
-            most=model.n_components,
-            progress=lambda done, total: progress.update("choice", done, total),
-            random_state=model.random_state,
-            n_jobs=model.n_jobs,
-            feature_name="gene",
-        )
-        reasons = [in_options(reason) for reason in chosen.reasons]
-        if any("stand out" in reason or "stands out" in reason for reason in reasons):
-            reasons.append(_STANDING_OUT)
-        kept = {"settings": settings_of(chosen.settings), "reasons": reasons}
-        run.keep_chosen(kept)
-    model.set_params(**settings_from(kept["settings"]))
-    return list(kept["reasons"])
 
 
 @contextmanager
@@ -410,25 +370,6 @@ def _sample_groups(model: SparseGraphSVD, dataset: Dataset) -> SampleGroups:
     return SampleGroups(found.table.assign(group=groups.ravel()), summary)
 
 
-def _summary_columns(model: SparseGraphSVD, judgement: Judgement) -> pd.DataFrame:
-    """Columns of the summary beyond those of the model.
-
-    `size_chosen`: whether the data determine the number of genes; `size_diagnostic`: why a default was used ("" if the
-    size was chosen by the data or given by the user).
-    """
-    import numpy as np
-    import pandas as pd
-
-    from netbic.penalties import ChosenByBIC
-
-    modules = np.arange(model.n_components_)
-    choices = model.choices_[model.choices_["axis"] == "columns"].set_index("module")
-    default = choices["diagnostic"].where(choices["fallback"].astype(bool), "").reindex(modules + 1).to_numpy(object)
-    by_criterion = isinstance(model.column_penalty, ChosenByBIC)
-    columns = pd.DataFrame({"size_chosen": (default == "") | by_criterion, "size_diagnostic": default}).fillna("")
-    return judgement.summary.join(columns)
-
-
 def report_lines(out: Path, folder: Path, model: object, record: dict[str, Any]) -> Iterator[str]:
     """Write the report if its libraries are installed; a fit does not fail without them."""
     from netbic.report import missing_library, write_report
@@ -475,7 +416,7 @@ def _complete(
             write_heatmaps(out, model, dataset.X)
         if judge:
             judgement, lines = _judge(model, dataset, labels, verdict, progress)
-            judgement.write(out, summary_table(model, _summary_columns(model, judgement), feature_name="gene"))
+            judgement.write(out, summary_table(model, judgement.summary, feature_name="gene"))
             yield from lines
         progress.update("tables", 0, 1)
         if enrich:
@@ -496,11 +437,9 @@ def _complete(
 
 
 def summary_lines(out: Path) -> Iterator[str]:
-    """The modules in a folder in words: a line per module, and which sizes are defaults."""
+    """The modules in a folder in words, a line per module."""
     from netbic.enrichment import naming_sets
-    from netbic.errors import some_names
     from netbic.files import read_table
-    from netbic.penalties import DIAGNOSTICS
 
     table = read_table(out / "summary.tsv")
     names = [""] * len(table)  # of the gene sets that modules are called after, as in the report
@@ -515,14 +454,6 @@ def summary_lines(out: Path) -> Iterator[str]:
         yield f"  and {len(table) - _LISTED_MODULES} more (see {out}/summary.tsv)"
     if "sample_kind" in table and table["sample_kind"].eq("gradient").any():
         yield f"gradient: the samples form no groups; use their scores ({out}/samples.tsv)"
-    known = table[table["size_diagnostic"].fillna("") != ""]
-    for reason, own in known.groupby("size_diagnostic", sort=False):  # modules that have the default size
-        text, which = DIAGNOSTICS[str(reason)].format(axis="gene"), f"module {own['module'].iloc[0]} ends"
-        if len(own) > 1:
-            which = f"modules {some_names(own['module'].tolist(), 12, quoted=False)} end"
-            text = text.replace(" it", " them")
-        default = f"so the default of {counted(int(own['n_genes'].iloc[0]), 'gene')} was used"
-        yield f"sizes: the data do not show where {which} ({text}), {default}"
 
 
 def _described(row: dict[Any, Any]) -> str:

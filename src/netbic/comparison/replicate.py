@@ -36,7 +36,14 @@ from netbic.estimators.prediction import module_scores
 from netbic.estimators.results import name_features, names_of
 from netbic.estimators.svd import SparseGraphSVD, fitted_model
 from netbic.operators.base import as_operator
-from netbic.selection.resampling import correlation, for_part, graphs_by_position, match_rows
+from netbic.selection.resampling import (
+    correlation,
+    for_part,
+    graphs_by_position,
+    match_rows,
+    n_asked,
+    n_searched_again,
+)
 
 REPLICATED, PARTLY, NOT_REPLICATED = "replicated", "partly", "not replicated"
 TOO_FEW = "too few to tell"
@@ -57,7 +64,6 @@ _SMALLEST_POOL = 100  # features that may replace a feature
 _DIGITS = 9  # differences of traits beyond these are rounding errors
 NOT_FOUND = "not found without it"
 _FOUND_FROM = 0.6  # smallest |correlation| of scores of a module that is found again, as for verdicts
-_FURTHER = 2  # modules that are searched for beyond the number of the whole fit, at least
 _LEFT_OUT_COLUMNS = ["module", "study", "verdict", "score", "ratio", "q", "sign_agreement", "reason"]
 
 
@@ -145,7 +151,7 @@ def replicate(
 
     Parameters
     ----------
-    model : SparseGraphSVD, or a fitted search such as AutoSVD
+    model : SparseGraphSVD, or a fitted search such as GridSearchCV
     X_other : DataFrame, array, sparse matrix or AnnData of shape (n_samples, n_features)
         The other study, preprocessed like the data of the fit (logarithms of expression, for example). Features are
         matched by name and centred and scaled in this study; if the model subtracts the mean of every sample, this is
@@ -588,7 +594,7 @@ def leave_one_study_out(
 def _fit_without(
     model: SparseGraphSVD, X: Any, part: Any, kept: Bools, labels: Array, covariates: pd.DataFrame | None
 ) -> SparseGraphSVD:
-    """The model, fitted to the other studies: with further modules, because their order may differ.
+    """The model, fitted to the other studies.
 
     Groups of samples become known by position, because their names are looked up among the samples of all studies.
     Groups of features stay as they are: every fit has the same features.
@@ -596,13 +602,12 @@ def _fit_without(
     given: dict[str, Any] = {"studies": labels[kept]} if len(set(labels[kept].tolist())) > 1 else {}
     if covariates is not None:
         given["covariates"] = covariates[kept]
-    further = max(_FURTHER, model.n_components // 3)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # given by the whole fit already, as about modules that repeat others
         parameters = graphs_by_position(
             model.get_params(deep=False), X.shape[:1], (model.names_["rows"],), axes=("row",)
         )
         made = for_part(clone(model).set_params(**parameters), "row", np.flatnonzero(kept), kept.size)
-        made.set_params(n_components=model.n_components + further, verbose=0)
+        made.set_params(n_components=n_searched_again(model, n_asked(model)), verbose=0)
         made.fit(part.reset_index(drop=True) if isinstance(part, pd.DataFrame) else part, **given)
     return made

@@ -53,12 +53,6 @@ def smoother_of(
         weight, scores = float(model.diffusion), None
     else:
         weight, scores = _cross_validate(model, operator, graph)
-    if weight > _CORRELATED and isinstance(model.column_penalty, Penalty) and model.column_penalty.chooses_size:
-        warnings.warn(
-            f"column_penalty={model.column_penalty!r} assumes independent noise, but diffusion {weight:g} makes that "
-            "of neighbours similar: sizes may be far too large. Use n_columns instead",
-            stacklevel=6,
-        )
     return smoother(graph, weight), scores
 
 
@@ -87,6 +81,9 @@ def _cross_validate(model: SparseGraphSVD, operator: Corrected, graph: Graph) ->
     run = Parallel(n_jobs=model.n_jobs, prefer="threads")
     found = run(delayed(smoothed_rows)(matrix, part, DIFFUSION_GRID[1:]) for part in parts)
     smooth = [X, *(np.concatenate(each) for each in zip(*found, strict=True))]
+    if isinstance(model.n_components, str):  # the same number for every weight
+        found_plainly = clone(model).set_params(diffusion=None, column_graph=None, scale=False, verbose=0).fit(X)
+        model = clone(model).set_params(n_components=max(found_plainly.n_components_, 1))
     scores = np.empty((0, len(DIFFUSION_GRID)))
     for repeat in range(_REPEATS):
         order = np.random.default_rng(repeat).permutation(X.shape[0])

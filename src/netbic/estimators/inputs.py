@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from functools import cached_property
 from threading import Lock, local
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,7 @@ from netbic.arrays import Array, Floats, checked, is_sparse, kind_of, stored_val
 from netbic.errors import InputError
 from netbic.operators.base import RowReduction, as_operator
 from netbic.operators.blocks import RowBlocks
-from netbic.operators.corrected import Corrected, Scaler, winsorised
+from netbic.operators.corrected import Corrected, Scaler
 from netbic.operators.dense import DenseOperator
 from netbic.operators.masked import Masked, learn_from_observed
 
@@ -129,7 +128,6 @@ def scale_data(
     center: str | None = "columns",
     scale: float = False,
     missing: str = "error",
-    clip: float | None = None,
     low_memory: bool = False,
     ddof: int = 0,
     name: str = "X",
@@ -139,23 +137,11 @@ def scale_data(
     The covariates in the columns of `design` (of mean zero, and linearly independent) are projected out first. Standard
     deviations are divided by n - `ddof`; errors call the matrix by its `name`. See `SparseGraphSVD` for the others.
     """
-    kind, has_design, effects = kind_of(X), design is not None, None
-    is_dense = kind not in ("blocks", "operator", "sparse")  # sparse entries are never clipped: their median is 0
+    kind = kind_of(X)
+    is_dense = kind not in ("blocks", "operator", "sparse")
     if kind == "blocks":
         X.check_finite()
-    if clip is not None and (kind == "operator" or (kind == "blocks" and not X.is_sparse)):
-        why = "cannot be computed from the blocks of a Dask array"
-        why = why if kind == "blocks" else f"{type(X).__name__} does not offer"
-        raise ValueError(
-            f"clip={clip} of the penalty needs the median of each column, which {why}: use e.g. "
-            "AdaptiveSupport(clip=None)"
-        )
     masked = is_dense and missing != "error" and has_missing(X)
-    if is_dense and clip is not None:
-        if design is not None:  # entries are clipped without the effects of covariates: a batch is no outlier
-            effects = learn_scaler(X, "columns", False, design).effects
-            X, design = without_effects(X, effects, design), None
-        X = winsorised(X, clip)
     if masked:
         _check_range(float(np.nanmax(np.abs(X))), name)
         scaler = learn_from_observed(X, center, scale, design)
@@ -178,9 +164,9 @@ def scale_data(
             operator = operator.on(DenseOperator(X))
         elif kind == "blocks" and not X.is_sparse and loses_digits:
             operator = Corrected(as_operator(X.with_transform(scaler.apply, design)), operator.squared_norm)
-    if has_design and operator.squared_norm <= noise**2:
+    if design is not None and operator.squared_norm <= noise**2:
         raise ValueError("the covariates explain all of X, and no variance is left to search: use fewer covariates")
-    return operator, noise, scaler if effects is None else replace(scaler, effects=effects)
+    return operator, noise, scaler
 
 
 def learn_scaler(X: Any, center: str | None, scale: float, design: Floats | None) -> Scaler:
@@ -188,13 +174,6 @@ def learn_scaler(X: Any, center: str | None, scale: float, design: Floats | None
     if has_missing(X):
         return learn_from_observed(X, center, scale, design)
     return Scaler.learn(as_operator(X, low_memory=True), center, scale, design)
-
-
-def without_effects(X: Array, effects: Floats | None, design: Floats | None) -> Array:
-    """X without the effects of covariates, in its own units; X itself if there are none."""
-    if effects is None or design is None:
-        return X
-    return np.subtract(X, design @ effects, out=np.empty_like(X), casting="same_kind")
 
 
 def _largest_entry(X: Any) -> float:

@@ -205,8 +205,8 @@ class SparseGraphPLS(RegressorMixin, TwoTableModel):  # type: ignore[misc]
     n_x, n_y : int, optional
         Number of features of X / Y in each pair (the L0 penalty). None: all, or as determined by the penalty.
     x_penalty, y_penalty : Penalty, optional
-        A penalty object instead of a number, as for `SparseGraphSVD`. `AdaptiveSupport` chooses the number of features;
-        penalties that choose it by BIC keep too many, as the noise of X'Y is not independent.
+        A penalty object instead of a number, as for `SparseGraphSVD`. `BeyondBulk` takes the number of features from
+        the data; penalties that choose it by BIC keep too many, as the noise of X'Y is not independent.
     x_graph, y_graph : Graph, sparse or dense array, networkx or igraph graph, or edge DataFrame, optional
         Prior graph of the features of X / Y. Matched by name if both the table and the graph have names.
     x_smoothness, y_smoothness : float, optional

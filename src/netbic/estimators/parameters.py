@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from netbic.estimators.svd import SparseGraphSVD
 
 AXES: Final = ("row", "column")
-SEARCHES: Final = ("sequential", "joint")
+SEARCHES: Final = ("auto", "joint", "sequential")
 _DEFAULT_SMOOTHNESS: Final = {"module": 0.6, "relative": 0.2, "absolute": 0.2}  # by smoothness_scale
 _SHARED_CHOICES: Final[dict[str, tuple[object, ...]]] = {
     "smoothness_scale": ("module", "relative", "absolute"),
@@ -62,22 +62,16 @@ def check_parameters(model: SparseGraphSVD) -> None:
     """Raise if a parameter that does not depend on the data has no valid value."""
     for name, choices in _CHOICES.items():
         check_choice(name, getattr(model, name), choices)
-    if model.n_components == "auto" and not model.is_joint:
-        raise TypeError("n_components='auto': give a number of modules, or use search='joint', which finds it")
     automatic = {"n_components": model.n_components == "auto", "n_init": model.n_init is None}
     check_solver_parameters(model, [name for name, is_automatic in automatic.items() if is_automatic])
     if not (model.scale is None or isinstance(model.scale, (bool, np.bool_))) and not (
         is_number(model.scale) and 0 <= model.scale <= 1
     ):
         raise ValueError(f"scale={model.scale!r}: True, False or a number from 0 to 1 is needed")
-    if model.is_joint:
+    if model.search == "joint":
         for name in ("n_rows", "row_penalty", "row_graph", "deflation"):
             if getattr(model, name) is not None:
                 raise ValueError(f"search='joint' keeps all samples and subtracts no module: leave {name} at None")
-        if model.missing == "impute":
-            raise ValueError(
-                "search='joint' does not impute missing entries: use missing='ignore', or search='sequential'"
-            )
     diffusion = model.diffusion
     if diffusion is None:
         return
@@ -123,12 +117,12 @@ def iteration_settings(model: Any, dtype: DTypeLike) -> Settings:
 
 
 def build_axis(
-    model: Any, axis: str, size: int, names: Array | None, *, centred: bool = False, default: float | None = None
+    model: Any, axis: str, size: int, names: Array | None, *, default: float | None = None
 ) -> tuple[Axis, Graph | None]:
     """Check the parameters of one axis of a model; the axis for the solver, and the graph matched to it.
 
     The axis is "row" or "column" of one matrix (`n_rows`, `row_penalty`, `row_graph`, `row_smoothness`), or "x" or "y",
-    the features of one of two tables (`n_x`, ...). `centred`: scores have mean zero; `default`: the usual smoothness.
+    the features of one of two tables (`n_x`, ...). `default`: the usual smoothness.
     """
     table, unit, count_name = ("X", axis, f"n_{axis}s") if axis in AXES else (axis.upper(), "feature", f"n_{axis}")
     count, penalty = getattr(model, count_name), getattr(model, f"{axis}_penalty")
@@ -142,23 +136,21 @@ def build_axis(
             raise ValueError(f"{count_name}={count} but {table} has {size} {unit}s: choose 1 to {size}")
         penalty = L0(int(count))
     elif penalty is None:
-        penalty = BeyondBulk() if axis == "column" and model.is_joint else Dense()
+        penalty = BeyondBulk() if axis == "column" else Dense()
     elif not isinstance(penalty, Penalty):
         raise TypeError(f"{axis}_penalty={penalty!r} is not a penalty: use e.g. netbic.L0(50) or netbic.L1Ball(3.0)")
     else:
         penalty = penalty.for_names(names, size, unit, table)
         penalty.check(size, unit, table)
-    if given is not None:
-        penalty.check_graph(axis, smoothness, model.graph_term, model.signs)
     if smoothness is not None and not (is_number(smoothness) and 0 <= smoothness < np.inf):
         raise ValueError(f"{axis}_smoothness={smoothness!r}: a finite number of at least 0 is needed")
     signed, scale = model.signs == "signed", model.smoothness_scale
     if given is None:
         if smoothness:
             raise ValueError(f"{axis}_smoothness={smoothness} needs a {axis}_graph: give one, or leave it at None")
-        return Axis(penalty, None, 0.0, scale, signed, centred), None
+        return Axis(penalty, None, 0.0, scale, signed), None
     graph = match(given, size, names, unit, table)
-    term = graph.term(model.graph_term, relative=scale != "absolute" or penalty.chooses_size)
+    term = graph.term(model.graph_term, relative=scale != "absolute")
     if not np.isfinite(term.strengths).all():
         raise ValueError(
             f"weights of the {axis} graph add up to more than numbers can hold: rescale them, e.g. to at most 1, "
@@ -166,5 +158,5 @@ def build_axis(
         )
     if term.is_empty:
         warnings.warn(f"the {axis} graph has no edge between the {unit}s of {table}: it is ignored", stacklevel=5)
-        return Axis(penalty, None, 0.0, scale, signed, centred), graph
-    return Axis(penalty, term, smoothness_of(smoothness, scale), scale, signed, centred), graph
+        return Axis(penalty, None, 0.0, scale, signed), graph
+    return Axis(penalty, term, smoothness_of(smoothness, scale), scale, signed), graph

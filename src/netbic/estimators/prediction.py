@@ -17,13 +17,12 @@ from sklearn.utils.validation import check_is_fitted
 from netbic.arrays import Array, Floats, checked, kind_of
 from netbic.errors import InputError
 from netbic.estimators.covariates import design_of_new, training_design
-from netbic.estimators.inputs import axis_names, has_missing, validated, without_effects
+from netbic.estimators.inputs import axis_names, has_missing, validated
 from netbic.estimators.results import DEPENDENT, triangle_of
 from netbic.estimators.studies import as_matrix, as_one_study, study_of_new
 from netbic.graph import Graph
 from netbic.operators.base import as_operator
 from netbic.operators.blocks import compute_rows
-from netbic.operators.corrected import winsorised
 from netbic.operators.smoothing import Smoother
 
 if TYPE_CHECKING:
@@ -141,11 +140,10 @@ def _projected(model: SparseGraphSVD, X: Any, directions: Array, design: Floats 
 def module_scores(model: SparseGraphSVD, X: Any, covariates: Any = None) -> Floats:
     """Scores Xv of samples, a column per module, where X is centred, scaled and smoothed as in the fit.
 
-    Each module is scored on its own: `transform` gives the least-squares scores on all modules together. Entries are
-    clipped only if a penalty of the model asks for it and X is dense and in memory; they are clipped at the medians and
-    deviations of the samples in X, which are those of the fit only for the samples of the fit. With missing entries, a
-    score is the least-squares score on the observed ones, and NaN if they have less than a tenth of the weight of the
-    module. The `covariates` of a model that was fitted with any are needed for other samples than those of the fit.
+    Each module is scored on its own: `transform` gives the least-squares scores on all modules together. With missing
+    entries, a score is the least-squares score on the observed ones, and NaN if they have less than a tenth of the
+    weight of the module. The `covariates` of a model that was fitted with any are needed for other samples than those
+    of the fit.
     """
     given, names = X, axis_names(X)[0]
     X = validated(model, X, reset=False)
@@ -155,21 +153,18 @@ def module_scores(model: SparseGraphSVD, X: Any, covariates: Any = None) -> Floa
         design = training_design(model, X if names is None else given)
     else:
         design = design_of_new(model, covariates, X.shape[0], names)
-    rows, own = X, design
-    if isinstance(X, np.ndarray) and model.clip is not None:
-        rows, own = winsorised(without_effects(X, model.scaler_.effects, design), model.clip), None
     components = model.components_.astype(np.float64)
     if model.diffusion_:
-        check_complete(rows)
-    if has_missing(rows):
+        check_complete(X)
+    if has_missing(X):
         # The sum of x v over observed entries, divided by that of v^2: what imputation with the prediction of the
         # module converges to.
-        scaled = model.scaler_.apply(rows, own)
+        scaled = model.scaler_.apply(X, design)
         seen = ~np.isnan(scaled)
         products, observed = np.where(seen, scaled, 0.0) @ components.T, seen @ (components**2).T
         return np.where(observed < _LEAST_OBSERVED, np.nan, products / np.maximum(observed, _LEAST_OBSERVED))
-    scores = np.asarray(_projected(model, rows, _smoothed(model, components.T), own), dtype=np.float64)
-    if of_fit and design is not None and model.clip is None:
+    scores = np.asarray(_projected(model, X, _smoothed(model, components.T), design), dtype=np.float64)
+    if of_fit and design is not None:
         # In the fit, scores are not correlated with the covariates; if they are, these are other samples.
         products = np.abs(design.T @ scores)
         sizes = np.outer(np.linalg.norm(design, axis=0), np.linalg.norm(scores, axis=0))

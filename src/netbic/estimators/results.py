@@ -1,4 +1,4 @@
-"""The modules of a search as the fitted attributes of a model: vectors, choices of sizes, groups, diagnostics."""
+"""The modules of a search as the fitted attributes of a model: vectors, groups, diagnostics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scipy.linalg import solve_triangular
 from netbic.arrays import Array, Floats, Indices, jaccard
 from netbic.errors import InputError, some_names
 from netbic.operators.corrected import Corrected
-from netbic.penalties import Choice, Penalty
+from netbic.penalties import Penalty
 from netbic.solver.search import REPEATED, Module, correlations
 
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ DIAGNOSTIC_NUMBERS: Final = (
 )
 DEPENDENT: Final = 1e-6  # a v closer than this to the span of earlier ones adds nothing
 _WELL_CONDITIONED = 1e-3  # smallest part of a v outside the span of earlier ones for which normal equations are safe
-_CHOICE_NUMBERS = ["sigma", "noise", "strength", "heteroscedasticity", "background", "gradation", "expected_f1"]
-_CHOICE_COLUMNS = ["module", "axis", "size", *_CHOICE_NUMBERS, "fallback", "free_locations", "diagnostic"]
 _GROUP_TYPES = {"module": np.int64, "axis": object, "group": object, "size": np.int64, "share": np.float64}
 _LEADING = 10  # features with the largest weights of a module
 _FEWEST = 4  # modules from which on it means something to lead half of them
@@ -46,11 +44,10 @@ def store_modules(
     modules: list[Module],
     dtype: DTypeLike,
     data: Corrected,
-    scores: Sequence[Floats] | None = None,
 ) -> None:
     """Set the fitted attributes that describe the modules found in a matrix.
 
-    `data` is the matrix before diffusion; `scores` are the products Xv with the matrix itself, if they are known.
+    `data` is the matrix before diffusion.
     """
     n, p = operator.shape
     left, right = np.zeros((len(modules), n)), np.zeros((len(modules), p))
@@ -65,13 +62,9 @@ def store_modules(
     model.n_iter_ = max([1, *map(len, model.objectives_)])
     model.converged_ = np.array([module.outcome == "converged" for module in modules], dtype=bool)
     model.graph_share_ = np.array([module.graph_share for module in modules])
-    store_choices(model, [module.u.choice for module in modules], [module.v.choice for module in modules])
     vectors = [(module.v.support, module.v.values) for module in modules]
-    products = operator.products(vectors) if scores is None else np.array(scores).reshape(len(modules), n)
+    products = operator.products(vectors)
     model.diagnostics_ = diagnostics_table(modules, products)
-    model.regressed_out_ = np.zeros((len(modules), len(modules)), dtype=bool)
-    for number, module in enumerate(modules):
-        model.regressed_out_[number, list(module.regressed_out)] = True
     if data is not operator:  # models with and without diffusion explain the same data
         products = data.products(vectors)
     model.explained_variance_ratio_ = explained(right, products) / max(data.squared_norm, np.finfo(float).tiny)
@@ -120,20 +113,6 @@ def chosen_groups(modules: Sequence[Module], rows: Penalty, columns: Penalty) ->
         if vector.groups is not None
         for group in penalty.described(vector.full(), vector.groups)
     )
-
-
-def store_choices(model: SparseGraphSVD, rows: Sequence[Choice | None], columns: Sequence[Choice | None]) -> None:
-    """Set `choices_` and `posteriors_` from the choice of every module on both axes."""
-    table, model.posteriors_ = [], {}
-    for axis, given, members in (("rows", rows, model.rows_), ("columns", columns, model.columns_)):
-        choices = [choice for choice in given if choice is not None]
-        model.posteriors_[axis] = np.array([choice.posterior for choice in choices]) if choices else None
-        sizes = members.sum(axis=1).tolist() if choices else []
-        for module, (size, choice) in enumerate(zip(sizes, choices, strict=True), start=1):
-            numbers = [getattr(choice, name) for name in _CHOICE_NUMBERS]
-            flags = bool(choice.fallback), bool(choice.free_locations), choice.diagnostic
-            table.append((module, axis, size, *numbers, *flags))
-    model.choices_ = pd.DataFrame(table, columns=_CHOICE_COLUMNS)
 
 
 # What may be wrong with a module

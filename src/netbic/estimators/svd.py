@@ -25,13 +25,14 @@ from netbic.estimators.studies import StudyInput, StudyScaling, as_matrix, studi
 from netbic.graph import Graph
 from netbic.operators.blocks import passes, released
 from netbic.operators.corrected import Corrected, Scaler
-from netbic.penalties import Penalty
+from netbic.penalties import Dense, Penalty
 from netbic.solver.count import Count, JointSearch
 from netbic.solver.search import Axis, Module, ModuleSearch, diagnostics, matrix_words
 from netbic.solver.solve import Settings
 from netbic.solver.starts import Starts
 
 Names = Sequence[Any]
+_SEQUENTIAL = 10  # modules of a sequential search by default
 
 
 class SearchInput(NamedTuple):
@@ -49,26 +50,28 @@ class SearchInput(NamedTuple):
 
 # scikit-learn has no types: mypy cannot check its base classes.
 class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore[misc]
-    """Sparse graph-regularized SVD: network-coherent modules (biclusters), one after another.
+    """Modules: sparse sets of features with a score for every sample, their sizes and their number from the data.
 
-    Each module is a pair of sparse unit vectors u (samples) and v (features) that maximises ::
+    Sparse graph-regularized SVD. A module is a pair of unit vectors u (samples) and v (features); v is sparse, and u
+    too if `n_rows` or `row_penalty` is given. With a graph term M, which rewards edges between selected features (or,
+    as a Laplacian, penalises differences across edges), the modules maximise ::
 
-        u'Xv + (su/2) |u|'M1|u| + (sv/2) |v|'M2|v| - penalties,
+        sum over modules of  u'Xv + (s/2) |v|'M|v| - penalty,
 
-    where M1 and M2 are graph terms that reward edges between selected samples and between selected features (or, as a
-    Laplacian, penalise differences across edges). The module is then subtracted from X before the next one is searched
-    for.
+    all together, with orthonormal scores u in the leading subspace of X (`search`), or, as in the paper, one after
+    another.
 
     Parameters
     ----------
-    n_components : int or "auto", default=2
-        Number of modules to search for. The search ends with a warning if only rounding error is left of X, and after
-        10,000 modules. "auto" (with `search="joint"`): as many as are found again in halves of the samples (`count_`).
+    n_components : int or "auto", default="auto"
+        Number of modules to search for. "auto": as many as are found again in halves of the samples (`count_`); ten for
+        a sequential search. There is a warning if fewer are found.
     n_rows, n_columns : int, optional
-        Number of samples / features of each module (the L0 penalty). None: all, or as determined by the penalty.
+        Number of samples / features of each module (the L0 penalty). None: all samples; the features that stand out of
+        the others, for each module (`BeyondBulk`).
     row_penalty, column_penalty : Penalty, optional
         A penalty object instead of a number: `netbic.L0`, `L1`, `L1Ball`, `KeepSoft`, `SCAD`, `AdaptiveLasso`,
-        `GroupL0` (gene sets), or `AdaptiveSupport`, which chooses sizes and smoothness from the data.
+        `GroupL0` (gene sets), `BeyondBulk` (sizes from the data), or `Dense` (all features, as in PCA).
     row_graph, column_graph : Graph, sparse or dense array, networkx or igraph graph, or edge DataFrame, optional
         Prior graph of the samples / features. Matched by name if both X and the graph have names, else by position.
     row_smoothness, column_smoothness : float, optional
@@ -99,8 +102,8 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         joint search, otherwise 0.
     missing : {"error", "ignore", "impute"}, default="error"
         Treatment of missing entries (NaN). "ignore": only observed entries are used (as in PMD, missing entries are set
-        to the mean of the observed ones). "impute": missing entries are filled with the prediction of the module,
-        repeatedly, until convergence.
+        to the mean of the observed ones). "impute": missing entries are filled with the prediction of the module (of
+        the leading subspace in a joint search), repeatedly, until convergence.
     solver : {"auto", "aisp", "monotone"}, default="auto"
         "aisp" is the paper's iteration, which may cycle; "monotone" never decreases the objective but hardly leaves its
         first supports; "auto" uses the paper's step if it does not decrease the objective, and a safe one otherwise.
@@ -112,17 +115,16 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
     tol : float, default=1e-6
         A module has converged when both vectors and the objective change by at most this much (relative) in an
         iteration (at least 1e-5 for float32 data).
-    search : {"sequential", "joint"}, default="sequential"
-        "sequential": one module after another, each in what the earlier ones leave of X. "joint": all modules together,
-        with orthonormal scores in the leading subspace of X; all samples are kept, modules do not depend on an order,
-        and without `n_columns` and `column_penalty` their sizes come from the data (`BeyondBulk`). Then d = |Xv| is
-        that of the centred and scaled X, `left_vectors_` are the scores Xv / d, the strongest module is the first, and
-        `objectives_` are those of all modules together.
-    deflation : {"on_repeat", "hotelling", "projection", "schur"}, optional
-        How a module is subtracted from X: X - d uv' ("hotelling"), (I - uu')X(I - vv') ("projection") or
-        X - (Xv)(X'u)'/d ("schur"). "on_repeat": as "hotelling"; if the scores Xv of a new module have a correlation of
-        at least 0.7 with those of an earlier one, these are regressed out of all features, and this module is searched
-        for again. None: "hotelling" if `n_rows` or `row_penalty` is given, otherwise "on_repeat".
+    search : {"auto", "joint", "sequential"}, default="auto"
+        "joint": all modules together, with orthonormal scores in the leading subspace of X, so that modules do not
+        depend on an order. All samples are kept. Then d = |Xv| is that of the centred and scaled X, `left_vectors_` are
+        the scores Xv / d, the strongest module is the first, and `objectives_` are those of all modules together.
+        "sequential": one module after another, each in what the earlier ones leave of X. "auto": joint, unless a
+        parameter asks for the sequential search: `n_rows`, `row_penalty`, `row_graph`, `deflation`, `solver="aisp"` or
+        `column_penalty=Dense()`.
+    deflation : {"hotelling", "projection", "schur"}, optional
+        How a sequential search subtracts a module from X: X - d uv' ("hotelling", the default), (I - uu')X(I - vv')
+        ("projection") or X - (Xv)(X'u)'/d ("schur").
     random_state : int, RandomState, Generator or None, default=None
         Seed of the random starts.
     n_jobs : int, optional
@@ -149,7 +151,6 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
     n_iter_ : int
         Largest number of iterations of a module; `len(objectives_[k])` is that of module k.
     converged_ : bool ndarray of shape (n_components_,)
-        Also False if the size chosen by an `AdaptiveSupport` was still changing after 400 iterations.
     graph_share_ : ndarray of shape (n_components_,)
         Share of the graph in the scores of the kept entries (the larger one of both axes). Above 0.3 a warning
         is issued, unless the weight of the graph is bounded (`smoothness_scale="module"` and a smoothness below 1).
@@ -164,22 +165,9 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         the modules or more), `closest` (the earlier module with the most similar scores), their `correlation`,
         `feature_overlap` and `sample_overlap` (Jaccard index; NaN if both keep all samples), and `repeats` (the same
         module, if the absolute correlation is at least 0.7).
-    regressed_out_ : bool ndarray of shape (n_components_, n_components_)
-        With `deflation="on_repeat"`, the modules (columns) whose scores were regressed out of X before each module
-        (rows) was found.
-    choices_ : DataFrame
-        The choices of an `AdaptiveSupport`, a row per module and axis: `module`, `axis`, `size`, `sigma`, `noise`
-        (standard deviation), `strength` (d relative to the largest value expected from noise), `heteroscedasticity`
-        (spread of the noise of entries, on the log scale), `background` (scores of others than members relative to
-        noise), `gradation` (evidence that weights decrease without a gap), `expected_f1`, `fallback` (whether the
-        fallback size was used), `free_locations` (whether members are groups among the scores of all rows) and
-        `diagnostic` ("" if the size is reliable). Empty for other penalties.
     groups_ : DataFrame
         The groups that `GroupL0` kept: `module`, `axis`, `group` (its name),
         `size` (entries of X in it) and `share` of the squared weights of the module. Empty for other penalties.
-    posteriors_ : dict
-        Probabilities of membership of "rows" and "columns", a row per module (NaN for entries that do not vary); None
-        if the size was given.
     diffusion_ : float
         The weight a of the diffusion; 0 if the data were not smoothed.
     diffusion_scores_ : DataFrame or None
@@ -237,11 +225,8 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
     objectives_: list[Floats]
     graph_share_: Floats
     diagnostics_: pd.DataFrame
-    regressed_out_: Bools
     explained_variance_ratio_: Floats
-    choices_: pd.DataFrame
     groups_: pd.DataFrame
-    posteriors_: dict[str, Floats | None]
     names_: dict[str, Array | None]
     graphs_: dict[str, Graph | None]
     scaler_: Scaler
@@ -257,7 +242,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
 
     def __init__(
         self,
-        n_components: Any = 2,
+        n_components: Any = "auto",
         *,
         n_rows: int | None = None,
         n_columns: int | None = None,
@@ -278,7 +263,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         n_init: int | None = None,
         max_iter: int = 500,
         tol: float = 1e-6,
-        search: str = "sequential",
+        search: str = "auto",
         deflation: str | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -380,8 +365,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
                         how = f"{len(module.objectives)} iterations, {module.outcome}{done}"
                         print(f"module {len(modules)}: d = {module.d:.6g}, {how}")
                     yield module
-            # With missing entries, the modules subtracted so far cannot be added again to the scores of the residual.
-            store_modules(self, searched, modules, X.dtype, operator, search.scores if searched.tracks_gram else None)
+            store_modules(self, searched, modules, X.dtype, operator)
             self.study_scaling_, self.study_labels_, self.studies_ = given.scaling, given.labels, None
             if given.scaling is not None:
                 numbers = given.scaling.numbers(given.labels)
@@ -409,7 +393,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
     def prepared(self, X: Any, covariates: Any = None, studies: Any = None) -> SearchInput:
         """Validate, centre and scale X once, as the input of searches by many models (`modules_of`).
 
-        It can be used by all models with the same `center`, `scale`, `missing`, `low_memory`, `clip` and `diffusion`
+        It can be used by all models with the same `center`, `scale`, `missing`, `low_memory` and `diffusion`
         (and column graph, if the data are smoothed) as this one, and with `solver="aisp"` if and only if this one has
         it.
         """
@@ -455,21 +439,18 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         check_parameters(self)
         return self._axis("row", shape[0], names[0])[0], self._axis("column", shape[1], names[1])[0]
 
-    @property
-    def clip(self) -> float | None:
-        """Robust standard deviations beyond which entries of X are clipped, if a penalty asks for it."""
-        limits = [asked.clip for asked in (self.row_penalty, self.column_penalty) if isinstance(asked, Penalty)]
-        return min((limit for limit in limits if limit is not None), default=None)
-
     def _axis(self, axis: str, size: int, names: Array | None) -> tuple[Axis, Graph | None]:
-        centred = axis == "row" and self.center in ("columns", "both")  # then the scores Xv have mean zero
         default = 0.0 if axis == "column" and self.diffusion is not None else None  # the graph smooths the data instead
-        return build_axis(self, axis, size, names, centred=centred, default=default)
+        return build_axis(self, axis, size, names, default=default)
 
     @property
     def is_joint(self) -> bool:
         """Whether modules are searched for together."""
-        return self.search == "joint"
+        if self.search != "auto":
+            return bool(self.search == "joint")
+        of_sequential = self.n_rows, self.row_penalty, self.row_graph, self.deflation
+        asked = self.solver == "aisp" or any(value is not None for value in of_sequential)
+        return not (asked or isinstance(self.column_penalty, Dense))
 
     @property
     def scale_power(self) -> float:
@@ -486,7 +467,9 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
     @property
     def _n_wanted(self) -> int | None:
         """The number of modules that was asked for; None if it comes from the data."""
-        return None if isinstance(self.n_components, str) else int(self.n_components)
+        if isinstance(self.n_components, str):
+            return None if self.is_joint else _SEQUENTIAL
+        return int(self.n_components)
 
     def _search(
         self,
@@ -504,13 +487,11 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
 
     def _scaled(self, given: StudyInput) -> Scaled:
         scale = 0.0 if given.scaling is not None else self.scale_power  # studies are scaled one by one
-        options: dict[str, Any] = {"missing": self.missing, "clip": self.clip, "low_memory": self.low_memory}
+        options: dict[str, Any] = {"missing": self.missing, "low_memory": self.low_memory}
         return scale_data(given.X, given.design, center=self.center, scale=scale, **options)
 
     def _settings(self, dtype: DTypeLike) -> Settings:
-        deflation: Any = self.deflation  # a plain string to mypy; check_parameters has verified that it is known
-        if deflation is None:
-            deflation = "on_repeat" if self.n_rows is None and self.row_penalty is None else "hotelling"
+        deflation: Any = self.deflation or "hotelling"  # check_parameters has verified that it is known
         return replace(iteration_settings(self, dtype), deflation=deflation)
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -525,13 +506,13 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
 
 
 def unwrapped(model: object) -> SparseGraphSVD:
-    """The model itself, or the best one of a search (`AutoSVD`, `Tuning`, or one of scikit-learn)."""
+    """The model itself, or the best one of a search (`Tuning`, or one of scikit-learn)."""
     found = getattr(model, "best_estimator_", model)
     if isinstance(found, SparseGraphSVD):
         return found
     raise TypeError(
-        f"model={type(model).__name__}: a SparseGraphSVD is needed, or a fitted search such as AutoSVD that has one as "
-        "best_estimator_"
+        f"model={type(model).__name__}: a SparseGraphSVD is needed, or a fitted search such as GridSearchCV that has "
+        "one as best_estimator_"
     )
 
 

@@ -121,7 +121,7 @@ class Masked(Corrected):
         return max(round(self._n_observed**2 / entries), 1) if self.imputes else entries
 
     def with_prediction(self, left: Floats, right: Floats) -> Self:
-        """The same matrix with `left right'`, the prediction of the current module, added to the missing entries."""
+        """The same matrix with `left right'`, a prediction, added to the missing entries."""
         made, inside = copy.copy(self), self._missing.of_product(left, right)
         made._missing = self._missing.plus(inside)
         made.squared_norm = self.squared_norm + float(inside @ inside) + 2 * self._fill * float(inside.sum())
@@ -165,8 +165,11 @@ class MissingEntries:
         return MissingEntries(by_row, by_column, self._order)
 
     def of_product(self, left: Floats, right: Floats) -> Floats:
-        """The missing entries of `left right'`."""
-        return np.asarray(left[self._rows] * right[self._by_row.indices])
+        """The missing entries of `left right'`, of vectors or of matrices with a row per row and column."""
+        left, right = left.reshape(len(left), -1), right.reshape(len(right), -1)
+        return np.asarray(
+            sum(a[self._rows] * b[self._by_row.indices] for a, b in zip(left.T, right.T, strict=True)), dtype=np.float64
+        )
 
     def among(self, rows: Indices | slice, columns: Indices | None = None) -> Floats:
         """Some rows and columns (None: all), as a dense array."""

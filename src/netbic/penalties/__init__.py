@@ -1,8 +1,6 @@
 """Sparsity penalties: which entries of a vector are kept, and how large they are."""
 
-from netbic.penalties.adaptive import AdaptiveSupport
-from netbic.penalties.base import DIAGNOSTICS as DIAGNOSTICS
-from netbic.penalties.base import Choice, DataDriven, GroupShare, Kept, Penalty, expected_noise_norm
+from netbic.penalties.base import DataDriven, GroupShare, Kept, Penalty
 from netbic.penalties.bulk import BeyondBulk
 from netbic.penalties.groups import GroupL0, Groups
 from netbic.penalties.score_groups import ScoreGroups, score_groups
@@ -13,9 +11,7 @@ __all__ = [
     "L1",
     "SCAD",
     "AdaptiveLasso",
-    "AdaptiveSupport",
     "BeyondBulk",
-    "Choice",
     "ChosenByBIC",
     "DataDriven",
     "Dense",
@@ -27,7 +23,6 @@ __all__ = [
     "L1Ball",
     "Penalty",
     "ScoreGroups",
-    "expected_noise_norm",
     "largest",
     "score_groups",
 ]

@@ -47,7 +47,6 @@ _CENTRED = {
 _EXPRESSED_BY = {
     "graph_share": "graph-driven",
     "converge": "not converged",
-    "do not identify": "size not identified",
     "worst_rank": "graph-driven",
     "(recurrent)": "same leading genes",
 }
@@ -101,7 +100,6 @@ def gather(folder: Path, model: SparseGraphSVD | None = None, record: dict[str, 
         table=pd.DataFrame(rows) if rows else summary_table(model, feature_name="gene").assign(diagnostics=""),
         # The search and the downloads include the samples, unless there are too many for one page.
         lists_samples=sum(len(module.samples.positions) for module in modules) <= _MOST_LISTED,
-        with_default_size=[module.number for module in modules if "columns" in module.summary["default_size"]],
         selects_samples=not all(module.keeps_all_samples for module in modules),
         circular=fit_used_graph(model),
         as_fitted=f"{_CENTRED[model.center]}{scaled}{removed}",
@@ -111,7 +109,6 @@ def gather(folder: Path, model: SparseGraphSVD | None = None, record: dict[str, 
         answers=answer_lines(found.associations, words),
         sample_table=known,
         alignment=list(read_alignment(alignment).lines()) if alignment else [],
-        reasons=[str(reason) for reason in read_record(folder / "auto.json").get("reasons", [])],
         missing=[text for text, is_missing in missing.items() if is_missing],
         settings=setting_rows(model, record.get("settings")),
         sample_settings=[] if known is None else sample_rows(known.record),
@@ -278,10 +275,9 @@ def _modules(model: SparseGraphSVD, found: SimpleNamespace, level: float) -> Ite
     gene_names, sample_names = (names_of(model, axis) for axis in ("columns", "rows"))
     wide = model.columns_.sum(axis=1).min(initial=_WIDE) >= _WIDE
     recurrent = recurrent_features(list(model.components_) if wide else [])
-    choices, summary = model.choices_, summary_table(model, feature_name="gene")
-    fallback = choices["fallback"].astype(bool)
+    summary = summary_table(model, feature_name="gene")
     bounded = model.smoothness_scale == "module" and smoothness_of(model.column_smoothness, "module") < 1
-    summary["chosen"] = bounded | summary["module"].isin(choices.loc[~fallback, "module"])
+    summary["bounded"] = bounded
     selected, names = selected_samples(model).tolist(), module_names(model, found.sets)
     colours = {} if known is None else variable_colours(known.variables)
     for at, row in enumerate(summary.to_dict("records")):
@@ -293,10 +289,6 @@ def _modules(model: SparseGraphSVD, found: SimpleNamespace, level: float) -> Ite
             for table in (found.sets, found.edges)
         )
         terms.sort(key=lambda term: float(term["q_value"]))
-        # Why the data do not identify its size, by axis, where the penalty used no fallback and where it did.
-        unidentified = (choices["module"] == number) & (choices["diagnostic"] != "")
-        parts = choices[unidentified & ~fallback], choices[unidentified & fallback]
-        reasons, default = (dict(zip(part["axis"], part["diagnostic"], strict=True)) for part in parts)
         heatmap, scores = found.heatmaps[at], found.scores[at]
         strongest = [] if known is None else known.strongest(number)
         marks = [] if heatmap is None else pictures.strips([one for one, *_ in strongest], heatmap.samples, colours)
@@ -314,7 +306,7 @@ def _modules(model: SparseGraphSVD, found: SimpleNamespace, level: float) -> Ite
         yield ModulePage(
             number=number,
             name=names[at],
-            summary={**row, "size_diagnostics": reasons, "default_size": default},
+            summary=row,
             genes=genes,
             samples=Members.of(weights, sample_names),
             n_samples=len(sample_names),

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from netbic.arrays import Array
 from netbic.enrichment import ONE_SIDE
 from netbic.estimators.results import heaviest
-from netbic.penalties import DIAGNOSTICS
 from netbic.pl.scores import groups_in_words
 from netbic.report.pictures import Figure, Heatmap, SampleScores, Subnetwork
 from netbic.solver.search import LARGE_GRAPH_SHARE, LOW_RANK
@@ -36,13 +35,8 @@ EXPLANATIONS: Final = {
     "repeats": "Their scores are correlated (0.7 or more) with those of an earlier module.",
     "same leading genes": "A gene is among the ten leading genes of half of the modules or more.",
     "not converged": "The search stopped before these modules were stable.",
-    "size not identified": "The data do not determine how many genes or samples belong to these modules.",
-    "default size": "The data do not show how many genes belong to these modules (marked by * in the table), so the "
-    "default size was used. Which genes with small weights are included is then a matter of choice.",
 }
 MILD: Final = ("hub-driven", "edges as expected")  # diagnostics that say nothing against the genes
-_AXES: Final = {"rows": "sample", "columns": "gene"}
-_END: Final = {"rows": "which samples belong to the module", "columns": "where the module ends"}
 _HUB_SHARE, _FEW_EDGES, _BEYOND_EQUALS = 0.5, 10, 0.2  # of what is called hub-driven
 
 
@@ -127,16 +121,8 @@ class ModulePage:
         self.also_matched = " and ".join(str(edges.get("degree_matched_on", "degree")).split(", ")[1:])
         self.details = self._diagnose()
         # The kinds of what a reader should know, and the sentence of each, "" if there is none.
-        by_default = self.summary.get("default_size", {})
         self.kinds = {"not judged" if kind == "unknown" else kind: ""} if kind else {}
-        self.kinds |= {"default size": ""} if "columns" in by_default else {}
         self.kinds |= {one.kind: one.text for one in self.details}
-        sizes = {"rows": len(self.samples.positions), "columns": len(self.genes.positions)}
-        self.default_size = " ".join(
-            f"The data do not show {_END[axis]}, because {DIAGNOSTICS[reason].format(axis=_AXES[axis])}. So the "
-            f"default size, {sizes[axis]:,} {_AXES[axis]}s, was used."
-            for axis, reason in by_default.items()
-        )
         self.row_names = [] if self.heatmap is None else self.heatmap.row_names(*self.genes)
         self._describe_samples()
 
@@ -146,7 +132,7 @@ class ModulePage:
         found, reasons = list[Diagnostic](), list[str]()
         if not own["converged"]:
             found.append(Diagnostic("not converged", "The search stopped before the module was stable."))
-        if own["graph_share"] > LARGE_GRAPH_SHARE and not own.get("chosen", False):
+        if own["graph_share"] > LARGE_GRAPH_SHARE and not own.get("bounded", False):
             reasons.append(f"{own['graph_share']:.0%} of the scores of its genes come from the network.")
         if own.get("worst_rank", 0) > LOW_RANK:
             reasons.append(f"A leading gene has rank {own['worst_rank']:,} by the data alone.")
@@ -177,10 +163,6 @@ class ModulePage:
             names, verb = ", ".join(self.recurrent), "is" if len(self.recurrent) == 1 else "are"
             text = f"{names} {verb} among the ten leading genes of half of the modules or more."
             found.append(Diagnostic("same leading genes", text))
-        for axis, reason in own.get("size_diagnostics", {}).items():
-            why = DIAGNOSTICS[reason].format(axis=_AXES[axis])
-            text = f"The data do not determine how many {_AXES[axis]}s belong to it: {why}."
-            found.append(Diagnostic("size not identified", text))
         return [one if one.badge else one._replace(badge=one.kind) for one in found]
 
     def _describe_samples(self) -> None:

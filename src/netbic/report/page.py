@@ -41,7 +41,7 @@ def write_report(
     folder : path
         The output folder of `netbic fit`, `netbic pairs` or `netbic.save`. The report of modules includes those of the
         files verdicts.tsv, samples.tsv, associations.tsv, replication.tsv, edges.tsv, gene_sets.tsv, alignment.json,
-        auto.json and heatmaps.npz that exist, and says which are missing.
+        heatmaps.npz that exist, and says which are missing.
     out : path, optional
         Default: report.html in the folder; an earlier report is replaced.
     force : bool

@@ -18,6 +18,8 @@ _UNITS: Final = {
     "absolute": "absolute: as in the paper",
 }
 
+_FROM_DATA = "from the data, for each module"
+
 
 def setting_rows(model: SparseGraphSVD, asked: object) -> Rows:
     """The options of the command with the defaults that were used; for other models, their parameters."""
@@ -79,27 +81,27 @@ def parameter_rows(settings: dict[str, Any]) -> Rows:
 
 def _defaults(model: SparseGraphSVD) -> dict[str, Any]:
     """Values that were used for options that were not given."""
-    sizes = {"genes": _size(model.n_columns, model.column_penalty), "samples": _size(model.n_rows, model.row_penalty)}
+    genes = _FROM_DATA if model.is_joint and model.column_penalty is None else "all"
+    sizes = {
+        "genes": _size(model.n_columns, model.column_penalty, genes),
+        "samples": _size(model.n_rows, model.row_penalty, "all"),
+    }
     if model.column_graph is None:
         return sizes
     smoothness = f"{smoothness_of(model.column_smoothness, model.smoothness_scale):g}"
-    used_fallback = model.choices_.loc[model.choices_["axis"] == "columns", "fallback"].astype(bool)
     if model.diffusion is not None and model.column_smoothness is None:
         smoothness = "0"  # the network smooths the data instead
-    elif not used_fallback.all():  # sizes were chosen
-        smoothness = f"{smoothness}, or chosen together with the size" if used_fallback.any() else "chosen per module"
     units = {"smoothness_scale": model.smoothness_scale, "graph_term": model.graph_term}
     return {**sizes, "smoothness": smoothness, **units}
 
 
-def _size(kept: int | None, penalty: object) -> int | str:
+def _size(kept: int | None, penalty: object, default: str) -> int | str:
     """How many genes or samples a module contains."""
     if kept is not None or penalty is None:
-        return "all" if kept is None else kept
+        return default if kept is None else kept
     if isinstance(penalty, Penalty) and (groups := penalty.n_groups()) is not None:
         return f"those of {groups} groups"
-    fallback = getattr(penalty, "fallback", None)
-    return "chosen per module" + (f", {fallback} where the data do not determine a size" if fallback else "")
+    return _FROM_DATA
 
 
 def _as_text(value: object) -> str:

@@ -1,7 +1,6 @@
 """Model selection: sizes, smoothness and number of modules, stability, and whether the graph helps."""
 
 from netbic.estimators.studies import as_one_study
-from netbic.selection.auto import AutoSVD, Chosen, choose_settings
 from netbic.selection.graph_value import GraphValue, graph_value
 from netbic.selection.groups import Judgement, SampleGroups, group_summary, sample_groups
 from netbic.selection.groups import selected_samples as selected_samples
@@ -19,7 +18,6 @@ from netbic.selection.verdicts import FEWEST_SAMPLES as FEWEST_SAMPLES
 from netbic.selection.verdicts import Verdicts, verdicts
 
 __all__ = [
-    "AutoSVD",
     "AxisStability",
     "Chosen",
     "GraphValue",

@@ -21,10 +21,10 @@ from netbic.selection.resampling import (
     complement,
     draw_seed,
     explained_share,
-    fallback_penalties,
     fitted_to,
     folds,
     graphs_by_position,
+    n_asked,
     restrict,
     seeded,
 )
@@ -121,7 +121,7 @@ def graph_value(
     model : SparseGraphSVD
         With a `column_graph`, which it uses as a graph term or for `diffusion` (give a number: "cv" would choose it
         anew in every fit). Clones of it are fitted, at most (n_rewired + 2) * n_folds * n_repeats of them, and judged
-        on samples that are not smoothed. Of an `AdaptiveSupport` with a fallback, this size is used.
+        on samples that are not smoothed.
     X : array, DataFrame or sparse matrix
     covariates : as for `SparseGraphSVD.fit`, optional
         Cut into folds together with X. Default: those of the model, if it was fitted to X.
@@ -161,7 +161,9 @@ def graph_value(
     values: Matrix = X.tocsr() if is_sparse(X) else np.asarray(X)
     model = seeded(model, seed)
     graphs = graphs_by_position(model.get_params(deep=False), values.shape, axis_names(X))
-    model.set_params(n_jobs=None, **fallback_penalties(model) | graphs)
+    model.set_params(n_jobs=None, **graphs)
+    if model.n_components == "auto":  # the same number with every graph
+        model.set_params(n_components=n_asked(fitted_to(clone(model), values, design)))
     comparison = _Comparison((model, values, n_folds, seed, design), fits)
     with quiet():
         if early_stopping:

@@ -86,7 +86,7 @@ def sample_groups(model: Any, X: Any, *, names: Sequence[Any] | None = None, cov
 
     Parameters
     ----------
-    model : SparseGraphSVD or a fitted search such as AutoSVD
+    model : SparseGraphSVD or a fitted search such as GridSearchCV
     X : array, DataFrame, sparse matrix or Dask array of shape (n_samples, n_features)
         The data of the fit, or other samples of the same features. Groups are those among the samples in X; to detect
         them, about 200 samples are needed if groups are four standard deviations apart, and 50 if they are six.
@@ -104,8 +104,7 @@ def sample_groups(model: Any, X: Any, *, names: Sequence[Any] | None = None, cov
     Notes
     -----
     A model fitted with `n_rows` or a row penalty has selected samples with extreme scores, and groups are then found in
-    noise as well: use a model that keeps all samples, or samples that were not part of the fit. (Not so where an
-    `AdaptiveSupport` has kept groups among the scores of all samples, `free_locations` in `choices_`.)
+    noise as well: use a model that keeps all samples, or samples that were not part of the fit.
 
     See Also
     --------
@@ -153,12 +152,10 @@ def group_summary(model: Any, X: Any, *, names: Sequence[Any] | None = None, cov
 
 
 def selected_samples(model: SparseGraphSVD) -> Bools:
-    """Whether each module has kept samples for their extreme scores (and not for groups among all samples)."""
+    """Whether each module has kept samples for their extreme scores."""
     if model.n_rows is None and model.row_penalty is None:
         return np.zeros(len(model.rows_), dtype=bool)  # a sample that was left out has the score zero
-    choices = model.choices_
-    by_groups = choices.loc[(choices["axis"] == "rows") & choices["free_locations"].astype(bool), "module"]
-    return ~(model.rows_.all(axis=1) | np.isin(np.arange(1, len(model.rows_) + 1), by_groups))
+    return np.asarray(~model.rows_.all(axis=1))
 
 
 def _summary(module: int, n_samples: int, selected: bool, found: ScoreGroups) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from netbic.operators.base import as_operator
 from netbic.operators.corrected import Scaler, winsorised
 from netbic.operators.masked import learn_from_observed
 from netbic.selection.fits import Fits, Jobs, Progress, local_jobs, quiet
-from netbic.selection.resampling import fallback_penalties, graphs_by_position, seeded
+from netbic.selection.resampling import graphs_by_position, seeded
 
 _AS_FITS = 3  # finding a module and preparing the residual takes about as long as so many copies
 _REFITS = 3  # few, so that a single outlier cannot dominate a module
@@ -98,7 +98,7 @@ def n_modules(
     ----------
     model : SparseGraphSVD
         Its sizes (or penalties), centring and scaling are used; if they were chosen on the same data, p-values are too
-        small. Of an `AdaptiveSupport` with a fallback, this size is used. Without any, modules are dense.
+        small. Without any, `BeyondBulk` chooses the features.
     X : array or DataFrame
         Missing entries, where the model allows them, are replaced by the mean of their column (of the batch, if that is
         a covariate).
@@ -139,10 +139,10 @@ def n_modules(
         )
     model = unwrapped(model)
     generator = np.random.default_rng(random_state)
-    # One module of a prepared matrix, without graphs, of a fixed size if there is a fallback.
+    # One module of a prepared matrix, without graphs.
     single: SparseGraphSVD = clone(model).set_params(
-        **fallback_penalties(model), n_components=1, center=None, scale=False, row_graph=None, column_graph=None,
-        row_smoothness=None, column_smoothness=None, diffusion=None, n_jobs=None,
+        n_components=1, center=None, scale=False, row_graph=None, column_graph=None, row_smoothness=None,
+        column_smoothness=None, diffusion=None, n_jobs=None, search="sequential",
     )  # fmt: skip
     single.set_params(**graphs_by_position(single.get_params(deep=False), np.shape(X), axis_names(X)))
     single = seeded(single, int(generator.integers(2**31)))

@@ -26,6 +26,7 @@ SIDES = ("x", "y")  # the features of the first and of the second of two tables
 Parameters = dict[str, Any]  # of an estimator, by name
 Model = TypeVar("Model", bound=SparseGraphSVD | TwoTableModel)
 Names = tuple[Array | None, ...]  # of each axis, such as rows and columns
+_FURTHER = 2  # modules that are searched for beyond the number of the whole fit, at least
 
 
 def folds(size: int, n_folds: int, random_state: RandomState, what: str = "samples", fewest: int = 2) -> list[Indices]:
@@ -109,13 +110,21 @@ def by_position(fitted: SparseGraphSVD, X: Matrix, sparse_format: str) -> tuple[
     names = fitted.names_["rows"], fitted.names_["columns"]
     graphs = graphs_by_position(fitted.get_params(deep=False), values.shape, names)
     made: SparseGraphSVD = clone(fitted).set_params(n_jobs=None, verbose=0, **graphs)
-    return made, values
+    return made.set_params(n_components=n_asked(fitted)), values
 
 
-def fallback_penalties(model: SparseGraphSVD) -> dict[str, Penalty | None]:
-    """The penalties of a model, with fixed sizes in place of chosen ones where these have a fallback."""
-    given: dict[str, Penalty | None] = {"row_penalty": model.row_penalty, "column_penalty": model.column_penalty}
-    return {name: penalty and (penalty.when_unreliable() or penalty) for name, penalty in given.items()}
+def n_asked(fitted: SparseGraphSVD) -> int:
+    """The number of modules that a model was asked for, or found if that came from the data."""
+    given = fitted.n_components
+    return max(fitted.n_components_, 1) if isinstance(given, str) else int(given)
+
+
+def n_searched_again(model: SparseGraphSVD, number: int) -> int:
+    """How many modules to search for in some of the samples, to find `number` modules again.
+
+    One after another, modules of similar strength are found in another order, and the last ones later.
+    """
+    return number if model.is_joint else number + max(_FURTHER, number // 3)
 
 
 # Models for part of the data

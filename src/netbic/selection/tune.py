@@ -36,6 +36,7 @@ from netbic.selection.resampling import (
     folds,
     for_part,
     graphs_by_position,
+    n_asked,
     pairs_by_position,
     seeded,
     size_names,
@@ -52,7 +53,7 @@ Fit = tuple[int, int, Outcome]  # point, fold and outcome
 
 RULES: Final = ("one_se", "best")
 _BATCHES = 4  # batches of a fold per process
-_PREPARATION = ("center", "scale", "missing", "low_memory", "solver", "clip")  # equal in models that share a matrix
+_PREPARATION = ("center", "scale_power", "missing", "low_memory", "solver")  # equal in models that share a matrix
 # By scale; in units of the leading singular value ("relative") the quality drops steeply beyond 0.5 on real data.
 _SMOOTHNESS = {"module": [0.0, 0.25, 0.5, 0.75], "relative": [0.0, 0.05, 0.1, 0.25], "absolute": [0.0, 0.05, 0.1, 0.25]}
 _RIDGES = [0.1, 0.3, 0.6, 0.9]
@@ -189,7 +190,12 @@ def tune(
         header = read_task(checkpoint, "tuning") if random_state is None and checkpoint is not None else None
         seed = draw_seed(random_state) if header is None else int(header["data"]["seed"])
         design = None if isinstance(model, TwoTableModel) else training_design(model, X, covariates)
+        given = None if isinstance(model, TwoTableModel) else covariates_of(model, X, covariates)
         search = _Search(model, X, Y, grid, n_folds, seed, design)
+        if isinstance(model, SparseGraphSVD) and model.n_components == "auto":  # the same number for all settings
+            model = clone(model).set_params(n_components=n_asked(fitted_to(seeded(model, seed), X, given)))
+            for point, one in zip(search.points, search.models, strict=True):
+                one.set_params(n_components=point.get("n_components", model.n_components))
         pieces: MutableMapping[str, bytes] = {} if checkpoint is None else Pieces(checkpoint, search.task(seed))
         outcomes: dict[tuple[int, int], Outcome] = {}
         for point, fold in product(range(len(search.points)), range(n_folds)):
@@ -204,7 +210,7 @@ def tune(
     points, results = search.points, search.results(outcomes)
     index = choose_point(results, search.models, rule)
     best = clone(model).set_params(**points[index])
-    fitted = best.fit(X, Y) if two else fitted_to(best, X, covariates_of(model, X, covariates))
+    fitted = best.fit(X, Y) if two else fitted_to(best, X, given)
     text, unidentified = describe_choice(results, index, search.sizes, feature_name)
     return Tuning(points[index], index, float(results["mean_test_score"][index]), fitted, results, text, unidentified)
 

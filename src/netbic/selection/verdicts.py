@@ -25,9 +25,8 @@ from netbic.estimators.results import heaviest, name_features
 from netbic.estimators.studies import as_one_study, coherence
 from netbic.estimators.svd import SparseGraphSVD, fitted_model
 from netbic.operators.base import as_operator
-from netbic.operators.corrected import Scaler, winsorised
+from netbic.operators.corrected import Scaler
 from netbic.operators.masked import learn_from_observed
-from netbic.penalties import L0
 from netbic.selection.fits import Fits, Jobs, Progress, quiet
 from netbic.selection.resampling import (
     by_position,
@@ -36,6 +35,7 @@ from netbic.selection.resampling import (
     draw_seed,
     fill_unobserved,
     match_rows,
+    n_searched_again,
     restrict,
     seeded,
 )
@@ -49,7 +49,6 @@ _SCORE, _RATIO, _SHARE = 0.6, 2.0, 0.5  # smallest score, ratio and share of fea
 _OTHERWISE = 1 / 3  # share of the pairs with another verdict from which on a module is close to a limit
 _MOST_FEATURES = 500  # of a module that are judged, the heaviest ones: their columns are dense
 _RANDOM_SETS = 5  # of features per module and half
-_FURTHER = 2  # modules that are searched for in a half beyond the number of the whole fit, at least
 _SAMPLES_PER_SCORE = 3  # of a half, for every earlier score that is regressed out
 _COLUMNS = [
     "module", "verdict", "score", "ratio", "ratio_alone", "features_found_again", "by_data_alone", "worst_rank",
@@ -234,12 +233,6 @@ class Halves:
         model, self.X = by_position(fitted, X, "csr")
         if model.diffusion == "cv":
             model.set_params(diffusion=fitted.diffusion_)  # as chosen once, for all halves
-        penalty = model.column_penalty
-        if penalty is not None and penalty.chooses_size and fitted.n_components_:
-            # Other sizes in halves would look like other features. The size is that of the largest module of the whole
-            # fit; of a smaller one as many features are compared.
-            size = max(judged_features(vector).size for vector in fitted.components_)
-            model.set_params(column_penalty=L0(max(1, size), nonnegative=penalty.nonnegative))
         self.model, self.components, self.covariates = (
             seeded(model, seed),
             fitted.components_,
@@ -288,11 +281,8 @@ class Halves:
     def _refit(self, kept: Indices, random_state: int) -> Floats:
         """Weights of the modules of some samples, a row each."""
         model = restrict(self.model, "row", kept, self.X.shape[0])
-        most = len(self.components)
-        if not model.is_joint:
-            # Modules of similar strength are found in another order in a half, and the last ones later.
-            most = model.n_components + max(_FURTHER, model.n_components // 3)
-        model.set_params(n_components=most, random_state=random_state)
+        number = len(self.components) if model.is_joint else model.n_components
+        model.set_params(n_components=n_searched_again(model, number), random_state=random_state)
         covariates = None if self.covariates is None else self.covariates[kept]
         modules = model.modules_of(model.prepared(fill_unobserved(self.X[kept]), covariates))
         return np.array([module.v.full() for module in modules]).reshape(len(modules), self.X.shape[1])
@@ -321,7 +311,7 @@ class Half:
         part = fill_unobserved(part)
         basis = None if covariates is None else basis_of(covariates)
         if not is_sparse(part):
-            part, basis = _complete(part, model.clip, basis)
+            part, basis = _complete(part, basis)
         # Features move together only around their means: columns are centred whatever the model does.
         center = "both" if model.center in ("rows", "both") else "columns"
         self._scaler = Scaler.learn(as_operator(part, low_memory=True), center, model.scale_power, basis)
@@ -353,14 +343,12 @@ class Half:
         return np.asarray(values - basis @ (basis.T @ values))
 
 
-def _complete(part: Array, clip: float | None, basis: Floats | None) -> tuple[Array, Floats | None]:
-    """A half without outliers and missing entries, and the basis of covariates that are still to be removed."""
+def _complete(part: Array, basis: Floats | None) -> tuple[Array, Floats | None]:
+    """A half without missing entries, and the basis of covariates that are still to be removed."""
     if basis is not None and basis.shape[1]:
-        if clip is None and not has_missing(part):
+        if not has_missing(part):
             return part, basis
         part = learn_from_observed(part, "columns", False, basis).apply(part, basis)
-    if clip is not None:
-        part = winsorised(part, clip)
     return np.where(np.isnan(part), np.nanmean(part, axis=0), part) if has_missing(part) else part, None
 
 

@@ -15,14 +15,14 @@ from scipy.optimize import linear_sum_assignment, minimize_scalar
 
 from netbic.arrays import Floats, Indices
 from netbic.operators.corrected import Corrected
-from netbic.solver.joint import SURPLUS, Subspace, joint_modules, leading_subspace, solve_jointly
+from netbic.solver.joint import SURPLUS, Subspace, imputed, joint_modules, leading_subspace, solve_jointly
 from netbic.solver.search import Axis, Module
 from netbic.solver.solve import Settings
 
 FOUND_AGAIN: Final = 0.6  # absolute correlation of the scores of two modules that are the same
 _PIECE = 0.9  # absolute correlation from which a module of a half is a piece of a stronger one
 _MARGIN = 1.25  # modules that are searched for, per direction beyond noise
-_MOST = 100  # modules at most
+MOST_MODULES: Final = 100
 _SPLITS = 3
 _FEWEST_SAMPLES = 8  # in which halves say something
 _LARGEST_GRAM = 4096  # rows up to which XX' is kept for all halves
@@ -40,6 +40,26 @@ class Count(NamedTuple):
         """The number of modules."""
         return round(float(np.mean(self.found_again))) if self.found_again else 0
 
+    @property
+    def sentence(self) -> str:
+        """How the number was found.
+
+        Examples
+        --------
+        >>> Count(12, 16, [9, 11, 10]).sentence
+        '12 directions of the data are stronger than noise; of 16 modules, 9 to 11 are found again in halves of the
+        samples, 10 on average'
+        """
+        if not self.directions:
+            return "no direction of the data is stronger than noise, or there are too few samples to tell"
+        least, most = min(self.found_again), max(self.found_again)
+        directions = f"{self.directions} direction{'s' * (self.directions > 1)} of the data"
+        found = f"{least} to {most}" if least < most else f"{most}"
+        return (
+            f"{directions} {'are' if self.directions > 1 else 'is'} stronger than noise; of {self.searched} modules, "
+            f"{found} are found again in halves of the samples, {self.n} on average"
+        )
+
 
 class JointSearch:
     """The search for all modules together, with the interface of `ModuleSearch`; `n_modules` None: from the data."""
@@ -48,7 +68,6 @@ class JointSearch:
         self, operator: Corrected, columns: Axis, settings: Settings, noise: float, n_modules: int | None
     ) -> None:
         self.ended = ""
-        self.scores: list[Floats] = []
         self.count: Count | None = None
         self._data, self._how, self._n_modules = (operator, columns, noise), settings, n_modules
 
@@ -57,8 +76,9 @@ class JointSearch:
         if self._n_modules is None:
             self.count = count_modules(operator, columns, self._how, noise)
         wanted = max(self.count.n, 1) if self.count is not None else self._n_modules or 1
+        if operator.imputes:
+            operator = imputed(operator, wanted, noise)
         modules, self.ended = joint_modules(operator, columns, self._how, wanted, noise)
-        self.scores = [module.d * module.u.full() for module in modules]
         yield from modules
 
 
@@ -98,9 +118,9 @@ def count_modules(operator: Corrected, columns: Axis, settings: Settings, noise:
     if n < _FEWEST_SAMPLES:
         return Count(0, 0, [])
     squares = operator.squared_lengths()[1]
-    space = leading_subspace(operator, min(_MOST, n - 1, p), noise)
+    space = leading_subspace(operator, min(MOST_MODULES, n - 1, p), noise)
     directions = n_beyond_noise(space, squares, n)
-    searched = min(ceil(_MARGIN * directions) + 1, _MOST, max(n // 2 - 2, 1), p)
+    searched = min(ceil(_MARGIN * directions) + 1, MOST_MODULES, max(n // 2 - 2, 1), p)
     deviations = np.sqrt(np.maximum(squares, np.finfo(float).tiny))
     gram = None
     if n <= min(p, _LARGEST_GRAM) and operator.tracks_gram:

@@ -36,23 +36,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
-from scipy import special
 
-from netbic.arrays import Bools, Floats, Indices, scatter
+from netbic.arrays import Floats, Indices, scatter
 from netbic.graph_terms import GraphTerm
 from netbic.operators.base import Operator
-from netbic.penalties import Choice, Penalty, expected_noise_norm
+from netbic.penalties import Penalty
 
 SolverName = Literal["aisp", "monotone", "auto"]
 
 _SHIFTS = (0.0, 0.125, 0.25, 0.5, 1.0)  # tried by "auto", in units of the bound
 _ROUNDING = 8 * float(np.finfo(np.float64).eps)
-_QUARTILE = 0.3186  # lower quartile of the magnitude of a standard normal number
-_FEWEST = 8  # entries from which noise is estimated
-_ORTHOGONAL = 1e-12  # share of |z| up to which its product with a unit vector is rounding error
 
 
 def rounds(
@@ -73,12 +69,12 @@ def rounds(
     u, v = rows.smooth(u), columns.smooth(v)
     while True:
         row_scores = operator.matvec(v.support, v.values)  # line 3: z = Xv
-        u = half_step(rows, row_scores, u, v, solver, feasible)
+        u = half_step(rows, row_scores, u, solver, feasible)
         if u.is_empty:
             yield State(u, v, 0.0, 0.0)
             return
         z = operator.rmatvec(u.support, u.values)  # z = X'u
-        v = half_step(columns, z, v, u, solver, feasible)
+        v = half_step(columns, z, v, solver, feasible)
         d = float(z[v.support] @ v.values)
         yield State(u, v, d, d + rows.gain(u) + columns.gain(v), row_scores, z)
         if v.is_empty:
@@ -86,13 +82,11 @@ def rounds(
         feasible = True
 
 
-def half_step(side: Side, z: Floats, old: Vector, other: Vector, solver: SolverName, feasible: bool) -> Vector:
+def half_step(side: Side, z: Floats, old: Vector, solver: SolverName, feasible: bool) -> Vector:
     """Update one vector; under "auto" and "monotone" F does not decrease from a feasible `old` (beyond rounding).
 
-    `other` is the vector of the other axis, and z its product with X.
+    z is the product of X with the vector of the other axis.
     """
-    if side.penalty.chooses_size:
-        return side.smooth(adaptive_step(side, z, old, other))
     guarded = solver != "aisp" and feasible and side.has_graph  # without a graph the step is the exact maximiser
     level = side.objective(z, old) if guarded else -np.inf
     for shift in side.shifts(solver):
@@ -100,7 +94,7 @@ def half_step(side: Side, z: Floats, old: Vector, other: Vector, solver: SolverN
         # On the same support rounding errors are tolerated, or the vector could not converge fully; on another one F
         # must increase strictly, or the iteration could alternate between two supports of equal F.
         if not guarded or side.objective(z, new) > level - _ROUNDING * abs(level) * new.has_support_of(old):
-            return new if old.choice is None else replace(new, choice=old.choice)
+            return new
     return old
 
 
@@ -164,18 +158,14 @@ class Side:
     edges count (`GraphTerm`): by how well they agree with a module that was found without them, if there is one, else
     one half: edges that agree are rewarded, others are not.
 
-    `squares`, the squared norms of the rows (columns) of X, are given for penalties that choose their size. `share` is
-    a weight in units of the module's own d, from which sigma is computed when d is known (`module_scale`). `limit` is
-    the largest sigma that a penalty may choose, relative to the norm of the scores of its members.
+    `share` is a weight in units of the module's own d, from which sigma is computed when d is known.
     """
 
     penalty: Penalty
     term: GraphTerm | None = None
     sigma: float = 0.0
     signed: bool = False
-    squares: Floats | None = None
     share: float = 0.0
-    limit: float = np.inf
     trust: float = 0.5
 
     def __post_init__(self) -> None:
@@ -229,11 +219,10 @@ class Side:
         """The graph part of F: (sigma / 2) w'Mw."""
         if vector.smoothed is None:
             return 0.0
-        sigma = self.sigma if vector.choice is None else vector.choice.sigma
         if self.is_split:
             first, second = self.parts(vector.smoothed[:, vector.support])
-            return 0.5 * sigma * float(vector.values @ first + np.abs(vector.values) @ second)
-        return 0.5 * sigma * float(self.weights(vector.values) @ vector.smoothed[vector.support])
+            return 0.5 * self.sigma * float(vector.values @ first + np.abs(vector.values) @ second)
+        return 0.5 * self.sigma * float(self.weights(vector.values) @ vector.smoothed[vector.support])
 
     def parts(self, products: Floats) -> tuple[Floats, Floats]:
         """The products B1u and B2|u| of the two parts, from those of the graph term."""
@@ -275,15 +264,13 @@ class Vector:
     """A unit vector by its non-zero entries.
 
     `smoothed` is the product Mw of the graph term with its weights, if there is a graph (several products, a row each,
-    if edges have signs); `choice` describes how the support was chosen, if the penalty chooses its size; `groups` are
-    the groups of entries that a penalty of groups has chosen.
+    if edges have signs); `groups` are the groups of entries that a penalty of groups has chosen.
     """
 
     size: int
     support: Indices
     values: Floats
     smoothed: Floats | None = None
-    choice: Choice | None = None
     groups: Indices | None = None
 
     @classmethod
@@ -298,7 +285,7 @@ class Vector:
 
     def with_smoothed(self, smoothed: Floats | None) -> Vector:
         """The same vector with another product Mw."""
-        return Vector(self.size, self.support, self.values, smoothed, self.choice, self.groups)
+        return Vector(self.size, self.support, self.values, smoothed, self.groups)
 
     def has_support_of(self, other: Vector) -> bool:
         """Whether both vectors have the same support."""
@@ -334,101 +321,3 @@ class State:
     def is_empty(self) -> bool:
         """Whether a threshold has kept no entry of one of the vectors."""
         return self.u.is_empty or self.v.is_empty
-
-
-# --- Penalties that choose their size ---
-
-
-def adaptive_step(side: Side, z: Floats, old: Vector, other: Vector) -> Vector:
-    """Let the penalty choose the members and the weight sigma of the graph, then score and normalise.
-
-    z is the product of X with `other`, the vector of the other axis.
-    """
-    penalty, smoothed = side.penalty, old.smoothed
-    if smoothed is not None and side.is_split:  # one product Mw: positive where signed edges support the sign of z
-        first, second = side.trusting(old).parts(smoothed)
-        smoothed = np.copysign(1.0, z + 0.0) * first + second
-    scores = scale_scores(penalty, z, old, other, side.squares)
-    choice = penalty.choose(scores.values, None if smoothed is None else smoothed[scores.varying])
-    choice = choice.among(scores.varying)
-    choice = replace(choice, heteroscedasticity=scores.heteroscedasticity, background=scores.background)
-    plain = z if penalty.nonnegative else np.abs(z)
-    weighted = plain
-    if smoothed is not None:
-        if choice.sigma:  # limited by the norm of the scores of members, with and without the graph
-            alone = np.abs(z)[choice.support]
-            norms = [np.linalg.norm(part) for part in (alone, alone + choice.sigma * smoothed[choice.support])]
-            choice = replace(choice, sigma=min(choice.sigma, side.limit * float(min(norms))))
-        weighted = plain + choice.sigma * smoothed
-    support = choice.support[weighted[choice.support] > 0]
-    values = weighted[support]
-    if support.size:
-        values = values / np.sqrt(values @ values)
-        d = float(plain[support] @ values)
-        sizes = (z.size, support.size), (other.size, other.support.size)
-        choice = replace(choice, strength=strength_of(d, penalty.noise_without(d), *sizes))
-    if not penalty.nonnegative:
-        values = np.copysign(values, z[support] + 0.0)
-    return Vector(z.size, support, values, choice=choice)
-
-
-class ScaledScores(NamedTuple):
-    """Scores of one axis in units of the noise of each entry."""
-
-    values: Floats  # of the entries that vary, without the part that comes from the noise of the entry itself
-    varying: Bools
-    heteroscedasticity: float  # standard deviation, over entries, of the logarithm of their noise
-    background: float  # lower quartile of the scores of others than current members, relative to that of noise, or 1
-
-
-def scale_scores(penalty: Penalty, z: Floats, old: Vector, other: Vector, squares: Floats | None) -> ScaledScores:
-    """Scores of an axis, given its current vector and the product z of X with the other vector.
-
-    The other vector is the product of X with `old`, so that z_i contains old_i |X_i|^2 / d from the noise of entry
-    i itself: about old_i g_i^2 k / d for k entries of the other vector. This part is subtracted, because it would
-    make every current member look like a member. Entries that do not vary are not candidates.
-    """
-    d = float(z[old.support] @ old.values)
-    # A noise level estimated from scores far beyond those of X is bounded, or it would grow in every half step.
-    noise = penalty.noise_without(0.0) if other.choice is None else min(other.choice.noise, penalty.largest_noise)
-    scales = noise_scales(z, squares, other.size)
-    corrected = z.copy()
-    if d > _ORTHOGONAL * float(np.linalg.norm(z)):
-        corrected[old.support] -= (noise * scales[old.support]) ** 2 * (other.support.size / d) * old.values
-    varying = scales > 0
-    spread = float(np.std(np.log(scales[varying]))) if varying.any() else 0.0
-    background = 1.0
-    if squares is not None and other.size >= _FEWEST:
-        # Scores of entries that are unrelated to the other vector have the variance of one entry of their row (column).
-        # The lower quartile does not change much if some of the others are members of this module.
-        variances = (squares - z * z) / (other.size - 1)
-        others = variances > 1e-12 * variances.max(initial=0.0)
-        others[old.support] = False
-        if np.count_nonzero(others) >= _FEWEST:
-            background = float(np.quantile(np.abs(z[others]) / np.sqrt(variances[others]), 0.25)) / _QUARTILE
-    return ScaledScores(corrected[varying] / scales[varying], varying, spread, background)
-
-
-def noise_scales(z: Floats, squares: Floats | None, length: int) -> Floats:
-    """Standard deviation of the noise of each entry, relative to the typical one; 0 where nothing varies.
-
-    The part of the squared norm of row i that the module does not explain, beyond z_i^2, is noise (or other modules).
-    Logarithms of such variances have variance trigamma(length / 2) even if all are equal: they are shrunk towards their
-    mean by that share.
-    """
-    if squares is None:
-        return np.ones_like(z)
-    varies = squares > 1e-12 * squares.max(initial=0.0)
-    if not varies.any():
-        return np.zeros_like(z)
-    logs = np.log(np.maximum(squares - z * z, 1e-6 * squares), where=varies, out=np.zeros_like(z))
-    centre, spread = float(np.mean(logs[varies])), float(np.var(logs[varies]))
-    by_chance = float(special.polygamma(1, max(length - 1, 1) / 2))
-    kept = max(1 - by_chance / spread, 0.0) if spread > 0 else 0.0
-    return np.where(varies, np.exp(0.5 * kept * (logs - centre)), 0.0)
-
-
-def strength_of(d: float, noise: float, rows: tuple[int, int], columns: tuple[int, int]) -> float:
-    """d relative to the largest value expected from noise alone, for the size of each axis and how many are kept."""
-    by_noise = noise * (expected_noise_norm(*rows) + expected_noise_norm(*columns))
-    return d / by_noise if by_noise > 0 else np.inf

@@ -41,6 +41,7 @@ SURPLUS: Final = 1.5  # rank of the subspace per module
 _SETTLING = 16  # rounds before starts are compared; sizes are set anew in every second one
 _FIRST_SHARE, _FEWEST = 0.01, 5  # features of a module before that, and by which starts are compared
 _OVERSAMPLING = 10
+_FILLS, _SAME_FILL = 100, 1e-6  # rounds of imputation at most, and the relative change at which they end
 _PASSES = 6  # over X for the subspace, if the Gram matrix is too large
 _GRAM_SIZE, _SMALL = 24, 64  # the Gram matrix is used if the short side is at most so many times the rank, or small
 
@@ -78,6 +79,25 @@ def leading_subspace(operator: Corrected, rank: int, noise: float = 0.0) -> Subs
     return Subspace(values[:rank][kept], (rotation[:rank] @ basis.T)[kept].astype(dtype))
 
 
+def imputed(operator: Corrected, rank: int, noise: float = 0.0) -> Corrected:
+    """The matrix with its missing entries predicted by its leading subspace, repeatedly until that hardly changes.
+
+    Singular values d are shrunk to (d^2 - s^2) / d, where s^2 is the mean square of the others: without that the
+    predictions would fit noise (Josse and Husson 2012).
+    """
+    filled, before, every = operator, -np.inf, np.arange(operator.shape[1])
+    for _ in range(_FILLS):
+        space = leading_subspace(filled, rank, noise)
+        strength = float(np.sum(space.values**2))
+        if abs(strength - before) <= _SAME_FILL * strength:
+            break
+        rest = max(filled.squared_norm - strength, 0.0) / max(min(operator.shape) - space.values.size, 1)
+        shrunk = np.maximum(1 - rest / space.values**2, 0.0)
+        images = filled.products([(every, line) for line in space.right])
+        filled, before = operator.with_prediction((shrunk[:, None] * images).T, space.right.T), strength
+    return filled
+
+
 @dataclass(frozen=True)
 class JointState:
     """The coordinates r_j of the scores (r, K), the vectors v_j, the products z_j they were found with, and F."""
@@ -110,7 +130,7 @@ class JointProblem:
         """Update all vectors, then all scores. From a `feasible` state F does not decrease."""
         products = self.products(state.rotation)
         vectors = [
-            half_step(side, z, old, old, self.settings.solver, feasible)
+            half_step(side, z, old, self.settings.solver, feasible)
             for side, z, old in zip(self.sides, products, state.vectors, strict=True)
         ]
         images = np.column_stack([self.loadings[:, v.support] @ v.values for v in vectors]).astype(np.float64)

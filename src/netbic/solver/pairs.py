@@ -25,7 +25,7 @@ from netbic.operators.corrected import Corrected
 from netbic.operators.cross import Cross, CrossOperator, Table
 from netbic.operators.dense import DenseOperator
 from netbic.penalties import DataDriven
-from netbic.solver.search import MAX_MODULES, Axis, Module, described, problems_of, solve_module
+from netbic.solver.search import MAX_MODULES, Axis, Module, described, solve_module
 from netbic.solver.solve import Settings
 from netbic.solver.starts import Direction, Starts, Subspace, image
 
@@ -73,7 +73,6 @@ class PairSearch:
         self._axes, self._settings, self._deflation, self._noise = (x_axis, y_axis), settings, deflation, noise
         exact = settings.solver == "aisp" or all(axis.is_trivial for axis in self._axes)
         self._left = residual_of(x, y, exact)
-        self._chooses = any(axis.penalty.chooses_size for axis in self._axes)
         if not self._left.has_norm and any(isinstance(axis.penalty, DataDriven) for axis in self._axes):
             raise ValueError(
                 f"the tables are too large ({x.shape[0]:,} samples, {x.shape[1]:,} and {y.shape[1]:,} features) for "
@@ -103,9 +102,7 @@ class PairSearch:
             start = self._starts[number]
             leading = Direction(start / np.linalg.norm(start), on_rows=False, value=leading.value)
         operator = self._left.operator
-        squares = operator.squared_lengths() if self._chooses else (None, None)
-        problems = problems_of(operator, self._axes, leading.value, squares, self._settings)
-        problem, solution = solve_module(*problems, self._settings, leading, number)
+        problem, solution = solve_module(operator, self._axes, self._settings, leading, number)
         if solution.state.is_empty:
             table, axis = ("X", self._axes[0]) if solution.state.u.is_empty else ("Y", self._axes[1])
             self.ended = f"the penalty {axis.penalty!r} keeps no feature of {table}"

@@ -21,7 +21,7 @@ entries are among the 60 largest by |z| alone: no feature leads a module that th
 If edges have signs, these count by how well they agree with the signs of the module without the graph
 (`Side.trusting`): edges with random signs are used as if they had none.
 
-Penalties that choose a size choose sigma as well: by the likelihood, but at most share |c| / lambda_max(M), too.
+Penalties that take sizes from the data do so in a first solve, from all starts; then sizes are fixed (`with_sizes`).
 """
 
 from __future__ import annotations
@@ -35,15 +35,14 @@ from sklearn.utils.parallel import Parallel, delayed
 from netbic.arrays import Floats
 from netbic.operators.corrected import Corrected
 from netbic.penalties import largest
-from netbic.solver.half_step import Side, State, Vector
-from netbic.solver.sizes import best_of_sizes
-from netbic.solver.solve import Budget, CycleDetector, Settings, Solution, is_stable, solve, with_fixed_size
-from netbic.solver.starts import Direction, Pair, Start, largest_entry, paper_start, random_direction, sparse_start
+from netbic.solver.half_step import Side, State, Vector, scored
+from netbic.solver.solve import Settings, Solution, solve
+from netbic.solver.starts import Direction, Start, largest_entry, paper_start, random_direction, sparse_start
 from netbic.solver.working_sets import WorkingSets
 
 LEADING: Final = 20  # number of largest entries of a vector that are examined
 
-_START_ROUNDS = 10  # of a module with a given size, from which penalties choose sizes
+_SIZE_ROUNDS = 20  # in which sizes are taken from the data
 _IMPUTATION_ROUNDS = 10  # in units of max_iter, while missing entries are imputed
 REDUCTIONS: Final = 20  # of sigma at most; then the module without the graph is kept
 _MARGIN = 0.99  # factor of sigma beyond what is needed, so that few reductions are enough
@@ -57,15 +56,13 @@ ROUGH: Final = 1e-3  # tolerance for the vectors without the graph; the error of
 class ModuleProblem:
     """The search for one module in a matrix.
 
-    All solves from one start share a `budget` and working `sets`, also those with other weights of the graph, which
-    continue from it.
+    All solves from one start share working `sets`, also those with other weights of the graph, which continue from it.
     """
 
     operator: Corrected
     rows: Side
     columns: Side
     settings: Settings
-    budget: Budget = field(default_factory=Budget)
     sets: WorkingSets = field(default_factory=WorkingSets)
 
     def best_of_starts(self, leading: Direction, number: int) -> Solution:
@@ -77,7 +74,7 @@ class ModuleProblem:
             generator = np.random.default_rng([self.settings.seed, number, index])
             direction = random_direction(leading, generator) if index else leading
             # Each start has its own cache, so that results do not depend on the other starts.
-            own = replace(self, operator=self.operator.for_one_start(), budget=Budget(), sets=WorkingSets())
+            own = replace(self, operator=self.operator.for_one_start(), sets=WorkingSets())
             return own.from_direction(direction)
 
         run = Parallel(n_jobs=self.settings.n_jobs, prefer="threads")
@@ -90,66 +87,60 @@ class ModuleProblem:
         The sign matters if a side is non-negative: then both are tried and the better one is kept. If both end empty
         (no score of a non-negative side may be positive), the row and the column of the largest entry are tried.
         """
-        chooses = self.rows.penalty.chooses_size or self.columns.penalty.chooses_size
 
         def solve_from(direction: Direction) -> Solution:
-            if chooses:
-                return best_of_sizes(self, paper_start(self.operator, direction))
             start: Start | None = None
             if self.settings.solver != "aisp":
                 start = sparse_start(self.operator, self.rows, self.columns, direction)
-            return self.solve(start or paper_start(self.operator, direction), self.budget)
+            return self.solve(start or paper_start(self.operator, direction))
 
         if not (self.rows.penalty.nonnegative or self.columns.penalty.nonnegative):
             return solve_from(direction)
         solutions = [solve_from(direction), solve_from(-direction)]
         if all(solution.state.is_empty for solution in solutions):
-            pair = largest_entry(self.operator)
-            solutions.append(best_of_sizes(self, pair) if chooses else self.solve(pair, self.budget))
+            solutions.append(self.solve(largest_entry(self.operator)))
         return max(solutions, key=lambda solution: solution.rank)
 
-    def solve(self, start: Start, budget: Budget | None = None, *, feasible: bool = False) -> Solution:
+    def solve(self, start: Start, *, feasible: bool = False) -> Solution:
         """Solve from one start."""
-        sides, shared = (self.rows, self.columns), self.sets
-        return solve(self.operator, *sides, start, self.settings, budget=budget, feasible=feasible, sets=shared)
+        return solve(self.operator, self.rows, self.columns, start, self.settings, feasible=feasible, sets=self.sets)
 
-    def solve_sides(self, rows: Side, columns: Side, start: Pair, budget: Budget | None = None) -> Solution:
-        """Solve with other penalties; solutions without a budget are starts, and need not converge."""
-        most = self.settings.max_iter if budget else min(self.settings.max_iter, _START_ROUNDS)
-        settings = replace(self.settings, max_iter=most)
-        return replace(self, rows=rows, columns=columns, settings=settings).solve(start, budget)
+    def with_sizes(self, leading: Direction, number: int) -> tuple[ModuleProblem, Solution]:
+        """Solve from all starts; sizes that come from the data are those of a short first solve, and then fixed."""
+        if not (self.rows.penalty.sizes_from_data or self.columns.penalty.sizes_from_data):
+            return self, self.best_of_starts(leading, number)
+        rounds = min(self.settings.max_iter, _SIZE_ROUNDS)
+        first = replace(self, settings=replace(self.settings, max_iter=rounds)).best_of_starts(leading, number)
+        state = first.state
+        if state.is_empty:
+            return self, first
+        sides = []
+        scores = self.operator.matvec(state.v.support, state.v.values), state.column_scores
+        for side, z, vector in zip((self.rows, self.columns), scores, (state.u, state.v), strict=True):
+            if side.penalty.sizes_from_data and z is not None:
+                magnitudes = side.magnitudes(scored(side, z, side.smooth(vector)))
+                side = replace(side, penalty=side.penalty.fixed_for(np.maximum(magnitudes, 0.0)))
+            sides.append(side)
+        fixed = replace(self, rows=sides[0], columns=sides[1])
+        return fixed, fixed.solve((state.u, state.v))
 
     def resume(self, state: State) -> Solution:
         """Solve from the vectors of a module that satisfies the penalties."""
         start = replace(state, u=replace(state.u, smoothed=None), v=replace(state.v, smoothed=None), objective=-np.inf)
-        return self.solve(start, self.budget, feasible=True)
+        return self.solve(start, feasible=True)
 
     def impute(self, solution: Solution) -> Solution:
-        """Fill missing entries with the prediction of the module and solve again, until the module converges.
-
-        Penalties that choose their sizes do so in every solve until the solutions run into a cycle, or until the budget
-        is spent; then the last sizes are fixed, as in a single solve.
-        """
-        budget, problem, n_rounds, tol = Budget(), self, 0, self.settings.tol
-        cycles = CycleDetector()
-        budget.choosing *= 3  # many short solves: about a hundred are typical
+        """Fill missing entries with the prediction of the module and solve again, until the module converges."""
+        n_rounds, tol = 0, self.settings.tol
         for _ in range(self.settings.max_iter):
             before = solution.state
             filled = self.operator.with_prediction(before.d * before.u.full(), before.v.full())
-            problem = problem._on(filled)
-            solution = problem.solve((before.u, before.v), budget)
+            solution = self._on(filled).solve((before.u, before.v))
             after, n_rounds = solution.state, n_rounds + len(solution.objectives)
-            if after.is_empty:
+            if after.is_empty or max(after.u.distance(before.u), after.v.distance(before.v)) <= tol:
                 return solution
-            if max(after.u.distance(before.u), after.v.distance(before.v)) <= tol:
-                asked = self._on(filled)
-                stable = budget.choosing > 0 or is_stable(filled, asked.rows, asked.columns, after, tol)
-                return solution if stable else replace(solution, outcome="size_not_converged")
             if n_rounds > _IMPUTATION_ROUNDS * self.settings.max_iter:
                 break
-            if budget.choosing <= 0 or cycles.seen(after, before):
-                rows, columns = with_fixed_size(problem.rows, after.u), with_fixed_size(problem.columns, after.v)
-                problem = replace(problem, rows=rows, columns=columns)
         return replace(solution, outcome="max_iter")
 
     def _on(self, operator: Corrected) -> ModuleProblem:

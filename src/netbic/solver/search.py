@@ -9,28 +9,25 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from netbic.arrays import Floats, Indices, scatter
+from netbic.arrays import Floats
 from netbic.graph_terms import GraphTerm
 from netbic.operators.corrected import Corrected
-from netbic.penalties import DIAGNOSTICS, Dense, Penalty
+from netbic.penalties import Dense, Penalty
 from netbic.solver.half_step import Side, Vector
 from netbic.solver.problem import ROUGH, ModuleProblem, share_by_data, solve_with_graph, worst_rank
-from netbic.solver.sizes import scores_of_all_rows, solve_sizes, with_all_rows, with_groups
-from netbic.solver.solve import MAX_CHOOSING_ROUNDS, Deflation, Outcome, Settings, Solution
+from netbic.solver.solve import Deflation, Outcome, Settings, Solution
 from netbic.solver.starts import Direction, Starts, image
 
 SOLVERS: Final = ("auto", "aisp", "monotone")
-DEFLATIONS: Final = ("on_repeat", "hotelling", "projection", "schur")
+DEFLATIONS: Final = ("hotelling", "projection", "schur")
 MAX_MODULES: Final = 10_000  # of one search; modules of one row and one column could be as many as entries of X
 REPEATED: Final = 0.7  # absolute correlation of scores from which a module repeats an earlier one
 LARGE_GRAPH_SHARE: Final = 0.3  # share of the scores above which the graph dominates the data
 LOW_RANK: Final = 200  # rank of a leading column by the data alone beyond which the graph has put it there
 
 Solved = tuple[ModuleProblem, Solution]
-Squares = tuple[Floats | None, Floats | None]  # squared norms of rows and columns
 SmoothnessScale = Literal["module", "relative", "absolute"]
 AxisName = Literal["rows", "columns"]
-Stored = Floats | tuple[int, Indices, Floats]  # all entries, or the number of them and those that are not zero
 _EPSILON = float(np.finfo(np.float64).eps)
 
 
@@ -43,23 +40,17 @@ class Axis:
     smoothness: float = 0.0
     scale: SmoothnessScale = "relative"
     signed: bool = False
-    centred: bool = False  # whether the scores of this axis have mean zero, because the other axis is centred
 
-    def side(self, leading_value: float, squared_norm: float, n_entries: int, squares: Floats | None = None) -> Side:
-        """Set sigma and data-driven penalties for a residual with this leading singular value and squared norm.
-
-        `squares` are the squared norms of the rows (columns) of the residual, for penalties that choose their size.
-        """
-        sigma, share, limit = self.smoothness, 0.0, np.inf
+    def side(self, leading_value: float, squared_norm: float, n_entries: int) -> Side:
+        """Set sigma and data-driven penalties for a residual with this leading singular value and squared norm."""
+        sigma, share = self.smoothness, 0.0
         if self.term is not None and sigma > 0:
-            if self.penalty.chooses_size and self.scale == "module" and self.term.largest_eigenvalue > 0:
-                limit = sigma / self.term.largest_eigenvalue
-            if self.scale == "relative" or self.penalty.chooses_size:
+            if self.scale == "relative":
                 sigma *= leading_value / self.term.scale
             elif self.scale == "module":
                 sigma, share = 0.0, sigma  # set by `solve_with_graph`, after a solve without the graph
         penalty = self.penalty.for_matrix(squared_norm, n_entries)
-        return Side(penalty, self.term, sigma, self.signed, squares, share, limit)
+        return Side(penalty, self.term, sigma, self.signed, share)
 
     @property
     def is_bounded(self) -> bool:
@@ -80,8 +71,7 @@ class Module:
     / d: from 1 on the graph alone can carry a set of entries; both are the larger ones of both axes. `worst_rank` is
     the worst rank, by abs(X'u) alone, of the 20 columns with the largest entries in v (without a graph 20, or the
     number of columns of a smaller module), `by_data_alone` the share of the columns that are among as many columns with
-    the largest abs(X'u). The scores of the modules `regressed_out`, by their positions, were regressed out of X before
-    this one was found (`deflation="on_repeat"`).
+    the largest abs(X'u).
     """
 
     u: Vector
@@ -93,12 +83,6 @@ class Module:
     graph_weight: float = 0.0
     worst_rank: int = 0
     by_data_alone: float = 1.0
-    regressed_out: tuple[int, ...] = ()
-
-    @property
-    def free_locations(self) -> bool:
-        """Whether the rows are groups among the scores of all rows; then deflation subtracts the other rows too."""
-        return self.u.choice is not None and bool(self.u.choice.free_locations)
 
 
 class ModuleSearch:
@@ -106,8 +90,6 @@ class ModuleSearch:
 
     `known` modules, the first ones of an earlier search, are not searched for again. The others are bit-identical to
     those of that search. `starts` are those of the operator, if they have been computed already; they are modified.
-
-    `scores` are the products Xv of the modules so far.
     """
 
     def __init__(
@@ -121,80 +103,36 @@ class ModuleSearch:
         starts: Starts | None = None,
     ) -> None:
         self.ended = ""
-        self.scores: list[Floats] = []
         self._known, self._rows, self._columns, self._settings, self._noise = known, rows, columns, settings, noise
         own = operator.for_one_start()
         if known:
             own.data.prefetch(np.unique(np.concatenate([module.v.support for module in known])))
         starts = starts or Starts(operator, exact=settings.solver == "aisp")
-        chooses = rows.penalty.chooses_size or columns.penalty.chooses_size
-        self._left = Residual(own, starts, noise, with_squares=chooses)
+        self._left = Residual(own, starts, noise)
 
     def __iter__(self) -> Iterator[Module]:
         for number in range(MAX_MODULES):
-            module = self._replay(self._known[number]) if number < len(self._known) else self._new(number)
+            leading = self._left.leading()
+            if leading is None:
+                self.ended = "nothing but rounding error is left of X"
+                return
+            module = self._known[number] if number < len(self._known) else self._next(leading, number)
             if module is None:
                 return
             yield module
             self._left.operator.data.reset_cache()
             filled = residual = self._left.operator
             if residual.imputes:  # missing entries hold the prediction of the module
-                left = scores_of_all_rows(residual, module.v) if module.free_locations else module.d * module.u.full()
-                filled = residual.with_prediction(left, module.v.full())
-            hotelling = self._settings.deflation in ("hotelling", "on_repeat")
+                filled = residual.with_prediction(module.d * module.u.full(), module.v.full())
             for left, right in deflation_terms(filled, module, self._settings.deflation):
-                self._left.deflate(left, right, module.v if hotelling else None)
+                self._left.deflate(left, right)
         self.ended = f"no more than {MAX_MODULES:,} are searched for"
-
-    def _replay(self, module: Module) -> Module | None:
-        """A known module, after the same steps as when it was found."""
-        for repeated in (*module.regressed_out, None):
-            if self._leading() is None:
-                return None
-            if repeated is not None:
-                self._left.regress_out(repeated, self.scores[repeated])
-        self.scores.append(self._left.scores(module.v))
-        return module
-
-    def _leading(self) -> Direction | None:
-        leading = self._left.leading()
-        if leading is None:
-            self.ended = "nothing but rounding error is left of X"
-        return leading
-
-    def _new(self, number: int) -> Module | None:
-        """The next module; with "on_repeat", one whose scores are not those of an earlier module, if there is one."""
-        regressed: tuple[int, ...] = ()
-        while True:
-            leading = self._leading()
-            module = None if leading is None else self._next(leading, number)
-            if module is None:
-                return None
-            scores = self._left.scores(module.v)
-            avoids_repeats = self._settings.deflation == "on_repeat"
-            repeated = self._left.repeated(scores, self.scores) if avoids_repeats else None
-            if repeated is None:
-                self.scores.append(scores)
-                return replace(module, regressed_out=regressed)
-            self._left.regress_out(repeated, self.scores[repeated])
-            regressed = (*regressed, repeated)
 
     def _next(self, leading: Direction, number: int) -> Module | None:
         """The best module of the residual; None, with the reason in `ended`, if there is none."""
-        squares = self._left.squares()
-        residual = self._left.operator
+        residual, axes = self._left.operator, (self._rows, self._columns)
         residual.data.reset_cache()
-        axes = self._rows, self._columns
-        problem, fixed = problems_of(residual, axes, leading.value, squares, self._settings)
-        groups = None
-        if self._rows.centred and self._rows.penalty.chooses_size:  # rows may be groups among the scores of all rows
-            both = with_all_rows(problem), with_all_rows(fixed)
-            dense, solution = solve_module(*both, self._settings, leading, number)
-            groups = with_groups(solution, dense, self._rows.penalty)
-        if groups is not None:
-            problem, solution = dense, groups
-        else:
-            problem, solution = solve_module(problem, fixed, self._settings, leading, number)
+        problem, solution = solve_module(residual, axes, self._settings, leading, number)
         if solution.state.is_empty:
             axis, asked = ("row", self._rows) if solution.state.u.is_empty else ("column", self._columns)
             self.ended = f"the {axis} penalty {asked.penalty!r} keeps no {axis}"
@@ -205,41 +143,21 @@ class ModuleSearch:
         return described(solution, problem.rows, problem.columns)
 
 
-def problems_of(
-    operator: Corrected, axes: tuple[Axis, Axis], leading_value: float, squares: Squares, settings: Settings
-) -> tuple[ModuleProblem, ModuleProblem]:
-    """The search for a module of a residual, as asked for and with the sizes used where chosen ones are unreliable."""
-
-    def made(axes: Sequence[Axis]) -> ModuleProblem:
-        norm, size = operator.squared_norm, operator.n_entries
-        rows, columns = (axis.side(leading_value, norm, size, own) for axis, own in zip(axes, squares, strict=True))
-        own = settings
-        if (rows.share or columns.share) and not (rows.penalty.chooses_size or columns.penalty.chooses_size):
-            # A solve with the graph follows: the one without it need not converge fully.
-            own = replace(settings, tol=max(settings.tol, ROUGH), rough=True)
-        return ModuleProblem(operator, rows, columns, own)
-
-    return made(axes), made([replace(axis, penalty=axis.penalty.when_unreliable() or axis.penalty) for axis in axes])
-
-
 def solve_module(
-    problem: ModuleProblem, fixed: ModuleProblem, settings: Settings, leading: Direction, number: int
+    operator: Corrected, axes: tuple[Axis, Axis], settings: Settings, leading: Direction, number: int
 ) -> Solved:
-    """The best solution, and the problem with the sizes and weights of the graph that it was found with.
-
-    Its vectors tell which choices of sizes were not relied on.
-    """
-    problem, solution, rejected = solve_sizes(problem, fixed, leading, number)
-    if problem.rows.share or problem.columns.share:
+    """The best module of a residual, and the problem with the sizes and weights of the graph it was found with."""
+    norm, n_entries = operator.squared_norm, operator.n_entries
+    rows, columns = (axis.side(leading.value, norm, n_entries) for axis in axes)
+    with_graph = bool(rows.share or columns.share)
+    # If a solve with the graph follows, the one without it need not converge fully.
+    first = replace(settings, tol=max(settings.tol, ROUGH), rough=True) if with_graph else settings
+    problem, solution = ModuleProblem(operator, rows, columns, first).with_sizes(leading, number)
+    if with_graph:
         problem, solution = solve_with_graph(replace(problem, settings=settings), solution)
-    if problem.operator.imputes and not solution.state.is_empty:
+    if operator.imputes and not solution.state.is_empty:
         solution = problem.impute(solution)
-    state, sides = solution.state, (problem.rows, problem.columns)
-    u, v = (
-        vector if choice is None else replace(vector, choice=replace(choice, sigma=side.sigma, fallback=True))
-        for vector, choice, side in zip((state.u, state.v), rejected, sides, strict=True)
-    )
-    return problem, replace(solution, state=replace(state, u=u, v=v))
+    return problem, solution
 
 
 def described(solution: Solution, rows: Side, columns: Side, signed_by: AxisName = "columns") -> Module:
@@ -250,8 +168,7 @@ def described(solution: Solution, rows: Side, columns: Side, signed_by: AxisName
     for side, vector in ((rows, u), (columns, v)):
         graph = abs(2 * side.graph_gain(side.smooth(vector)))  # sigma |w'Mw| against d
         shares.append(graph / (d + graph))
-        sigma = side.sigma if vector.choice is None else vector.choice.sigma
-        weights.append(0.0 if side.term is None or not sigma else sigma * side.term.largest_eigenvalue / d)
+        weights.append(side.amplification / d)
     alone = columns, v, state.column_scores if weights[1] else None
     numbers = max(shares), max(weights), worst_rank(*alone), share_by_data(*alone)
     values = (u if signed_by == "rows" else v).values
@@ -265,17 +182,13 @@ def described(solution: Solution, rows: Side, columns: Side, signed_by: AxisName
 def deflation_terms(operator: Corrected, module: Module, how: Deflation) -> Iterator[tuple[Floats, Floats]]:
     """The rank-one matrices to subtract, one after another, to remove a module.
 
-    hotelling and on_repeat: X - d uv', or X - Xvv' with free locations.  projection: (I - uu') X (I - vv').
-    schur: X - (Xv)(X'u)' / d.
+    hotelling: X - d uv'.  projection: (I - uu') X (I - vv').  schur: X - (Xv)(X'u)' / d.
     """
     u, v, d = module.u, module.v, module.d
-    if how in ("hotelling", "on_repeat") and not module.free_locations:
+    if how == "hotelling":
         yield d * u.full(), v.full()
         return
     left = operator.matvec(v.support, v.values)
-    if how in ("hotelling", "on_repeat"):
-        yield left, v.full()
-        return
     right = operator.rmatvec(u.support, u.values)
     if how == "schur":
         yield left / d, right
@@ -288,21 +201,15 @@ def deflation_terms(operator: Corrected, module: Module, how: Deflation) -> Iter
 
 
 class Residual:
-    """The residual of X, its leading direction, squared norms of rows and columns, and the scores Xv of modules.
+    """The residual of X and its leading direction.
 
-    Scores refer to X itself: those of the residual plus the part that was subtracted. If entries are missing, deflation
-    is not a low-rank update, and squared norms are computed for every module. `starts` are modified, the operator (X)
-    is not; `noise` is the norm that rounding errors alone can reach; penalties that choose sizes need squared norms.
+    `starts` are modified, the operator (X) is not; `noise` is the norm that rounding errors alone can reach.
     """
 
-    def __init__(self, operator: Corrected, starts: Starts, noise: float, with_squares: bool = False) -> None:
+    def __init__(self, operator: Corrected, starts: Starts, noise: float) -> None:
         self.operator = operator
-        self._starts, self._noise, self._with_squares = starts, noise, with_squares
-        self._squares = operator.squared_lengths() if with_squares and operator.tracks_gram else None
+        self._starts, self._noise = starts, noise
         self._norm_error = 0.0  # rounding error of the squared norm
-        self._layers: list[tuple[Stored, Stored]] = []
-        self._image: tuple[Vector, Floats] | None = None  # the last vector of `scores`, and the residual's product
-        self._regressed: set[int] = set()
 
     def leading(self) -> Direction | None:
         """The leading direction; None if nothing but rounding error is left."""
@@ -313,60 +220,12 @@ class Residual:
         self.operator.data.reset_cache()
         return leading
 
-    def squares(self) -> Squares:
-        """Squared norms of rows and columns, if they are needed."""
-        if not self._with_squares:
-            return None, None
-        return self.operator.squared_lengths() if self._squares is None else self._squares
-
-    def deflate(self, left: Floats, right: Floats, v: Vector | None = None) -> None:
-        """Subtract the rank-one matrix `left right'`; `v` is `right` as a vector, if it is the v of a module."""
+    def deflate(self, left: Floats, right: Floats) -> None:
+        """Subtract the rank-one matrix `left right'`."""
         self._norm_error += _EPSILON * self.operator.squared_norm
-        known, self._image = self._image, None
-        product = known[1] if known is not None and known[0] is v else image(self.operator.matvec, right)
+        product = image(self.operator.matvec, right)
         self._starts.deflate(self.operator, left, right, product)
-        if self._squares is not None:
-            # |x_i - left_i right|^2 = |x_i|^2 - 2 left_i (x_i'right) + left_i^2 |right|^2, at least 0
-            rows, columns = self._squares
-            transposed = image(self.operator.rmatvec, left)
-            rows = np.maximum(rows - 2 * left * product + left**2 * float(right @ right), 0.0)
-            columns = np.maximum(columns - 2 * right * transposed + right**2 * float(left @ left), 0.0)
-            self._squares = rows, columns
         self.operator = self.operator.minus(left, right, product)
-        self._layers.append((_stored(left), _stored(right)))
-
-    def scores(self, v: Vector) -> Floats:
-        """The product of X (not of the residual) with a vector."""
-        self.operator.data.reset_cache()
-        product = self.operator.matvec(v.support, v.values)
-        self._image = v, product
-        subtracted = np.zeros(self.operator.shape[0])
-        for stored in self._layers:
-            left, right = (one if isinstance(one, np.ndarray) else scatter(one[1], one[2], one[0]) for one in stored)
-            subtracted += float(right[v.support] @ v.values) * left
-        return product + subtracted
-
-    def repeated(self, scores: Floats, earlier: Sequence[Floats]) -> int | None:
-        """The earlier module with the most similar scores, if they are correlated and were not regressed out yet."""
-        if not earlier:
-            return None
-        similar = np.abs(correlations(scores, np.array(earlier)))
-        similar[list(self._regressed)] = 0.0
-        best = int(np.argmax(similar))
-        return best if similar[best] >= REPEATED else None
-
-    def regress_out(self, module: int, scores: Floats) -> None:
-        """Keep only what the scores of an earlier module do not explain."""
-        self._regressed.add(module)
-        scores = scores / np.linalg.norm(scores)
-        self.operator.data.reset_cache()
-        self.deflate(scores, image(self.operator.rmatvec, scores))
-
-
-def _stored(entries: Floats) -> Stored:
-    """An array as its non-zero entries if these are less."""
-    support = np.flatnonzero(entries)
-    return entries if 2 * support.size >= entries.size else (entries.size, support, entries[support])
 
 
 def correlations(one: Floats, others: Floats) -> Floats:
@@ -382,7 +241,6 @@ def correlations(one: Floats, others: Floats) -> Floats:
 _ENDS: Final[dict[Outcome, str]] = {
     "cycle": "ran into a cycle",
     "max_iter": "reached max_iter={max_iter}",
-    "size_not_converged": f"kept changing its size for {MAX_CHOOSING_ROUNDS} iterations; its last size was kept",
 }
 
 
@@ -432,7 +290,7 @@ def diagnostics(
 ) -> Iterator[tuple[str, type[Warning]]]:
     """Yield everything to warn about, as (message, category).
 
-    Too few modules, not converged, too small, size not identified, dominated by the graph.
+    Too few modules, not converged, too small, dominated by the graph.
     """
     if len(modules) < n_asked:
         yield f"found {len(modules)} of {n_asked} {words.module}s: {ended}", UserWarning
@@ -457,7 +315,7 @@ def diagnostics(
 
 
 def _of_unexpected_size(words: Words, called: AxisWords, asked: Axis, vectors: list[Vector]) -> Iterator[str]:
-    """Modules that are too small, or whose size is not identified."""
+    """Modules that are too small."""
     size = asked.penalty.size()
     if short := [k for k, vector in enumerate(vectors) if size and vector.support.size < size]:
         why = "no other has a positive score" if asked.penalty.has_objective else "others are tied at the threshold"
@@ -467,31 +325,18 @@ def _of_unexpected_size(words: Words, called: AxisWords, asked: Axis, vectors: l
     if few := [k for k, own in enumerate(groups) if wanted and own is not None and own.size < wanted]:
         fewer = f"fewer than {wanted} groups of {called.entries}"
         yield f"{words.listed(few)}: {fewer}, no other has a positive score to add"
-    chosen = {k: vector.choice for k, vector in enumerate(vectors) if vector.choice is not None}
-    # Where a fallback was used, nothing is left to be done: `choices_` and the summary of a run tell so.
-    if found := {k: choice.diagnostic for k, choice in chosen.items() if choice.diagnostic and not choice.fallback}:
-        reasons = [text.format(axis=called.entry) for name, text in DIAGNOSTICS.items() if name in found.values()]
-        scaling = "heteroscedastic" in found.values() and called.axis == "column"
-        remedy = "use `scale=True`" if scaling else f"set the size ({called.size}) or a fallback"
-        yield (
-            f"the data do not identify how many {called.entries} {words.listed(list(found))} should contain "
-            f"({'; '.join(reasons)}): {remedy} instead"
-        )
 
 
 def _led_by_the_graph(words: Words, modules: list[Module], rows: Axis, columns: Axis) -> Iterator[str]:
     """Modules in which the graph weighs too much."""
-    # The user states the weight of the graph, unless a penalty that chooses a size chooses it as well.
-    choices = [[vector.choice for vector in (module.u, module.v)] for module in modules]
-    stated = [k for k, both in enumerate(choices) if all(one is None or one.fallback for one in both)]
-    dominated = [k for k in stated if modules[k].graph_share > LARGE_GRAPH_SHARE]
+    dominated = [k for k, module in enumerate(modules) if module.graph_share > LARGE_GRAPH_SHARE]
     if dominated and not (rows.is_bounded and columns.is_bounded):
         yield (
             f"the graph makes up more than {LARGE_GRAPH_SHARE:.0%} of the scores of {words.listed(dominated)} "
             "(graph_share): lower the smoothness unless this is intended"
         )
     relative = rows.scale != "absolute" and columns.scale != "absolute"
-    if heavy := [k for k in stated if relative and modules[k].graph_weight >= 1 and k not in dominated]:
+    if heavy := [k for k, one in enumerate(modules) if relative and one.graph_weight >= 1 and k not in dominated]:
         yield (
             f"the graph weighs as much as the data, or more, in {words.listed(heavy)} (graph_weight up to "
             f"{max(modules[k].graph_weight for k in heavy):.1f}): lower the smoothness unless this is intended"

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
 from netbic.arrays import Floats
 from netbic.operators.base import Operator
 from netbic.operators.corrected import Corrected
-from netbic.penalties import L0
 from netbic.solver.half_step import Side, SolverName, State, Vector, rounds
 from netbic.solver.working_sets import WorkingSets
 
-Outcome = Literal["converged", "empty", "cycle", "max_iter", "size_not_converged"]
+Outcome = Literal["converged", "empty", "cycle", "max_iter"]
 
-Deflation = Literal["on_repeat", "hotelling", "projection", "schur"]
-
-MAX_CHOOSING_ROUNDS: Final = 400  # per start, for penalties that choose their size; benchmarks need up to 125
+Deflation = Literal["hotelling", "projection", "schur"]
 
 _MOST_INSIDE = 100  # rounds on a working set before one on all of X, which may show that the set is the wrong one
 _CLOSE = 0.1  # distance within which the result of a rough solve need not be confirmed; F errs by its square
@@ -30,10 +27,7 @@ _SMALLEST = 1e-10  # singular value of the changes of the steps that counts, rel
 
 @dataclass(frozen=True)
 class Solution:
-    """The last state, the outcome, and F after every round.
-
-    The outcome is "size_not_converged" if the size was still changing after `MAX_CHOOSING_ROUNDS` and was then fixed.
-    """
+    """The last state, the outcome, and F after every round."""
 
     state: State
     outcome: Outcome
@@ -41,12 +35,8 @@ class Solution:
 
     @property
     def rank(self) -> tuple[bool, float]:
-        """Key by which restarts are compared: any module before none, then the larger F.
-
-        Where penalties choose sizes there is no F, and the module that is less likely by noise alone is preferred.
-        """
-        choice = self.state.v.choice or self.state.u.choice
-        return (not self.state.is_empty, self.state.objective if choice is None else choice.strength)
+        """Key by which restarts are compared: any module before none, then the larger F."""
+        return not self.state.is_empty, self.state.objective
 
 
 @dataclass(frozen=True)
@@ -66,17 +56,6 @@ class Settings:
     rough: bool = False
 
 
-@dataclass
-class Budget:
-    """Remaining rounds in which penalties may choose their sizes, shared by all solves of one start.
-
-    Such a round costs as much as hundreds of others, and the sizes need not converge. If none is left, a solve chooses
-    once, and another time to see whether the sizes have converged.
-    """
-
-    choosing: int = field(default_factory=lambda: MAX_CHOOSING_ROUNDS)
-
-
 class IncompatibleSolver(ValueError):
     """The solver needs an objective and the penalty has none."""
 
@@ -88,7 +67,6 @@ def solve(
     start: tuple[Vector, Vector] | State,
     settings: Settings | None = None,
     *,
-    budget: Budget | None = None,
     feasible: bool = False,
     sets: WorkingSets | None = None,
 ) -> Solution:
@@ -98,40 +76,13 @@ def solve(
     most rounds of the solver "auto" are on small parts of X (`working_sets`); a round on all of X confirms the result,
     which a `rough` solve does without if that is near the state from which the set was made.
 
-    Penalties without an objective are iterated as by "aisp"; "monotone" raises an error. If penalties that choose their
-    sizes run into a cycle, the sizes and weights of its last round are fixed and the iteration goes on to convergence.
-    The same is done when the `budget` is spent; the outcome is then "size_not_converged" instead of "converged",
-    unless another round would choose the same sizes again.
+    Penalties without an objective are iterated as by "aisp"; "monotone" raises an error.
     """
-    settings, budget = settings or Settings(), budget or Budget()
+    settings = settings or Settings()
     settings = replace(settings, solver=_usable(settings.solver, rows, columns))
-    choosing = rows.penalty.chooses_size or columns.penalty.chooses_size
-    most = min(settings.max_iter, max(budget.choosing, 1)) if choosing else settings.max_iter
     state = start if isinstance(start, State) else State(*start, 0.0, -np.inf)
-    found = _iterate(operator, rows, columns, state, settings, most, sets, feasible=feasible)
-    used = len(found.objectives)
-    if choosing:
-        budget.choosing -= used
-    if (
-        found.outcome in ("cycle", "max_iter")
-        and used < settings.max_iter
-        and any(vector.choice is not None for vector in (found.state.u, found.state.v))
-    ):
-        sides = with_fixed_size(rows, found.state.u), with_fixed_size(columns, found.state.v)
-        fixed = replace(settings, solver=_usable("auto", *sides), rough=False)
-        rest = _iterate(operator, *sides, found.state, fixed, settings.max_iter - used, sets)
-        outcome = rest.outcome
-        if found.outcome == "max_iter" and outcome == "converged":
-            stable = is_stable(operator, rows, columns, rest.state, settings.tol)
-            outcome = outcome if stable else "size_not_converged"
-        found = Solution(rest.state, outcome, np.concatenate([found.objectives, rest.objectives]))
+    found = _iterate(operator, rows, columns, state, settings, settings.max_iter, sets, feasible=feasible)
     return replace(found, state=with_positive_d(found.state, rows, columns))
-
-
-def is_stable(operator: Operator, rows: Side, columns: Side, state: State, tol: float) -> bool:
-    """Whether another round, in which penalties choose their sizes, leaves the state unchanged."""
-    after = next(rounds(operator, rows, columns, state.u, state.v, "aisp"))
-    return not after.is_empty and _same(after, state, tol)
 
 
 def _iterate(
@@ -208,14 +159,6 @@ def _usable(solver: SolverName, rows: Side, columns: Side) -> SolverName:
                 )
             solver = "aisp"
     return solver
-
-
-def with_fixed_size(side: Side, vector: Vector, share: float = 1.0) -> Side:
-    """The side with (a share of) the size and the weight of the graph that its penalty has chosen, if it does so."""
-    if vector.choice is None:
-        return side
-    penalty = L0(max(1, round(share * vector.support.size)), nonnegative=side.penalty.nonnegative)
-    return replace(side.trusting(vector), penalty=penalty, sigma=vector.choice.sigma)
 
 
 def _same(one: State, other: State, tol: float) -> bool:

@@ -26,13 +26,13 @@ from netbic.arrays import Array, compressed_problem, values_problem
 from netbic.errors import InputError, one_line, unusable
 from netbic.estimators.covariates import CovariateCoding, store_covariates
 from netbic.estimators.pairs import SparseGraphCCA, SparseGraphPLS
-from netbic.estimators.results import DIAGNOSTIC_NUMBERS, diagnostics_from, groups_table, store_choices
+from netbic.estimators.results import DIAGNOSTIC_NUMBERS, diagnostics_from, groups_table
 from netbic.estimators.studies import StudyNumbers, StudyScaling, studies_table
 from netbic.estimators.svd import SparseGraphSVD, fitted_model
 from netbic.files import JsonValue, Record
 from netbic.graph import Graph
 from netbic.operators.corrected import Scaler
-from netbic.penalties import Choice
+from netbic.solver.count import Count
 from netbic.solver.half_step import Vector
 from netbic.solver.search import Module
 
@@ -50,7 +50,6 @@ _ATTRIBUTES: Final = {
     "left_vectors": "nK",
     "components": "Kp",
     **dict.fromkeys(("singular_values", "explained_variance_ratio", "graph_share", "converged"), "K"),
-    "regressed_out": "KK",
 }
 _PAIR_ATTRIBUTES: Final = {
     **{f"x_{name}": "pK" for name in ("weights", "rotations", "loadings")},
@@ -60,19 +59,16 @@ _PAIR_ATTRIBUTES: Final = {
 }
 _STUDY_NUMBERS: Final = ("study_d", "study_share", "study_ratio")
 # Shapes of all arrays: modules (K), samples (n), features (p, or q of the second table), rounds of all modules (R),
-# covariates (c), studies (S), numbers that describe a choice (C) or a module (D).
+# covariates (c), studies (S), numbers that describe a module (D).
 SHAPES: Final[dict[str, str]] = {
     **_ATTRIBUTES,
     **_PAIR_ATTRIBUTES,
     **{"rounds": "K", "objectives": "R", "diagnostics": "KD", "diffusion": ""},
     **dict.fromkeys(("offsets", "factors", "x_offsets", "x_factors"), "p"),
     **{"y_offsets": "q", "y_factors": "q", "y_coefficients": "Kq"},
-    **{"rows_posteriors": "Kn", "columns_posteriors": "Kp", "rows_choices": "KC", "columns_choices": "KC"},
     **{"covariates": "nc", "effects": "cp", "study_of_samples": "n", "study_weights": "S", "study_factors": "Sp"},
     **dict.fromkeys(_STUDY_NUMBERS, "KS"),
 }
-# Numbers of a Choice, in addition to the posteriors.
-_CHOSEN = ["sigma", "noise", "strength", "heteroscedasticity", "background", "gradation", "fallback", "free_locations"]
 _MODULE_NUMBERS = ("d", "graph_share", "graph_weight", "worst_rank", "by_data_alone")
 _GRAPH_ARRAYS = ("data", "indices", "indptr", "size")
 _DAMAGED = "it is damaged or was changed: fit again"
@@ -292,19 +288,17 @@ def state_of(given: object) -> ModelState:
 
 
 def _add_module_state(model: SparseGraphSVD, arrays: Arrays, further: Record) -> None:
-    """What only models of one table have: choices of members, diagnostics, covariates, studies, groups."""
+    """What only models of one table have: diagnostics, covariates, studies, groups."""
     arrays["diagnostics"] = model.diagnostics_[list(DIAGNOSTIC_NUMBERS)].to_numpy(dtype=np.float64, na_value=np.nan)
     if model.diffusion_:
         arrays["diffusion"] = np.array(model.diffusion_)
-    for axis, posteriors in model.posteriors_.items():
-        if posteriors is not None:
-            own = model.choices_[model.choices_["axis"] == axis]
-            arrays |= {f"{axis}_posteriors": posteriors, f"{axis}_choices": own[_CHOSEN].to_numpy(dtype=np.float64)}
     if model.covariate_coding_ is not None:
         further["covariates"] = asdict(model.covariate_coding_)
     if model.covariates_ is not None and model.covariate_effects_ is not None:
         tables = {"covariates": model.covariates_, "effects": model.covariate_effects_}
         arrays |= {name: table.to_numpy(dtype=np.float64) for name, table in tables.items()}
+    if model.count_ is not None:
+        further["count"] = model.count_._asdict()
     if groups := model.groups_.to_numpy(dtype=object).tolist():
         further["groups"] = groups
     scaling, labels, table = model.study_scaling_, model.study_labels_, model.studies_
@@ -365,17 +359,12 @@ def _set_module_state(model: SparseGraphSVD, arrays: Arrays, further: Record) ->
     model.diffusion_ = float(arrays.get("diffusion", 0.0))
     model.scaler_ = Scaler(arrays["offsets"], arrays.get("factors"), model.center in ("rows", "both"))
     model.diagnostics_ = diagnostics_from(arrays["diagnostics"])
-    choices: dict[str, list[Choice | None]] = {axis: [None] * model.n_components_ for axis in ("rows", "columns")}
-    for axis in choices:
-        if f"{axis}_posteriors" in arrays:
-            numbers = zip(arrays[f"{axis}_posteriors"], arrays[f"{axis}_choices"].tolist(), strict=True)
-            choices[axis] = [Choice(posterior, *chosen) for posterior, chosen in numbers]
-    store_choices(model, choices["rows"], choices["columns"])
     if "covariates" in further:
         coding = CovariateCoding.from_record(further["covariates"])
         store_covariates(model, coding, arrays["covariates"])
         if coding.columns:
             model.scaler_ = replace(model.scaler_, effects=arrays["effects"])
+    model.count_ = Count(**further["count"]) if "count" in further else None
     model.groups_ = groups_table(map(tuple, further.get("groups", [])))
     if (studies := further.get("studies")) is not None:
         known = arrays["study_weights"], arrays.get("study_factors")
@@ -389,7 +378,7 @@ def _sizes(arrays: Arrays, required: Mapping[str, str]) -> dict[str, int]:
     """What the letters of the shapes stand for; an error if an array is missing or does not fit the others."""
     if missing := [name for name in (*required, "rounds", "objectives") if name not in arrays]:
         raise InputError(f"the model lacks the array {missing[0]}: it is incomplete, fit again")
-    sizes: dict[str, int] = {"R": int(arrays["rounds"].sum()), "D": len(DIAGNOSTIC_NUMBERS), "C": len(_CHOSEN)}
+    sizes: dict[str, int] = {"R": int(arrays["rounds"].sum()), "D": len(DIAGNOSTIC_NUMBERS)}
     for name in (*required, *(name for name in arrays if name not in required)):
         array, letters = arrays[name], SHAPES[name]
         wanted = tuple(sizes.setdefault(letter, size) for letter, size in zip(letters, array.shape, strict=False))
@@ -460,15 +449,11 @@ def module_arrays(module: Module) -> dict[str, ArrayLike]:
     arrays: dict[str, ArrayLike] = {
         "sizes": [module.u.size, module.v.size],
         "numbers": [getattr(module, number) for number in _MODULE_NUMBERS],
-        "regressed_out": np.array(module.regressed_out, dtype=np.int64),
         "objectives": module.objectives,
         "outcome": module.outcome,
     }
     for name, vector in (("u", module.u), ("v", module.v)):
         arrays |= {f"{name}_support": vector.support, f"{name}_values": vector.values}
-        if vector.choice is not None:
-            arrays[f"{name}_posterior"] = vector.choice.posterior
-            arrays[f"{name}_chosen"] = [getattr(vector.choice, number) for number in _CHOSEN]
         if vector.groups is not None:
             arrays[f"{name}_groups"] = vector.groups
     return arrays
@@ -478,13 +463,10 @@ def module_from(arrays: Arrays) -> Module:
     """The module that `module_arrays` took apart."""
     vectors: list[Vector] = []
     for name, size in zip("uv", arrays["sizes"], strict=True):
-        known = f"{name}_posterior" in arrays
-        choice = Choice(arrays[f"{name}_posterior"], *arrays[f"{name}_chosen"].tolist()) if known else None
         entries = arrays[f"{name}_support"], arrays[f"{name}_values"]
-        vectors.append(Vector(int(size), *entries, choice=choice, groups=arrays.get(f"{name}_groups")))
+        vectors.append(Vector(int(size), *entries, groups=arrays.get(f"{name}_groups")))
     numbers: dict[str, Any] = dict(zip(_MODULE_NUMBERS, arrays["numbers"].tolist(), strict=True))
     numbers["worst_rank"] = int(numbers["worst_rank"])
-    numbers["regressed_out"] = tuple(arrays["regressed_out"].tolist())
     outcome: Any = str(arrays["outcome"])
     u, v = vectors
     return Module(u, v, outcome=outcome, objectives=arrays["objectives"], **numbers)

@@ -35,7 +35,6 @@ from netbic.storage.models import load_modules, module_arrays, module_from, npz_
 PAIRS: Final = "pairs"  # the kind of a run, in its record, if it is about two tables
 _TASK, _MODULE = "task.json", "module-{}.npz"
 _NEEDED = ("modules.tsv", "summary.tsv", "alignment.json")  # without these a fit is not finished
-_CHOSEN = "auto.json"  # settings that were chosen before the fit
 # How data were read and preprocessed, in run.json.
 _RECORDED: dict[str, type] = dict.fromkeys(("samples_in_rows", "strip_versions", "cpm", "log1p"), bool)
 _RECORDED |= dict.fromkeys(("layer", "gene_names", "id_map", "duplicates"), str) | {"skip_columns": list}
@@ -124,16 +123,14 @@ def read_task(folder: Path | str, kind: str) -> Record | None:
 class Run:
     """The output folder of one fit; made by `Run.open`, and a context manager that keeps the folder locked.
 
-    `known` are the modules that an interrupted fit found before, `chosen` the settings that it chose (`auto.json`).
+    `known` are the modules that an interrupted fit found before.
     """
 
     def __init__(self, folder: Path, task: Task, inputs: Record, pieces: Pieces | None, lock: ExitStack) -> None:
         self.folder, self._task, self._inputs, self._pieces, self._lock = folder, task, inputs, pieces, lock
         self.known: list[Module] = []
-        self.chosen: Record | None = None
         kept: Mapping[str, bytes] = pieces or {}
         try:  # a damaged piece is computed again
-            self.chosen = json.loads(kept[_CHOSEN]) if _CHOSEN in kept else None
             while (name := _MODULE.format(len(self.known) + 1)) in kept:
                 self.known.append(module_from(npz_arrays(folder / name, kept[name])))
         except (ValueError, TypeError, KeyError, IndexError, RecursionError):
@@ -186,11 +183,6 @@ class Run:
         assert self._pieces is not None
         self._pieces[_MODULE.format(number + 1)] = npz_bytes(module_arrays(module))
 
-    def keep_chosen(self, content: Record) -> None:
-        """Save the settings that were chosen before the fit."""
-        assert self._pieces is not None
-        self._pieces[_CHOSEN], self.chosen = json.dumps(content).encode(), content
-
     def record(self, warnings: Sequence[str] = ()) -> Record:
         """The content of run.json."""
         kind = {"kind": PAIRS} if self._task.kind == PAIRS else {}
@@ -198,8 +190,6 @@ class Run:
 
     def finish(self, staged: Path, warnings: Sequence[str] = ()) -> None:
         """Move the files of a scratch folder to their places, and remove what was kept meanwhile."""
-        if self.chosen is not None:
-            files.write_json(staged / _CHOSEN, self.chosen)
         files.commit_files(staged, self.folder, files.RUN_RECORD, self.record(warnings))
         files.remove_folder(self.folder / FIT_PIECES)
 

@@ -24,10 +24,11 @@ from netbic.estimators.pairs import SparseGraphCCA, SparseGraphPLS
 from netbic.estimators.prediction import module_scores
 from netbic.estimators.svd import SparseGraphSVD, fitted_model, is_model
 from netbic.io.dataset import check_keywords, fit_by_name, scores_by_name
-from netbic.methods import usual_settings, usual_sizes
-from netbic.penalties import L0, Dense
+from netbic.methods import usual_sizes
+from netbic.penalties import L0, BeyondBulk, Dense
 from netbic.selection import SampleGroups
 from netbic.selection import verdicts as judge
+from netbic.solver.count import MOST_MODULES
 from netbic.storage.models import PairModel, settings_of
 from netbic.storage.tables import pairs_table
 from netbic.tl import objects
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from anndata import AnnData
     from mudata import MuData
 
-DEFAULT_MODULES: Final = 10
 _OF_MODEL = [name for name in signature(SparseGraphSVD).parameters if name != "column_graph"]
 _MEANT = {"n_samples": "n_rows", "column_graph": "graph", "network": "graph", "key": "key_added"}
 _OF_PRESET = ("center", "row_penalty", "column_penalty", "signs")  # parameters that the preset sets
@@ -87,15 +87,15 @@ def modules(
         Prior graph of the genes: Graph, networkx, igraph, edge DataFrame (matched by `var_names`), or a square matrix
         with a row per gene of `adata`.
     n_components, n_modules : int, optional
-        Number of modules (either name). Default: 10.
+        Number of modules (either name). Default: as many as are found again in halves of the cells, or 10 if cells are
+        selected.
     mods : pair of str, optional
         Two modalities of a MuData object, whose features are paired by :func:`pairs`. `graph`, `layer` and `mask_var`
         are then mappings from a modality to what they are here, and other parameters are those of :func:`pairs`.
     n_rows, n_cells : int, optional
         Cells per module (either name). Default: all cells.
     n_columns, n_genes : int, optional
-        Genes per module (either name). Default: as many as the data identify, or, if they do not identify a
-        number, 1.5% of the genes, 50 to 200, but at most a fifth of them.
+        Genes per module (either name). Default: those beyond the bulk of the weights, for each module.
     preset : {"nonnegative"}, optional
         Modules as programs and their usages, as in non-negative matrix factorisation: all weights of genes and cells
         are positive or zero, and genes are not centred. X must have no negative values (log-normalised, not scaled).
@@ -147,17 +147,16 @@ def modules(
         chosen = {"layer": layer, "mask_var": mask_var, "key_added": PAIRS_KEY if key_added == "netbic" else key_added}
         return pairs(adata, mods, graph, n_components, copy=copy, **chosen, **parameters)
     check_keywords("tl.modules", parameters, [*signature(modules).parameters, *_OF_MODEL], _MEANT)
-    n_components, adata = DEFAULT_MODULES if n_components is None else n_components, objects.writable(adata, copy)
+    adata, number = objects.writable(adata, copy), "auto" if n_components is None else n_components
     earlier = [str(name) for name in adata.uns.get(key_added, {}).get(_OBS_COLUMNS, ())]
-    columns = objects.columns_of_modules(key_added, n_components if obs_columns else 0)
+    most: Any = MOST_MODULES if number == "auto" else number
+    columns = objects.columns_of_modules(key_added, most if obs_columns else 0)
     if taken := [name for name in columns if name in adata.obs.columns and name not in earlier]:
         raise InputError(f"obs has a column {taken[0]!r} already: rename it, or choose another `key_added`")
     X = objects.read_matrix(adata, layer, kept := objects.chosen_genes(adata, mask_var))
     genes = np.asarray(adata.var_names[kept], dtype=object)
     aligned, alignment = (None, None) if graph is None else objects.aligned_graph(adata, graph, genes)
-    model = SparseGraphSVD(n_components, n_rows=n_rows, n_columns=n_columns, column_graph=aligned, **parameters)
-    if model.n_columns is None and model.column_penalty is None:
-        model.set_params(**usual_settings(X.shape, model))
+    model = SparseGraphSVD(number, n_rows=n_rows, n_columns=n_columns, column_graph=aligned, **parameters)
     if preset is not None:
         _set_preset(model, preset, X, parameters)
     objects.warn_before_fit(X, adata.obs_names, genes, scaled=bool(model.scale_power))
@@ -195,7 +194,8 @@ def _set_preset(model: SparseGraphSVD, preset: str, X: Matrix, given: dict[str, 
     for axis in ("row", "column"):  # the same penalty, or that of the size, for weights that are positive or zero
         size, penalty = getattr(model, f"n_{axis}s"), getattr(model, f"{axis}_penalty")
         if penalty is None:
-            penalty = Dense() if size is None else L0(size)
+            usual = Dense() if axis == "row" else BeyondBulk()
+            penalty = usual if size is None else L0(size)
         model.set_params(**{f"n_{axis}s": None, f"{axis}_penalty": replace(penalty, nonnegative=True)})
 
 
