@@ -21,7 +21,11 @@ DATA = {
     "brca": "expr_tcga_brca_rnaseq.parquet",
     "agilent": "expr_tcga_brca_agilent2012.parquet",
 }
-NETWORKS = {"pathway_commons": "network_pathway_commons_v7.parquet", "biogrid": "network_biogrid_3.4.133.parquet"}
+NETWORKS = {
+    "pathway_commons": "network_pathway_commons_v7.parquet",
+    "biogrid": "network_biogrid_3.4.133.parquet",
+    "string": "network_string_v12.parquet",
+}
 
 
 def random_graph(size, n_edges, seed=0):

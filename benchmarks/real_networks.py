@@ -25,7 +25,14 @@ from netbic import Graph, SparseGraphSVD
 from netbic.estimators.results import recurrent_features
 from problems import DATA, NETWORKS
 
-SIZES = ((50, None), (200, None), (500, None), (50, 25), (200, 50), (500, 100))  # genes, samples
+SIZES = (
+    (None, None),
+    (50, None),
+    (200, None),
+    (500, None),
+    (50, 25),
+    (200, 50),
+)  # genes (None: from the data), samples
 
 
 def load(folder, data, network):
@@ -64,7 +71,6 @@ def compare(X, graph, genes, samples, scale):
     hubs = graph.degrees >= np.sort(graph.degrees)[-max(1, graph.n_nodes // 100)]
     led, led_plain = (set(recurrent_features(list(made.components_))) for made in (model, plain))
     shares = [np.mean([hubs[members].mean() for members in made.columns_]) for made in (model, plain)]
-    prepared = (X - X.mean(axis=0)) / (X.std(axis=0) if scale else 1)
     worst = model.diagnostics_["worst_rank"]
     return {
         "worst_median": float(worst.median()),
@@ -72,8 +78,8 @@ def compare(X, graph, genes, samples, scale):
         "led": len(led),
         "led_by_network": len(led - led_plain),
         "hubs": round(shares[0] - shares[1], 4),
-        "rank": round(effective_rank(model.components_ @ prepared.T), 2),
-        "rank_plain": round(effective_rank(plain.components_ @ prepared.T), 2),
+        "rank": round(effective_rank(model.left_vectors_.T), 2),
+        "rank_plain": round(effective_rank(plain.left_vectors_.T), 2),
     }
 
 
@@ -91,7 +97,7 @@ def main():
             X, graph = load(asked.folder, data, network)
             if asked.thin:
                 graph = thinned(graph, 0.04, asked.seed)
-            for scale in (False, True):
+            for scale in (None, True):
                 for genes, samples in SIZES:
                     setting = {"data": data, "network": network, "scale": scale, "genes": genes, "samples": samples}
                     rows.append(setting | compare(X, graph, genes, samples, scale))

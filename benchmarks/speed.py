@@ -117,9 +117,9 @@ class CountingOperator(SparseOperator):
         self._count(support.size / self.shape[0])
         return super().rmatvec(support, values)
 
-    def normal(self, vectors, correct):
+    def normal(self, *given):
         CountingOperator.passes += 1.0
-        return super().normal(vectors, correct)
+        return super().normal(*given)
 
     def _count(self, share):
         CountingOperator.passes += 0.5 * (share if share < 0.3 else 1.0)
@@ -257,9 +257,9 @@ def markdown(table):
 INTRODUCTION = """# Benchmarks
 
 Written by `make bench`. All methods were timed in one run on one BLAS thread, after a warm-up; each time is the fastest
-of several. Except for the command line, only ratios are reported, because absolute times depend on the machine. The
-limit is the time in which the memory delivers the bytes that a fit has to read. "Algorithm 2 as printed" is the
-published algorithm with a full SVD per module and dense products; it was timed on two modules and scaled to forty.
+of several. Except for the command line, only ratios are reported, because absolute times depend on the machine.
+"Algorithm 2 as printed" is the published algorithm with a full SVD per module and dense products; it was timed on two
+modules and scaled to forty.
 
 The other scripts in `benchmarks/` measure what is found: [evidence](evidence.md).
 """

@@ -190,8 +190,6 @@ def test_masked_entries_are_counted_where_none_may_be_missing():
         lambda X: netbic.selection.tune(model(), X, {"n_columns": [2, 3]}, n_folds=2),
         lambda X: netbic.selection.stability(model(), X, n_pairs=1),
         lambda X: netbic.selection.n_modules(model(), X),
-        lambda X: netbic.selection.choose_settings(model(), X),
-        lambda X: netbic.selection.AutoSVD(model()).fit(X),
         lambda X: netbic.selection.graph_value(model(column_graph=PATH), X),
         lambda X: netbic.enrichment.held_out_edges(model(column_graph=PATH), X, share=0.5),
         lambda X: netbic.tl.modules(anndata.AnnData(X), n_components=1, n_rows=4, n_columns=3),

@@ -2,13 +2,11 @@
 
 import warnings
 
-import anndata
 import numpy as np
 import pytest
-from sklearn.base import clone
 
 import netbic
-from netbic import L0, L1, L1Ball
+from netbic import L0, L1, Dense, L1Ball
 from netbic.methods import METHODS
 
 TOY = netbic.simulate.paper(0.03, random_state=0)
@@ -36,6 +34,7 @@ def test_the_paper_convention():
     model = netbic.method("sgSVD*", 3, n_rows=5, n_columns=6, **GRAPHS)
     expected = {"n_rows": 5, "n_columns": 6, "row_smoothness": 0.1, "column_smoothness": 0.1, "center": None}
     expected |= {"smoothness_scale": "absolute", "graph_term": "adjacency", "solver": "aisp", "deflation": "hotelling"}
+    expected["search"] = "sequential"
     usual = netbic.SparseGraphSVD(3, row_graph=TOY.row_graph, column_graph=TOY.column_graph).get_params()
     assert model.get_params() == usual | expected
     assert netbic.method("sgSVD", **GRAPHS).signs == "signed"
@@ -66,7 +65,7 @@ def test_a_penalty_replaces_that_of_the_method():
     with pytest.warns(UserWarning, match="the graph makes up"):
         model = netbic.method("L1-sgSVD*", row_penalty=L1(0.05), column_penalty=L1(0.05), **GRAPHS).fit(TOY.X)
     assert model.n_components_ == 1
-    assert netbic.method("PMD", row_penalty=L1Ball(2.0)).column_penalty is None
+    assert netbic.method("PMD", row_penalty=L1Ball(2.0)).column_penalty == Dense()
     with pytest.raises(ValueError, match="are both given"):
         netbic.method("sgSVD*", n_rows=3, row_penalty=L0(3)).fit(TOY.X)
 
@@ -80,21 +79,3 @@ def test_bad_names_and_pointless_sigmas():
         netbic.method("SVD", n_rows=3)
     with pytest.raises(ValueError, match=r"row_smoothness=0\.1 needs a row_graph"):
         netbic.method("sgSVD*", row_sigma=0.1).fit(TOY.X)
-
-
-@pytest.mark.parametrize(
-    "parameters",
-    [{"graph_term": "normalized_laplacian"}, {"signs": "signed"}, {"solver": "monotone"}, {"diffusion": 0.7}],
-)
-def test_sizes_are_fixed_where_they_cannot_be_chosen(parameters):
-    study = netbic.simulate.cohort(60, 200, n_modules=1, random_state=0)
-    model = netbic.SparseGraphSVD(1, column_graph=study.network, **parameters)
-    adaptive = clone(model).set_params(**netbic.methods.usual_settings(study.expression.shape))
-    with pytest.raises((ValueError, UserWarning), match="AdaptiveSupport"):
-        adaptive.fit(study.expression)
-    assert netbic.methods.why_not_adaptive(study.expression.shape, model)
-    fitted = model.set_params(**netbic.methods.usual_settings(study.expression.shape, model)).fit(study.expression)
-    assert fitted.columns_.sum() == 40
-    cells = anndata.AnnData(study.expression)
-    netbic.tl.modules(cells, study.network, 1, **parameters)
-    np.testing.assert_allclose(cells.varm["netbic"], fitted.components_.T, atol=1e-9)

@@ -60,10 +60,10 @@ def modules_df(source: Any, module: int | None = None, *, axis: str = "features"
     >>> study = netbic.simulate.cohort(200, 500, n_modules=2, strength=2, random_state=0)
     >>> model = netbic.SparseGraphSVD(2, n_columns=60).fit(study.expression)
     >>> netbic.get.modules_df(model, module=1).head(3).round(2)
-       module      name  weight  side
-    0       1  GENE0345    0.18    up
-    1       1  GENE0205    0.18    up
-    2       1  GENE0148   -0.17  down
+       module      name  weight side
+    0       1  GENE0185    0.16   up
+    1       1  GENE0435    0.16   up
+    2       1  GENE0437    0.16   up
     """
     check_choice("axis", axis, ("features", "genes", "samples", "cells"), InputError)
     model = _model(source, key)
@@ -90,8 +90,8 @@ def summary_df(source: Any, *, key: str = "netbic") -> pd.DataFrame:
     >>> model = netbic.SparseGraphSVD(2, n_columns=60).fit(study.expression)
     >>> netbic.get.summary_df(model)[["module", "n_features", "features_up", "features_down"]]
        module  n_features  features_up  features_down
-    0       1          60           28             32
-    1       2          60           35             25
+    0       1          60           35             25
+    1       2          60           28             32
     """
     if isinstance(source, (str, Path)) and (known := read_results_table(Path(source), "summary")) is not None:
         return known
@@ -177,8 +177,8 @@ def membership_df(source: Any, X: Any = None, *, key: str = "netbic") -> pd.Data
     >>> model = netbic.SparseGraphSVD(2, n_columns=60).fit(study.expression)
     >>> netbic.get.membership_df(model, study.expression).loc[["GENE0345", "GENE0148"]].round(2)
               module_1  module_2
-    GENE0345      0.78      0.03
-    GENE0148     -0.81      0.06
+    GENE0345      0.03      0.77
+    GENE0148      0.06     -0.81
     """
     model = _model(source, key)
     if X is None and kind_of(source) == "anndata":

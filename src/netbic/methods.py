@@ -12,8 +12,6 @@ from netbic.penalties import L0, SCAD, AdaptiveLasso, Dense, KeepSoft, Penalty
 
 __all__ = ["METHODS", "Method", "method", "usual_sizes"]
 
-_LAPLACIANS: Final = ("laplacian", "normalized_laplacian")  # terms that penalise differences
-
 
 @dataclass(frozen=True)
 class Method:

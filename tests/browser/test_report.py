@@ -158,7 +158,7 @@ def test_the_dark_theme_applies_to_charts_and_printed_pages_are_white(ordinary_f
         page.emulate_media(media="screen", color_scheme=scheme)
         page.locator(".chart canvas").nth(3).wait_for()
         page.emulate_media(media="print", color_scheme=scheme)
-        assert page.locator(printed).first.is_visible()
+        page.locator(printed).first.wait_for()
         assert page.locator(".charts .still:visible, .charts .chart:visible").count() == 4
         assert lightness("backgroundColor") > 500 > 200 > lightness("color")
 

@@ -116,7 +116,6 @@ def test_unsupported_options_with_dask_are_one_line_errors(files, tmp_path, monk
         (("--dask", "tcp://127.0.0.1:9"), 1, "--dask tcp://127.0.0.1:9: no Dask scheduler answered within 1 seconds"),
         (("--dask", "foo://a:1"), 2, "--dask foo://a:1: unknown address scheme 'foo'"),
         (("--dask", "mars"), 2, "use 'local' or a scheduler's address"),
-        (("--dask", "local", "--auto"), 2, "--auto needs the matrix in memory"),
         (("--dask", "local", "--missing", "impute"), 2, "--dask does not support missing entries"),
     ):
         done = fit(files, tmp_path / "out", *more)

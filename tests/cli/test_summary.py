@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import netbic
-from netbic.cli.fit import _STANDING_OUT, _cautions
+from netbic.cli.fit import _cautions
 from support.commands import run, run_successfully
 
 
@@ -26,7 +26,7 @@ def written(path, values):
 def data(tmp_path_factory):
     """Every gene follows the first module, 30 genes another one that is present in a third of the samples."""
     rng = np.random.default_rng(0)
-    values = rng.normal(size=(120, 1)) @ rng.normal(size=(1, 150)) + rng.normal(size=(120, 150))
+    values = rng.normal(size=(120, 1)) @ rng.normal(size=(1, 500)) + rng.normal(size=(120, 500))
     values[:40, :30] += 4
     return written(tmp_path_factory.mktemp("data") / "expression.tsv", values)
 
@@ -49,17 +49,12 @@ def test_a_line_says_in_which_samples_a_module_is_up_or_down(fitted):
         assert line.endswith(f", {', '.join(expected)} of 120 samples" if expected else "), gradient")
 
 
-def test_default_sizes_are_explained_once_and_marked_in_the_table(fitted):
-    printed, out = fitted
-    summary, choices = table_of(out, "summary"), netbic.load(out).choices_
-    assert (summary["size_chosen"] == ~choices["fallback"].astype(bool)).all()
-    assert not summary["size_chosen"].all()
-    assert (
-        summary["size_diagnostic"].fillna("").tolist() == choices["diagnostic"].where(choices["fallback"], "").tolist()
-    )
-    numbers = re.findall(r"^sizes: the data do not show where modules? ([\d, ]+) ends? ", printed, re.M)
-    listed = sorted(int(number) for part in numbers for number in part.split(", "))
-    assert listed == (summary.loc[~summary["size_chosen"], "module"]).tolist()
+def test_the_number_of_modules_and_their_sizes_come_from_the_data(data, tmp_path):
+    done = run_successfully("fit", data, "--no-verdict", "--no-report", "--out", tmp_path / "out")
+    model, X = netbic.load(tmp_path / "out"), netbic.io.read_expression(data).frame()
+    assert f"number of modules: {netbic.SparseGraphSVD(random_state=0).fit(X).count_.sentence}\n" in done.output
+    assert model.n_components_ == 2
+    assert any(members.tolist() == [True] * 30 + [False] * 470 for members in model.columns_)
 
 
 def test_the_closest_module_is_named_with_the_sign_of_the_correlation(fitted):
@@ -71,8 +66,7 @@ def test_the_closest_module_is_named_with_the_sign_of_the_correlation(fitted):
     for k, other in enumerate(summary["closest"][1:] - 1, start=1):
         assert summary["correlation"][k] == pytest.approx(scores[k, other])
         assert abs(scores[k, other]) == pytest.approx(abs(scores[k, :k]).max())
-    last = ["size_chosen", "size_diagnostic", "genes_up", "genes_down"]  # scripts may count columns
-    assert list(summary.columns)[-4:] == last
+    assert list(summary.columns)[-2:] == ["genes_up", "genes_down"]  # scripts may count columns
     assert summary["module"].tolist() == [1, 2, 3]
 
 
@@ -104,10 +98,3 @@ def test_many_modules_for_the_samples_are_mentioned():
     assert line.startswith("up to 173 modules in 516 samples")
     (line,) = _cautions(8, 1, True, True)
     assert line.startswith("fewer than 20 groups of samples (8): modules cannot be judged")
-
-
-def test_what_stands_out_is_explained(data, tmp_path):
-    done = run_successfully("fit", data, "--modules", 1, "--auto", "--no-report", "--out", tmp_path / "out")
-    explained = "stand out" in done.output or "stands out;" in done.output
-    assert (_STANDING_OUT in done.output) == explained
-    assert explained

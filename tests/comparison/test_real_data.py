@@ -1,6 +1,5 @@
 """Modules of tumours in another study of the same and of another tissue."""
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -16,14 +15,15 @@ def read(name):
 
 
 def test_breast_modules_hold_in_breast_tumours_but_that_of_the_oestrogen_receptor_not_in_colorectal_ones():
-    model = netbic.SparseGraphSVD(6, n_columns=200).fit(read("brca_rnaseq"))
+    model = netbic.SparseGraphSVD(random_state=0).fit(read("brca_rnaseq"))
     found = netbic.replicate(model, read("brca_agilent2012"), new_samples_only=True, random_state=0)
     assert (found.n_samples, found.n_shared) == (516 - 151, 0)
-    assert (found.table["verdict"] == "replicated").sum() >= 4
-    assert found.table["z"].max() > 20
-    genes = np.asarray(model.names_["columns"])
-    hormonal = next(k for k, members in enumerate(model.columns_) if "ESR1" in genes[members])
-    immune = next(k for k, members in enumerate(model.columns_) if "CD3E" in genes[members])
-    verdicts = netbic.replicate(model, read("coadread_rnaseq"), random_state=0).table["verdict"]
-    assert verdicts[hormonal] == "not replicated"
-    assert verdicts[immune] == "replicated"
+    judged = found.table[found.table["verdict"] != "too few to tell"]
+    assert (judged["verdict"] == "replicated").mean() > 2 / 3
+    assert judged["z"].max() > 20
+    weights = pd.DataFrame(model.components_, columns=model.names_["columns"]).abs()
+    hormonal, immune = weights["ESR1"].idxmax(), weights["CD3E"].idxmax()
+    colorectal = netbic.replicate(model, read("coadread_rnaseq"), random_state=0).table
+    assert found.table["verdict"][hormonal] == "replicated"
+    assert colorectal["verdict"][hormonal] == "not replicated"
+    assert colorectal["verdict"][immune] == "replicated"

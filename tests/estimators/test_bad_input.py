@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
-from netbic import L0, L1, SparseGraphSVD
+from netbic import L0, L1, L1Ball, SparseGraphSVD
 
 X = np.random.default_rng(0).standard_normal((30, 20)) + np.arange(20)
 
@@ -40,7 +40,7 @@ def path_graph(size):
         ({"graph_term": "x"}, ValueError, "graph_term='x' is not known: choose one of 'modularity'"),
         ({"signs": "both"}, ValueError, "signs='both' is not known: choose one of 'absolute', 'signed'"),
         ({"center": True}, ValueError, "center=True is not known: choose one of None, 'columns'"),
-        ({"deflation": "x"}, ValueError, "deflation='x' is not known: choose one of None, 'on_repeat', 'hotelling'"),
+        ({"deflation": "x"}, ValueError, "deflation='x' is not known: choose one of None, 'hotelling'"),
         ({"smoothness_scale": "x"}, ValueError, "smoothness_scale='x' is not known: choose one of 'module'"),
         ({"missing": "x"}, ValueError, "missing='x' is not known"),
     ],
@@ -67,9 +67,12 @@ def test_bad_matrices(data, message):
 
 
 @pytest.mark.parametrize("data", [np.zeros((6, 5)), np.full((6, 5), 5.1), np.full((6, 5), 1e9 + 0.1)])
-def test_nothing_to_find(data):
-    with pytest.warns(UserWarning, match="found 0 of 2 modules: nothing but rounding error is left of X"):
-        model = SparseGraphSVD(n_rows=2, n_columns=2).fit(data)
+@pytest.mark.parametrize(
+    ("parameters", "asked"), [({}, 1), ({"n_components": 2}, 2), ({"n_components": 2, "n_rows": 2, "n_columns": 2}, 2)]
+)
+def test_nothing_to_find(data, parameters, asked):
+    with pytest.warns(UserWarning, match=f"found 0 of {asked} modules: nothing but rounding error is left of X"):
+        model = SparseGraphSVD(**parameters).fit(data)
     assert model.components_.shape == model.columns_.shape == (0, 5)
     assert model.left_vectors_.shape == model.rows_.T.shape == (6, 0)
     for array in (model.singular_values_, model.explained_variance_ratio_, model.converged_, model.graph_share_):
@@ -95,14 +98,19 @@ def test_warnings_say_what_is_wrong():
     noisy = np.random.default_rng(1).standard_normal((40, 40))
     frame = pd.DataFrame(np.random.default_rng(0).standard_normal((10, 100)), columns=[f"g{i}" for i in range(100)])
     few = pd.DataFrame({"source": ["g1", "g2", "x"], "target": ["g2", "x", "y"]})
-    unconverged = {"n_components": 2, "n_rows": 5, "n_columns": 5, "max_iter": 2, "tol": 1e-12}
+    short = {"max_iter": 2, "tol": 1e-12}
+    unconverged = r"modules 1, 2 did not converge \(module 1 reached max_iter=2\)"
+    heavy = {"column_penalty": L1(1000.0)}
+    no_column = r"found 0 of 2 modules: the column penalty L1\(.*1000.0\) keeps no column"
     for data, parameters, message in (
-        (X, {"column_penalty": L1(1000.0)}, r"found 0 of 2 modules: the column penalty L1\(.*1000.0\) keeps no column"),
-        (noisy, unconverged, r"modules 1, 2 did not converge \(module 1 reached max_iter=2\)"),
+        (X, heavy, no_column),
+        (X, heavy | {"search": "sequential"}, no_column),
+        (noisy, short | {"column_penalty": L1Ball(3.0)}, unconverged),
+        (noisy, short | {"n_rows": 5, "n_columns": 5}, unconverged),
         (frame, {"column_graph": few, "n_columns": 5}, "only 2 of 100 columns are nodes of the column graph"),
     ):
         with pytest.warns(UserWarning, match=message):
-            model = SparseGraphSVD(**parameters).fit(data)
+            model = SparseGraphSVD(2, **parameters).fit(data)
     assert model.n_components_ == 2
 
 

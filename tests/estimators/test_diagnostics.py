@@ -5,8 +5,8 @@ import warnings
 import numpy as np
 import pytest
 
-import netbic
 from netbic import Graph, SparseGraphSVD
+from support.problems import searched_for_one
 
 
 @pytest.fixture(scope="module")
@@ -64,9 +64,11 @@ def test_the_weight_of_the_graph(fitted):
     X, graph, _ = fitted
     sigma = 0.4
     keywords = {"n_columns": 30, "column_graph": graph, "column_smoothness": sigma, "smoothness_scale": "absolute"}
-    model = SparseGraphSVD(1, center=None, **keywords).fit(X)
     largest = np.linalg.eigvalsh(graph.term("modularity").toarray())[-1]
-    assert model.diagnostics_["graph_weight"][0] == pytest.approx(sigma * largest / model.singular_values_[0], rel=1e-6)
+    for search, searched in (("sequential", X), ("joint", searched_for_one(X))):
+        model = SparseGraphSVD(1, center=None, scale=False, search=search, tol=1e-10, **keywords).fit(X)
+        weight = sigma * largest / np.linalg.norm(searched @ model.components_[0])
+        assert model.diagnostics_["graph_weight"][0] == pytest.approx(weight, rel=1e-6)
     assert SparseGraphSVD(1, n_columns=30).fit(X).diagnostics_["graph_weight"][0] == 0
 
 
@@ -81,26 +83,28 @@ def test_features_that_lead_half_of_the_modules_are_reported():
     assert (model.diagnostics_["recurrent"] >= 1).any()
 
 
-def test_a_gene_far_behind_in_the_data_is_reported():
+@pytest.mark.parametrize("search", ["joint", "sequential"])
+def test_a_gene_far_behind_in_the_data_is_reported(search):
     generator = np.random.default_rng(2)
-    X = generator.standard_normal((40, 600))
-    A = np.zeros((600, 600))
-    A[500:510, 500:510] = 1 - np.eye(10)
+    X = generator.standard_normal((40, 600)) + generator.standard_normal((40, 1)) * (np.arange(600) < 30)
+    linked = np.isin(np.arange(600), [0, 1, 2, *range(500, 510)])  # a few that vary together, and others
+    A = np.outer(linked, linked) & ~np.eye(600, dtype=bool)
     keywords = {"n_columns": 30, "column_graph": A, "graph_term": "normalized", "smoothness_scale": "relative"}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model = SparseGraphSVD(1, column_smoothness=3.0, **keywords).fit(X)
+        model = SparseGraphSVD(1, column_smoothness=3.0, search=search, **keywords).fit(X)
     assert any("whose rank by the data alone is" in str(warning.message) for warning in caught)
     assert model.diagnostics_["worst_rank"][0] > 200
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert SparseGraphSVD(1, n_columns=30, column_graph=A).fit(X).diagnostics_["worst_rank"][0] <= 60
+        model = SparseGraphSVD(1, n_columns=30, column_graph=A, search=search).fit(X)
+    assert model.diagnostics_["worst_rank"][0] <= 60
 
 
-@pytest.mark.parametrize("options", [{"n_columns": 30}, {"column_penalty": netbic.AdaptiveSupport(fallback=30)}])
+@pytest.mark.parametrize("options", [{"n_columns": 30}, {}, {"search": "sequential"}])
 def test_a_graph_that_weighs_as_much_as_the_data_is_reported(options):
     generator = np.random.default_rng(3)
-    weights = np.linspace(3, 0.5, 300)  # decreases without a gap: the fallback is used
+    weights = np.linspace(3, 0.5, 300)
     X = np.outer(generator.standard_normal(80), weights) + generator.standard_normal((80, 300))
     A = np.kron(np.eye(10), 1 - np.eye(30))
     with pytest.warns(UserWarning, match=r"the graph (weighs as much as the data, or more|makes up more than 30%)"):

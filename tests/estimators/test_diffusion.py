@@ -1,9 +1,8 @@
 """Network diffusion in SparseGraphSVD: what is searched, transformed, scored and saved."""
 
-import warnings
-
 import dask.array as da
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
@@ -26,9 +25,13 @@ X = cohort(0)
 PRIOR = coexpression(cohort(1, 300), k=6)
 
 
-def smooth_by_hand(X, weight):
+def prepare_by_hand(new):
+    return (new - X.mean(axis=0)) / np.sqrt(X.std(axis=0))
+
+
+def smooth_by_hand(weight):
     matrix = PRIOR.term("normalized").matrix.toarray()
-    return (1 - weight) * (X - X.mean(axis=0)) @ np.linalg.inv(np.eye(X.shape[1]) - weight * matrix)
+    return (1 - weight) * prepare_by_hand(X) @ np.linalg.inv(np.eye(X.shape[1]) - weight * matrix)
 
 
 def model(**parameters):
@@ -44,22 +47,20 @@ def assert_same(one, other, tolerance=1e-8):
 
 def test_modules_are_those_of_the_smoothed_data_and_are_judged_on_the_data_themselves():
     found = model(diffusion=0.7).fit(X)
-    by_hand = model(column_graph=None).fit(smooth_by_hand(X, 0.7))
+    by_hand = model(column_graph=None, scale=False).fit(smooth_by_hand(0.7))
     np.testing.assert_array_equal(found.columns_, by_hand.columns_)
     np.testing.assert_allclose(found.components_, by_hand.components_, atol=1e-9)
     np.testing.assert_allclose(found.singular_values_, by_hand.singular_values_)
     assert found.diffusion_ == 0.7
-    new = cohort(2)
-    centred = new - X.mean(axis=0)
+    new, own = prepare_by_hand(cohort(2)), prepare_by_hand(X)
     basis = np.linalg.qr(found.components_.T)[0]
-    assert found.score(new) == pytest.approx(np.sum((centred @ basis) ** 2) / np.sum(centred**2))
-    own = X - X.mean(axis=0)
+    assert found.score(cohort(2)) == pytest.approx(np.sum((new @ basis) ** 2) / np.sum(new**2))
     assert found.explained_variance_ratio_.sum() == pytest.approx(np.sum((own @ basis) ** 2) / np.sum(own**2))
 
 
 def test_new_samples_are_smoothed_in_the_same_way():
     found = model(diffusion=0.7).fit(X)
-    by_hand = smooth_by_hand(X, 0.7) @ np.linalg.pinv(found.components_)
+    by_hand = smooth_by_hand(0.7) @ np.linalg.pinv(found.components_)
     for data in (X, sp.csr_array(X), da.from_array(X, chunks=(10, -1))):
         np.testing.assert_allclose(found.transform(data), by_hand, atol=1e-9)
 
@@ -106,6 +107,19 @@ def test_a_true_prior_is_used_and_helps_and_a_useless_one_is_not():
     assert rejected.diffusion_scores_["gain_error"].isna().all()  # one fold is enough
 
 
+def test_every_weight_is_tried_with_the_same_search_for_as_many_modules():
+    data, keywords = cohort(3, 60), {"n_columns": 20, "column_graph": PRIOR, "diffusion": "cv"}
+    smooth, of_samples = {"column_smoothness": 0.5}, {"row_graph": np.eye(60, k=1) + np.eye(60, k=-1)}
+    n = SparseGraphSVD(n_columns=20).fit(data).n_components_
+    assert n > 1
+    for options, same in (  # the graph of the samples is not used in folds
+        (smooth, smooth | {"n_components": n}),
+        (of_samples, {"n_components": 10, "search": "sequential"}),
+    ):
+        found, expected = (SparseGraphSVD(**keywords, **own).fit(data).diffusion_scores_ for own in (options, same))
+        pd.testing.assert_frame_equal(found, expected)
+
+
 @pytest.mark.nightly
 def test_permuted_and_rewired_priors_are_not_used():
     chosen = []
@@ -135,12 +149,3 @@ def test_what_cannot_be_smoothed_is_refused_with_the_remedy():
     ):
         with pytest.raises(ValueError, match=message):
             use(data)
-
-
-def test_sizes_chosen_after_strong_diffusion_are_doubted():
-    adaptive = {"n_columns": None, "column_penalty": netbic.AdaptiveSupport()}
-    for weight, doubted in ((0.5, False), (0.9, True)):
-        with warnings.catch_warnings(record=True) as found:
-            warnings.simplefilter("always")
-            model(diffusion=weight, **adaptive).fit(X)
-        assert any("makes that of neighbours similar" in str(each.message) for each in found) == doubted

@@ -3,7 +3,6 @@
 import re
 import sys
 import types
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -15,8 +14,9 @@ from sklearn.base import clone
 
 import netbic
 from netbic import L0, SparseGraphSVD
-from netbic.penalties import Choice, Kept, Penalty
+from netbic.penalties import Kept, Penalty
 from netbic.simulate import paper
+from support.problems import searched_for_one
 
 PAGE = (Path(__file__).parents[2] / "docs" / "extending.md").read_text()
 toy = paper(0.03, random_state=0)
@@ -42,9 +42,9 @@ def model(penalty, **options):
     return SparseGraphSVD(1, n_rows=50, column_penalty=penalty, center=None, **options)
 
 
-def is_fixed_point(fitted, penalty, X=toy.X):
+def is_fixed_point(fitted, penalty, X=toy.X, u=None):
     """Whether v is the normalised threshold of |X'u| (there is no graph)."""
-    scores = np.abs(X.T @ fitted.left_vectors_[:, 0])
+    scores = np.abs(X.T @ (fitted.left_vectors_[:, 0] if u is None else u))
     kept = penalty.threshold(scores)
     expected = kept.values / np.linalg.norm(kept.values)
     same = np.array_equal(np.flatnonzero(fitted.columns_[0]), kept.support)
@@ -60,6 +60,15 @@ def test_fits_end_at_a_fixed_point(penalty):
     here, blocks = (model(penalty).fit(X) for X in (toy.X, da.from_array(toy.X, chunks=(30, 100))))
     np.testing.assert_allclose(blocks.components_, here.components_, atol=1e-9)
     assert clone(fitted).get_params()["column_penalty"] == penalty
+
+
+@PENALTIES
+def test_a_joint_search_ends_at_a_fixed_point(penalty):
+    fitted = SparseGraphSVD(1, column_penalty=penalty, center=None, scale=False).fit(toy.X)
+    searched = searched_for_one(toy.X)
+    u = searched @ fitted.components_[0]
+    assert fitted.converged_.all()
+    assert is_fixed_point(fitted, penalty, searched, u / np.linalg.norm(u))
 
 
 @PENALTIES
@@ -99,7 +108,7 @@ def test_a_saved_model_transforms_as_before(penalty, tmp_path):
     assert loaded.score(toy.X) == fitted.score(toy.X)
 
 
-# What the page does not show: penalties with a size, and penalties that choose one
+# What the page does not show: penalties with a size, given or from the data
 
 
 @dataclass(frozen=True, repr=False)
@@ -133,17 +142,17 @@ class WithK(Penalty):
 
 @dataclass(frozen=True, repr=False)
 class Half(Penalty):
-    """Choose the entries above half of the largest score."""
+    """Keep the entries above half of the largest score."""
 
     has_objective: ClassVar[bool] = False
-    chooses_size: ClassVar[bool] = True
+    sizes_from_data: ClassVar[bool] = True
 
     def threshold(self, magnitudes):
-        support = self.choose(magnitudes, None).support
+        support = np.flatnonzero(magnitudes > 0.5 * magnitudes.max())
         return Kept(support, magnitudes[support])
 
-    def choose(self, scores, smoothed):
-        return Choice((np.abs(scores) > 0.5 * np.abs(scores).max()).astype(float), sigma=0.0, noise=1.0)
+    def fixed_for(self, magnitudes, *, core=False):
+        return L0(self.threshold(magnitudes).support.size)
 
 
 def test_a_user_defined_size_shrinks_with_its_axis_if_it_can():
@@ -156,16 +165,14 @@ def test_a_user_defined_size_shrinks_with_its_axis_if_it_can():
 def test_what_a_penalty_must_implement_is_named():
     with pytest.raises(NotImplementedError, match=r"Penalty has no threshold\(magnitudes\)"):
         model(Penalty()).fit(toy.X)
-    lazy = type("Lazy", (Above,), {"chooses_size": True})
-    with pytest.raises(NotImplementedError, match=r"Lazy has no choose\(scores, smoothed\)"):
-        model(lazy(0.07)).fit(toy.X)
 
 
-def test_a_user_defined_penalty_may_choose_its_size(tmp_path):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the warning that its choice is not reliable
-        fitted = SparseGraphSVD(1, row_penalty=Half(), column_penalty=Half(), center=None).fit(toy.X)
-    assert fitted.choices_["size"].tolist() == [fitted.rows_.sum(), fitted.columns_.sum()]
-    assert fitted.columns_[0][toy.v != 0].mean() > 0.5
-    netbic.save(fitted, tmp_path)
-    np.testing.assert_array_equal(netbic.load(tmp_path).posteriors_["columns"], fitted.posteriors_["columns"])
+def test_a_user_defined_penalty_may_take_sizes_from_the_data():
+    joint = SparseGraphSVD(1, column_penalty=Half(), center=None).fit(toy.X)
+    both = SparseGraphSVD(1, row_penalty=Half(), column_penalty=Half(), center=None).fit(toy.X)
+    weights = np.abs(joint.components_[0, joint.columns_[0]])
+    assert weights.min() > 0.5 * weights.max()
+    assert is_fixed_point(both, L0(both.columns_.sum()))
+    for fitted in (joint, both):
+        assert fitted.converged_.all()
+        assert fitted.columns_[0][toy.v != 0].mean() > 0.5 > fitted.columns_[0][toy.v == 0].mean()

@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 import netbic
 from netbic import Graph, GroupL0, SparseGraphSVD
+from support.problems import searched_for_one
 
 seeds = st.integers(0, 2**32 - 1)
 GENES = [f"g{i}" for i in range(120)]
@@ -85,7 +86,8 @@ def test_planted_sets_are_recovered(overlap):
     assert model.groups_["size"].tolist() == [len(sets[group]) for group in model.groups_["group"]]
     assert model.converged_.all()
     # A half step from the result changes nothing.
-    scores = np.abs((X - X.mean()).to_numpy().T @ model.left_vectors_[:, 0])
+    searched = searched_for_one(((X - X.mean()) / X.std(ddof=0) ** 0.5).to_numpy())
+    scores = np.abs(searched.T @ searched @ model.components_[0])
     kept = GroupL0(sets, 2).for_names(np.array(GENES, dtype=object), 120, "column").threshold(scores)
     np.testing.assert_allclose(
         np.abs(model.components_[0, kept.support]), kept.values / np.linalg.norm(kept.values), atol=1e-5

@@ -70,14 +70,16 @@ def test_missing_entries_reduce_recovery_only_slightly(missing):
     assert np.mean(lost["L0SVD"]) <= 0.015
 
 
-def test_imputation_recovers_a_low_rank_matrix():
+@pytest.mark.parametrize("search", ["joint", "sequential"])
+def test_imputation_recovers_a_low_rank_matrix(search):
     """Without noise, the modules predict the missing entries correctly; the observed mean does not."""
     generator = np.random.default_rng(2)
     truth = 3 * np.outer(generator.standard_normal(40), generator.standard_normal(30))
     incomplete = np.where(generator.random(truth.shape) < 0.3, np.nan, truth)
     errors = {}
     for missing in ("ignore", "impute"):
-        model = SparseGraphSVD(1, center=None, missing=missing).fit(incomplete)
+        options = {"n_columns": 30, "center": None, "scale": False, "search": search}
+        model = SparseGraphSVD(1, missing=missing, **options).fit(incomplete)
         guess = model.singular_values_[0] * np.outer(model.left_vectors_[:, 0], model.components_[0])
         errors[missing] = np.linalg.norm(guess - truth) / np.linalg.norm(truth)
     assert errors["impute"] < 1e-3
@@ -118,7 +120,7 @@ def test_bad_input():
         (ignore.fit, empty, r"column 7 of X has no observed entry \(1 in all\): drop it"),
         (ignore.fit, np.where(MISSING, np.inf, X), "infinity"),
         (ignore.fit, sparse, "X is sparse and contains NaN"),
-        (SparseGraphSVD(missing="ignore").fit(sp.csr_array(X)).transform, sparse, "X is sparse and contains NaN"),
+        (SparseGraphSVD(1, missing="ignore").fit(sp.csr_array(X)).transform, sparse, "X is sparse and contains NaN"),
         (SparseGraphSVD().fit, INCOMPLETE, "use missing='ignore' or missing='impute'"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -12,7 +12,7 @@ from sklearn.decomposition import PCA
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import netbic
-from netbic import L0, Graph, L1Ball, SparseGraphSVD
+from netbic import L0, Dense, Graph, L1Ball, SparseGraphSVD
 from netbic.estimators.inputs import one_blas_thread
 
 X = np.random.default_rng(0).standard_normal((30, 20)) + np.arange(20)
@@ -23,7 +23,9 @@ def path_graph(size):
 
 
 @pytest.mark.filterwarnings("ignore:found . of . modules", "ignore:the graph makes up")
-@parametrize_with_checks([SparseGraphSVD(n_columns=1, n_init=2)])
+@parametrize_with_checks(
+    [SparseGraphSVD(2, n_columns=1), SparseGraphSVD(2, n_columns=1, n_init=2, search="sequential")]
+)
 def test_scikit_learn_compatibility(estimator, check):
     check(estimator)
 
@@ -46,7 +48,7 @@ def test_shapes_and_memberships():
 
 
 def test_dense_fit_is_pca():
-    model = SparseGraphSVD(3, tol=1e-13, max_iter=20000).fit(X)
+    model = SparseGraphSVD(3, column_penalty=Dense(), tol=1e-13, max_iter=20000).fit(X)
     pca = PCA(3).fit(X)
     signs = np.sign(np.sum(model.components_ * pca.components_, axis=1))
     np.testing.assert_allclose(model.components_, signs[:, None] * pca.components_, atol=1e-6)
@@ -128,10 +130,11 @@ def test_relative_smoothness_is_in_units_of_the_leading_singular_value():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_precision_is_kept(dtype):
-    model = SparseGraphSVD(2, n_columns=5, column_graph=path_graph(20)).fit(X.astype(dtype))
+    keywords = {"n_columns": 5, "column_graph": path_graph(20), "tol": 1e-5}  # the least of single precision
+    model = SparseGraphSVD(2, **keywords).fit(X.astype(dtype))
     for array in (model.left_vectors_, model.components_, model.singular_values_, model.transform(X.astype(dtype))):
         assert array.dtype == dtype
-    exact = SparseGraphSVD(2, n_columns=5, column_graph=path_graph(20)).fit(X)
+    exact = SparseGraphSVD(2, **keywords).fit(X)
     np.testing.assert_array_equal(model.columns_, exact.columns_)
     np.testing.assert_allclose(model.components_, exact.components_, atol=1e-5)
 
@@ -190,7 +193,7 @@ def test_numbers_outside_the_supported_range_are_refused(largest):
     incomplete = np.where(np.arange(20) == np.arange(30)[:, None], np.nan, scaled)
     inside, outside = (largest * (2.0, 0.5)[(largest > 1) == is_inside] for is_inside in (True, False))
     for data in (scaled, incomplete, sp.csr_array(scaled)):
-        usual, other = (SparseGraphSVD(missing="ignore").fit(data * by) for by in (1.0, inside))
+        usual, other = (SparseGraphSVD(2, missing="ignore").fit(data * by) for by in (1.0, inside))
         np.testing.assert_allclose(other.components_, usual.components_, atol=1e-9)
         message = r"whose squares leave the range of numbers: rescale X.*between 1e-120 and 1e\+140"
         for scale in (False, True):
@@ -263,17 +266,18 @@ def test_names_match_the_graph_to_the_columns():
 
 
 @pytest.mark.parametrize("kind", ["dense", "float32", "sparse", "missing"])
-def test_a_prepared_matrix_gives_many_models_the_same_modules_as_fit(kind):
+@pytest.mark.parametrize("n_rows", [None, 10])
+def test_a_prepared_matrix_gives_many_models_the_same_modules_as_fit(kind, n_rows):
     generator = np.random.default_rng(0)
     data = generator.standard_normal((40, 350)) + 2
-    parameters = {"n_components": 3, "missing": "ignore" if kind == "missing" else "error"}
+    parameters = {"n_components": 3, "n_rows": n_rows, "missing": "ignore" if kind == "missing" else "error"}
     if kind == "missing":
         data[generator.random(data.shape) < 0.05] = np.nan
     data = {"float32": data.astype(np.float32), "sparse": sp.csr_array(data)}.get(kind, data)
     prepared = SparseGraphSVD(**parameters).prepared(data)
     with one_blas_thread():
         for size in (20, 60, 20):
-            model = SparseGraphSVD(n_columns=size, n_rows=10, **parameters)
+            model = SparseGraphSVD(n_columns=size, **parameters)
             modules = model.modules_of(prepared)
             fitted = model.fit(data)
             found = np.array([module.v.full() for module in modules]).astype(fitted.components_.dtype)

@@ -35,7 +35,7 @@ def model(simulated):
     return netbic.SparseGraphSVD(4, n_columns=20, scale=True).fit(simulated.X, studies=simulated.studies)
 
 
-def standardised(X, labels, scale, design=None):
+def standardised(X, labels, power, design=None):
     """Each study centred, without its covariates, scaled and weighted by plain NumPy."""
     parts = {}
     for study in np.unique(labels.astype(str)):
@@ -44,7 +44,7 @@ def standardised(X, labels, scale, design=None):
         if design is not None:
             own = design[labels == study]
             part = part - LinearRegression().fit(own, part).predict(own)
-        parts[study] = part / part.std(axis=0) if scale else part
+        parts[study] = part / part.std(axis=0) ** power
     squares = {study: np.sum(part**2) for study, part in parts.items()}
     stacked = np.empty(np.shape(X))
     for study, part in parts.items():
@@ -53,15 +53,16 @@ def standardised(X, labels, scale, design=None):
     return stacked
 
 
-@pytest.mark.parametrize("scale", [False, True])
+@pytest.mark.parametrize("scale", [False, True, None])
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("n_rows", [None, 60])
 def test_equals_a_stack_standardised_by_hand(shuffled, kind, scale, n_rows):
     X, labels = kind(shuffled[0].to_numpy()), shuffled[1]
-    stacked = standardised(shuffled[0], labels, scale)
+    usual = 0.0 if n_rows else 0.5  # power of the standard deviations
+    stacked = standardised(shuffled[0], labels, usual if scale is None else scale)
     links = netbic.Graph(np.eye(200, k=1) + np.eye(200, k=-1))
     options = {"n_columns": 20, "n_rows": n_rows, "column_graph": links if n_rows else None}
-    expected = netbic.SparseGraphSVD(3, center=None, **options).fit(stacked)
+    expected = netbic.SparseGraphSVD(3, center=None, scale=False, **options).fit(stacked)
     model = netbic.SparseGraphSVD(3, scale=scale, **options).fit(X, studies=labels)
     np.testing.assert_allclose(model.components_, expected.components_, atol=1e-10)
     np.testing.assert_allclose(model.left_vectors_, expected.left_vectors_, atol=1e-10)
@@ -80,7 +81,7 @@ def test_covariates_are_removed_within_each_study(shuffled):
     X = X + np.array([0.1 * slopes[study] * age for study, age in zip(labels, table["age"], strict=True)])
     design = np.column_stack([table["age"], pd.get_dummies(table["batch"], drop_first=True)]).astype(float)
     stacked = standardised(X, labels, True, design)
-    expected = netbic.SparseGraphSVD(3, n_columns=20, center=None).fit(stacked)
+    expected = netbic.SparseGraphSVD(3, n_columns=20, center=None, scale=False).fit(stacked)
     model = netbic.SparseGraphSVD(3, n_columns=20, scale=True).fit(X, studies=labels, covariates=table)
     np.testing.assert_allclose(model.components_, expected.components_, atol=1e-9)
     scores = model.transform(X.iloc[:9], studies=labels[:9], covariates=table.iloc[:9])
@@ -190,7 +191,7 @@ def test_one_study_with_covariates_is_the_same_model(shuffled):
     X, labels = shuffled
     model = netbic.SparseGraphSVD(3, n_columns=20, scale=True).fit(X, studies=labels)
     plain, data = as_one_study(model, X)
-    again = netbic.SparseGraphSVD(3, n_columns=20).fit(data, covariates=own_covariates(plain))
+    again = netbic.SparseGraphSVD(3, n_columns=20, scale=False).fit(data, covariates=own_covariates(plain))
     np.testing.assert_allclose(again.components_, model.components_, atol=1e-12)
 
 

@@ -59,7 +59,7 @@ def jobs() -> list[Job]:
     sizes = ["--modules", "3", "--genes", "8", "--samples", "6"]
     fit = ["fit", "expression.tsv", "--graph", "edges.tsv", *sizes, "--out", "out", "--force"]
     plain = [*fit, "--no-report"]
-    auto = ["fit", "expression.tsv", "--graph", "edges.tsv", "--modules", "2", "--auto", "--no-report", "--out", "out"]
+    joint = ["fit", "expression.tsv", "--graph", "edges.tsv", "--no-report", "--out", "out", "--force"]
     tune = ["tune", "expression.tsv", "--modules", "1", "--genes", "5,8", "--samples", "6", "--folds", "3"]
     tune += ["--out", "out"]
     pairs = ["pairs", "expression.tsv", "second.tsv", "--features1", "8", "--features2", "4", "--out", "out", "--force"]
@@ -68,7 +68,7 @@ def jobs() -> list[Job]:
         Job("fit", plain, resumed),
         Job("fit, report", fit, resumed),
         Job("fit --force", [*plain, "--seed", "1"], resumed, [plain]),
-        Job("fit --auto", [*auto, "--force"], resumed),
+        Job("fit, sizes from the data", joint, resumed),
         Job("tune", tune),
         Job("enrich", ["enrich", "out", "--gene-sets", "sets.gmt"], [], [plain]),
         Job("report", ["report", "out"], [], [plain]),

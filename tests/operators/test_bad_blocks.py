@@ -88,11 +88,9 @@ def test_a_block_that_cannot_be_loaded(monkeypatch, share):
         model().fit(X)
 
 
-def test_blocks_of_another_size_with_masked_entries_or_without_medians():
+def test_blocks_of_another_size_or_with_masked_entries():
     X = in_blocks(DENSE).map_blocks(lambda block: block[1:], dtype=float, meta=np.empty((0, 0)))
     with pytest.raises(BlockError, match=r"block 0 \(rows 0 to 69\): .*shape \(69, 120\).*\(70, 120\)"):
         model().fit(X)
     with pytest.raises(BlockError, match=r"block 0 .*masked array.*fill or drop"):
         model().fit(in_blocks(np.ma.masked_greater(DENSE, 4.0)))
-    with pytest.raises(ValueError, match=r"AdaptiveSupport\(clip=None\)"):  # it needs medians
-        model(n_columns=None, column_penalty=netbic.AdaptiveSupport()).fit(in_blocks(DENSE))

@@ -28,8 +28,11 @@ PARAMETERS = {
     "schur": {"deflation": "schur"},
     "the paper's": {"solver": "aisp", "column_graph": GRAPH},
     "all rows": {"n_rows": None},
-    "all columns": {"n_columns": None},
-    "everything": {"n_rows": None, "n_columns": None},
+    "all columns": {"n_columns": None, "column_penalty": netbic.Dense()},
+    "everything": {"n_rows": None, "n_columns": None, "column_penalty": netbic.Dense()},
+    "columns from the data": {"n_columns": None},
+    "everything from the data": {"n_rows": None, "n_columns": None, "n_components": "auto"},
+    "all rows, with a graph": {"n_rows": None, "column_graph": GRAPH},
     "soft": {"n_rows": None, "row_penalty": netbic.L1Ball(3.0)},
     "non-negative": {"n_columns": None, "column_penalty": netbic.L0(20, nonnegative=True)},
 }
@@ -52,9 +55,11 @@ def test_blocks_of_any_kind(parameters):
 
 @pytest.fixture
 def by_passes(monkeypatch):
-    """Starts are computed as for a matrix with two long sides: by passes over X, not exactly."""
+    """Starts and subspaces are computed as for a matrix with two long sides: by passes over X, not exactly."""
     monkeypatch.setattr("netbic.solver.starts._GRAM_SIZE", 10)
     monkeypatch.setattr("netbic.solver.starts._EXACT_WORK", 0)
+    monkeypatch.setattr("netbic.solver.joint._GRAM_SIZE", 0)
+    monkeypatch.setattr("netbic.solver.joint._SMALL", 0)
 
 
 @all_parameters
@@ -70,13 +75,6 @@ def test_any_heights(cuts):
     bounds = [0, *sorted(cuts), 300]
     chunks = tuple(np.diff(bounds).tolist())
     assert_same(model().fit(DENSE), model().fit(da.from_array(DENSE, chunks=(chunks, -1))))
-
-
-def test_a_penalty_that_chooses_its_size():
-    parameters = {"n_components": 1, "n_columns": None, "column_penalty": netbic.AdaptiveSupport(clip=None)}
-    one, other = model(**parameters).fit(DENSE), model(**parameters).fit(in_blocks(DENSE))
-    assert_same(one, other)
-    np.testing.assert_allclose(one.posteriors_["columns"], other.posteriors_["columns"], atol=1e-10)
 
 
 def test_blocks_of_other_types():
@@ -139,14 +137,19 @@ def test_passes_are_counted_and_kept_blocks_are_loaded_once(monkeypatch):
 
 
 def test_a_clear_module_takes_one_pass_after_its_start(streamed, by_passes, monkeypatch):
-    """One for the summary, those of the start, and one that packs the rows and the columns together."""
+    """One for the summary, those of the start, one that packs the rows and the columns together; one for all scores."""
     X = np.random.default_rng(0).standard_normal((400, 300))
     X[:30, :20] += 3.0
     starts, normal = [], ChunkedOperator.normal
     monkeypatch.setattr(ChunkedOperator, "normal", lambda self, *given: starts.append(1) or normal(self, *given))
     fitted = netbic.SparseGraphSVD(1, n_rows=30, n_columns=20).fit(da.from_array(X, chunks=(80, -1)))
     assert fitted.rows_[0, :30].all()
-    assert fitted.passes_ == 1 + len(starts) + 1
+    assert fitted.passes_ == 1 + len(starts) + 1 + 1
+
+
+def test_the_passes_of_a_joint_search_do_not_depend_on_the_number_of_modules(streamed, by_passes):
+    few, many = (model(n_components=n, n_rows=None).fit(in_blocks(DENSE)).passes_ for n in (1, 8))
+    assert few == many < 12
 
 
 def test_blocks_without_active_rows_are_not_loaded(streamed):

@@ -59,7 +59,7 @@ def test_values_are_those_the_model_was_fitted_to_and_the_colour_bar_names_them(
 def test_missing_entries_are_grey(study):
     X = study.expression.to_numpy().copy()
     X[3, 5] = np.nan
-    model = netbic.SparseGraphSVD(1, missing="ignore").fit(X)
+    model = netbic.SparseGraphSVD(1, missing="ignore", column_penalty=netbic.Dense()).fit(X)
     drawn = pl.heatmap(model, X).images[0]
     missing = np.argwhere(np.ma.getmaskarray(drawn.get_array()))
     assert len(missing) == 1

@@ -51,7 +51,8 @@ def test_lines_are_the_edges_between_members(study, model):
     again, other = (np.asarray(parts(pl.network(model, seed=seed))[0].get_offsets()) for seed in (0, 2))
     np.testing.assert_array_equal(again, places)  # the seed decides the layout
     assert np.abs(other - places).max() > 1e-3
-    dense = netbic.SparseGraphSVD(1, column_graph=study.network, graph_term="normalized").fit(study.expression)
+    given = {"column_graph": study.network, "column_penalty": netbic.Dense(), "graph_term": "normalized"}
+    dense = netbic.SparseGraphSVD(1, **given).fit(study.expression)
     ax = pl.network(dense)  # of a large module, the heaviest members
     assert ax.get_title(loc="left").startswith("Module 1: 500 of 700 genes, ")
     heaviest = np.sort(np.abs(dense.components_[0]))[-500:]

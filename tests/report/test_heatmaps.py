@@ -37,7 +37,7 @@ def test_heatmaps_of_sparse_and_incomplete_data(tmp_path):
 
 def test_of_large_modules_the_heaviest_genes_and_samples_at_equal_distances_are_shown():
     X = np.random.default_rng(0).normal(size=(700, 500))
-    model = netbic.SparseGraphSVD(1, n_rows=600)
+    model = netbic.SparseGraphSVD(1, n_rows=600, column_penalty=netbic.Dense())
     (heatmap,) = heatmaps_of(model.fit(X), X)
     assert heatmap.values.shape == (300, 400)
     for weights, shown in ((model.components_[0], heatmap.genes), (model.left_vectors_[:, 0], heatmap.samples)):

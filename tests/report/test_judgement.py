@@ -68,12 +68,12 @@ def test_the_page_and_every_card_begin_with_verdicts_and_samples(text, tables):
 
 def test_a_heatmap_of_all_samples_is_in_the_order_of_the_scores(study, gathered, tables):
     X = study.expression.to_numpy()
-    centred = X - X.mean(axis=0)
+    scaled = (X - X.mean(axis=0)) / np.sqrt(X.std(axis=0))  # as in the search
     for number, module in enumerate(gathered.modules):
         own, heatmap = of_module(tables[0], number + 1), module.heatmap
         assert np.all(np.diff(own["score"].to_numpy()[heatmap.samples]) <= 0)
         assert sorted(heatmap.samples) == list(range(120))
-        values = centred[np.ix_(heatmap.samples, heatmap.genes)].T.clip(-heatmap.limit, heatmap.limit)
+        values = scaled[np.ix_(heatmap.samples, heatmap.genes)].T.clip(-heatmap.limit, heatmap.limit)
         np.testing.assert_allclose(heatmap.values * heatmap.limit / 127, values, atol=0.51 * heatmap.limit / 127)
         assert bool(module.group_strip) == (own["group"] != "").any()
         names = {label: set(listed) for label, listed in module.sample_names.items()}
@@ -148,10 +148,7 @@ def test_diagnostics_say_what_is_wrong_with_a_module():
     assert "0.83 with those of module 1; both contain 10%" in module_page(**repeated).details[0].text
     verdict = modules.Verdict("repeats 1", "Repeats module 1: same samples, further genes.", 1, 0.83, 0.1)
     assert module_page(verdict=verdict, **repeated).details == []
-    (size,) = module_page(size_diagnostics={"columns": "overlapping"}).details
-    assert size.badge == "size not identified"
-    assert "how many genes belong to it: the scores of members and others overlap" in size.text
-    assert all(kind in modules.EXPLANATIONS for kind in ("graph-driven", "repeats", same.kind, size.kind))
+    assert all(kind in modules.EXPLANATIONS for kind in ("graph-driven", "repeats", same.kind))
     star, everyone = np.zeros((20, 20)), np.arange(20)
     star[0, 1:] = star[1:, 0] = 1
     ring = np.roll(np.eye(20), 1, axis=1) + np.roll(np.eye(20), -1, axis=1)
@@ -167,20 +164,16 @@ def test_default_sizes_and_settings_and_genes_that_lead_most_modules_are_named(f
     assert (shown["samples"], shown["smoothness"], shown["graph_term"]) == ("all", "0.6", "modularity")
     assert shown["smoothness_scale"] == "module: in units of the strength of each module"
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 1)) @ rng.normal(size=(1, 150)) + rng.normal(size=(60, 150))  # every gene follows it
-    model = netbic.SparseGraphSVD(1, column_penalty=netbic.AdaptiveSupport(clip=None, fallback=30)).fit(X)
-    assert model.choices_["fallback"].tolist() == [True]
-    netbic.save(model, tmp_path)
-    gathered = contents.gather(tmp_path, record={"settings": {"genes": None}})
-    shown = {"genes": "chosen per module, 30 where the data do not determine a size", "samples": "all"}
-    assert dict(gathered.settings) == shown
-    assert gathered.with_default_size == [1]
-    assert gathered.modules[0].details == []
-    text = netbic.report.write_report(tmp_path).read_text()
-    reason = "because most genes follow it to some degree. So the default size, 30 genes, was used."
-    assert f"<b>Size:</b> The data do not show where the module ends, {reason}</p>" in text
-    assert "<li><b>Default size</b>: module " in text
-    assert "No warnings" not in text
+    X = rng.normal(size=(60, 1)) @ rng.normal(size=(1, 30)) + rng.normal(size=(60, 30))
+    for given, genes in (
+        ({}, "from the data, for each module"),
+        ({"search": "sequential"}, "from the data, for each module"),
+        ({"n_columns": 7}, "7"),
+        ({"column_penalty": netbic.Dense()}, "all"),
+    ):
+        netbic.save(netbic.SparseGraphSVD(1, **given).fit(X), tmp_path)
+        gathered = contents.gather(tmp_path, record={"settings": {"genes": None}})
+        assert dict(gathered.settings) == {"genes": genes, "samples": "all"}
     X = rng.normal(size=(60, 30)) * np.where(np.arange(30) == 7, 30, 1)
     model = netbic.SparseGraphSVD(4, n_rows=20, n_columns=20, deflation="hotelling").fit(X)
     netbic.save(model, tmp_path)

@@ -18,8 +18,8 @@ from threadpoolctl import threadpool_info
 
 import netbic
 from netbic.operators.executors import ClusterError, ClusterExecutor
-from netbic.selection import choose_settings, graph_value, n_modules, stability, tune
 from netbic.selection import fits as executors
+from netbic.selection import graph_value, n_modules, stability, tune
 from netbic.selection.fits import Fits, quiet
 from netbic.simulate import cohort
 
@@ -64,7 +64,6 @@ FUNCTIONS = {
         named, X, n_rewired=3, n_repeats=1, early_stopping=False, random_state=0, **options
     ),
     "tune": lambda **options: tune(named, X, GRID, n_folds=3, random_state=0, **options).cv_results_,
-    "choose_settings": lambda **options: choose_settings(named, X, most=3, n_rewired=3, random_state=0, **options),
 }
 
 
@@ -164,7 +163,7 @@ def test_finished_fits_are_reported():
 
 
 def test_every_function_reports_its_progress():
-    for name in ("n_modules", "stability", "graph_value", "tune", "choose_settings"):
+    for name in ("n_modules", "stability", "graph_value", "tune"):
         calls = []
         FUNCTIONS[name](progress=lambda *done, calls=calls: calls.append(done))
         assert calls
@@ -191,6 +190,6 @@ def test_other_values_of_n_jobs_and_dask_arrays_are_refused():
             stability(plain, X, n_jobs=n_jobs)
     with pytest.raises(ValueError, match=r"n_jobs='dask' but there is no Dask client: create one, e\.g\. distributed"):
         n_modules(plain, X, n_jobs="dask")
-    for function in (n_modules, stability, graph_value, tune, choose_settings):
+    for function in (n_modules, stability, graph_value, tune):
         with pytest.raises(TypeError, match=r"Dask array.*X\.compute\(\) if it fits.*most variable columns"):
             function(named, da.from_array(X.to_numpy()))

@@ -321,7 +321,7 @@ def test_searches_and_bad_input(fitted):
 
 def test_a_model_without_modules_has_empty_tables():
     X = np.random.default_rng(0).standard_normal((20, 8))
-    with pytest.warns(UserWarning, match="keeps no column"):
+    with pytest.warns(UserWarning, match="found 0 of 1 modules: the column penalty .* keeps no column"):
         model = SparseGraphSVD(1, column_penalty=netbic.L1(1e6)).fit(X)
     found = SampleGroups.find(model, np.zeros((20, 8)))
     assert found.table.empty

@@ -265,6 +265,8 @@ def test_bad_and_unusual_input():
             stability(**{"model": model, "X": toy.X} | options)
     wide = stability(SparseGraphSVD(1, column_penalty=L0(50, nonnegative=True)), toy.X, n_pairs=2, random_state=0)
     assert wide.rows is None  # all samples are kept
+    tall = stability(SparseGraphSVD(1, n_rows=50), toy.X, n_pairs=2, random_state=0)
+    assert [*tall.parts] == ["columns", "rows"]  # sizes of features come from the data
     # Constant data
     empty = stability(SparseGraphSVD(1, n_rows=5, n_columns=5), np.ones((20, 30)), n_pairs=2)
     assert empty.table.empty

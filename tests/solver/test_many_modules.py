@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from netbic import L0, L1, SparseGraphSVD, selection
+from netbic import L0, L1, Dense, SparseGraphSVD, selection
 from netbic.solver import search
 
 MANY = 10**9
@@ -19,7 +19,8 @@ ROUNDING = "nothing but rounding error is left of X"
 @pytest.mark.parametrize(
     ("data", "parameters", "why"),
     [
-        (X, {}, ROUNDING),
+        (X, {"n_columns": 3}, "X has no further direction"),
+        (X, {"column_penalty": Dense()}, ROUNDING),
         (X, {"n_rows": 3, "n_columns": 4}, ROUNDING),
         (X, {"n_rows": 1, "n_columns": 1}, ROUNDING),
         (X, {"n_columns": 3, "deflation": "hotelling"}, ROUNDING),

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import connected_components
 
-from netbic import AdaptiveSupport, Graph
+from netbic import Graph
 from netbic.graph_terms import TERMS
 from support.problems import quiet_fit
 
@@ -50,6 +50,7 @@ def test_no_set_of_genes_is_amplified_beyond_the_bound(seed, weighted, term):
     X = generator.standard_normal((40, SIZE))
     graph = awkward_graph(generator, weighted)
     keywords = {"column_graph": graph, "column_smoothness": rho, "graph_term": term, "center": None}
+    keywords["search"] = "sequential"
     model = quiet_fit(X, n_components=1, n_columns=int(generator.integers(5, 40)), tol=1e-12, max_iter=5000, **keywords)
     assert model.converged_[0]
     w, z = np.abs(model.components_[0]), np.abs(model.left_vectors_[:, 0] @ X)
@@ -67,19 +68,20 @@ def test_no_set_of_genes_is_amplified_beyond_the_bound(seed, weighted, term):
 
 
 @given(st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from(["modularity", "normalized"]))
-def test_a_weight_that_is_chosen_is_bounded_as_well(seed, weighted, term):
+def test_the_weight_is_bounded_in_a_joint_search_with_sizes_from_the_data_too(seed, weighted, term):
+    """sigma lambda_max(M) <= 0.6 (strength + sigma w'Mw), where graph_weight is sigma lambda_max(M) / strength."""
     generator = np.random.default_rng(seed)
     graph = awkward_graph(generator, weighted)
     X = generator.standard_normal((40, SIZE))
     X[:, : SIZE // 4] += generator.uniform(0.5, 2) * generator.standard_normal((40, 1))
     weights = graph.weights.toarray()
     weights[: SIZE // 4, : SIZE // 4] = 1 - np.eye(SIZE // 4)  # a module that the graph explains
-    model = quiet_fit(X, n_components=1, column_penalty=AdaptiveSupport(), column_graph=weights, graph_term=term)
-    w, M = np.abs(model.components_[0]), Graph(weights).term(term)
-    scores = np.abs(model.left_vectors_[:, 0] @ (X - X.mean(axis=0)))
-    sigma = model.choices_["sigma"][0]
-    norm = np.linalg.norm((scores + sigma * M.toarray() @ w)[w > 0])
-    assert sigma * M.largest_eigenvalue <= 0.6 * norm * (1 + 1e-3)
+    model = quiet_fit(X, n_components=2, column_graph=weights, graph_term=term)
+    M = Graph(weights).term(term)
+    for v, weight in zip(np.abs(model.components_), model.diagnostics_["graph_weight"], strict=True):
+        norm = 1 + weight / M.largest_eigenvalue * (v @ M.toarray() @ v)  # in units of the strength
+        assert weight <= 0.6 * norm * (1 + 1e-6)
+    assert model.diagnostics_["graph_weight"].max() > 0.1
 
 
 @pytest.mark.parametrize("term", TERMS)
@@ -88,7 +90,7 @@ def test_the_weight_is_in_units_of_the_module_without_the_graph(term):
     X = generator.standard_normal((30, SIZE))
     X[:12, :15] += 2
     graph = awkward_graph(generator)
-    keywords = {"n_components": 1, "n_columns": 15, "center": None}
+    keywords = {"n_components": 1, "n_columns": 15, "center": None, "search": "sequential"}
     plain = quiet_fit(X, **keywords)
     for rho in (0.1, 0.4):
         model = quiet_fit(X, column_graph=graph, column_smoothness=rho, graph_term=term, **keywords)
@@ -115,11 +117,13 @@ def test_leading_genes_are_among_the_first_by_the_data_alone(seed, term, smoothn
     A = np.triu(generator.random((500, 500)) < 0.008, 1)
     keywords = {"column_graph": Graph(A | A.T), "column_smoothness": smoothness, "graph_term": term}
     for size in (10, 50):
-        model = quiet_fit(X, n_components=2, n_columns=size, **keywords)
+        model = quiet_fit(X, n_components=2, n_columns=size, search="sequential", **keywords)
         order = np.argsort(-np.abs(model.left_vectors_[:, 0] @ (X - X.mean(axis=0))))
         leading = np.argsort(-np.abs(model.components_[0]))[: min(size, 20)]
         assert 1 + np.flatnonzero(np.isin(order, leading)).max() == model.diagnostics_["worst_rank"][0]
         assert (model.diagnostics_["worst_rank"] <= 3 * min(size, 20)).all()
+        joint = quiet_fit(X, n_components=2, n_columns=size, **keywords)
+        assert (joint.diagnostics_["worst_rank"] <= max(3 * min(size, 20), 2 * size)).all()
 
 
 def test_rows_and_columns_are_treated_alike():

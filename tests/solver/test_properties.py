@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from netbic import L0, SCAD, AdaptiveLasso, KeepSoft, SparseGraphSVD
+from netbic import L0, SCAD, AdaptiveLasso, Dense, KeepSoft, SparseGraphSVD
 from netbic.solver.search import DEFLATIONS, SOLVERS
 from netbic.solver.solve import IncompatibleSolver
 from support.problems import (
@@ -89,6 +89,15 @@ def test_monotone_refuses_penalties_without_an_objective(penalty, axis):
         SparseGraphSVD(solver="monotone", **{f"{axis}_penalty": penalty}).fit(X)
 
 
+@given(matrices(n=st.integers(9, 25), p=st.integers(9, 25)), st.sampled_from(["joint", "sequential"]), terms)
+def test_monotone_increases_the_objective_with_sizes_from_the_data(problem, search, term):
+    X, generator = problem
+    graph = random_graph(X.shape[1], generator)
+    model = quiet_fit(X, n_components=2, search=search, solver="monotone", column_graph=graph, graph_term=term)
+    for trace in model.objectives_:
+        assert (np.diff(trace) >= -1e-12 * np.abs(trace[1:]).clip(np.linalg.norm(X, 2))).all()
+
+
 @given(matrices(), terms, signs, st.floats(1e-6, 1e6))
 def test_scaling_x_scales_d_and_nothing_else(problem, term, sign, factor):
     X, generator = problem
@@ -131,7 +140,9 @@ def test_permuting_and_flipping_rows_and_columns_does_so_to_the_result(seed, ter
 @given(st.integers(0, 2**32 - 1), st.sampled_from(DEFLATIONS))
 def test_dense_modules_are_the_svd_for_every_deflation(seed, deflation):
     X = np.random.default_rng(seed).standard_normal((12, 9)) * np.linspace(1, 4, 9)
-    model = quiet_fit(X, n_components=3, center=None, deflation=deflation, tol=1e-12, max_iter=20000)
+    model = quiet_fit(
+        X, n_components=3, column_penalty=Dense(), center=None, deflation=deflation, tol=1e-12, max_iter=20000
+    )
     np.testing.assert_allclose(model.singular_values_, np.linalg.svd(X, compute_uv=False)[:3], rtol=1e-7)
 
 

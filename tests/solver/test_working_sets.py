@@ -68,7 +68,7 @@ def test_modules_are_those_of_full_rounds():
         used.append(cut(*arguments))
         return used[-1]
 
-    for keywords in ({"n_columns": 30}, {"n_rows": 20, "n_columns": 30}):
+    for keywords in ({"n_columns": 30, "search": "sequential"}, {"n_rows": 20, "n_columns": 30}):
         used.clear()
         with mock.patch.object(WorkingSets, "for_state", counted):
             small = SparseGraphSVD(3, column_graph=graph, tol=1e-10, **keywords).fit(X)
@@ -82,14 +82,16 @@ def test_modules_are_those_of_full_rounds():
 def test_the_other_solvers_and_custom_penalties_use_no_working_sets():
     for solver in ("aisp", "monotone"):
         with mock.patch.object(WorkingSets, "for_state", side_effect=AssertionError):
-            SparseGraphSVD(1, n_columns=5, solver=solver).fit(GENERATOR.standard_normal((30, 5000)))
+            SparseGraphSVD(1, n_columns=5, search="sequential", solver=solver).fit(
+                GENERATOR.standard_normal((30, 5000))
+            )
 
     class Own(L0):
         def restricted(self):
             return None
 
     with mock.patch("netbic.operators.corrected.Corrected.part", side_effect=AssertionError):
-        SparseGraphSVD(1, column_penalty=Own(5)).fit(GENERATOR.standard_normal((30, 5000)))
+        SparseGraphSVD(1, column_penalty=Own(5), search="sequential").fit(GENERATOR.standard_normal((30, 5000)))
 
 
 @pytest.mark.parametrize("term", TERMS)

@@ -58,7 +58,8 @@ def test_corrected_values_and_scores_with_missing_genes():
     design = MODEL.covariate_coding_.encode(NAMED, 120, None)
     entries = netbic.pl.base.entries(MODEL, netbic.pl.base.data_of(MODEL, FRAME), np.arange(5), np.arange(50, 60))
     corrected = X - MODEL.scaler_.offsets - design @ MODEL.scaler_.effects
-    np.testing.assert_allclose(entries, corrected[:5, 50:60], atol=1e-10)  # as pictures show them
+    shown = corrected / corrected.std(axis=0) ** 0.5  # in pictures
+    np.testing.assert_allclose(entries, shown[:5, 50:60], atol=1e-10)
     filled = X.copy()
     filled[:, :5] = MODEL.scaler_.offsets[:5] + (design @ MODEL.scaler_.effects)[:, :5]
     expected = MODEL.transform(pd.DataFrame(filled, *NAMES), covariates=NAMED)

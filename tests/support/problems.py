@@ -58,6 +58,12 @@ def graph_part(graph, term, v, trust=0.5):
     return np.sum(trust * v * (B @ v) + (1 - trust) * w * (plain @ w), axis=0) - (r @ w) ** 2
 
 
+def searched_for_one(X):
+    """W = U D^(3/4) V' of the two leading directions, as large as X: where a joint search finds a single module."""
+    left, values, right = np.linalg.svd(X, full_matrices=False)
+    return (left[:, :2] * values[:2] ** 0.75 * values[0] ** 0.25) @ right[:2]
+
+
 sizes = st.integers(3, 25)
 
 

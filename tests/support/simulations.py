@@ -1,10 +1,8 @@
 """Matrices without modules and with planted ones, for tests of calibration and for the benchmarks."""
 
-import warnings
-
 import numpy as np
 
-from netbic import AdaptiveSupport, Graph, SparseGraphSVD
+from netbic import Graph
 from netbic.simulate import paper
 
 # Noise: functions of a generator and of the numbers of samples and genes
@@ -112,47 +110,6 @@ def one_module(n_rows, gamma, seed):
     return toy.X, (toy.u != 0, inside), [None, Graph((edges | edges.T).astype(float))]
 
 
-def with_permuted_nodes(graph, generator):
-    """The same graph of other nodes; None stays None."""
-    if graph is None:
-        return None
-    order = generator.permutation(graph.n_nodes)
-    return Graph(graph.weights[order][:, order])
-
-
 def f1(found, truth):
     """F1 of two masks."""
     return 2 * (found & truth).sum() / (found.sum() + truth.sum())
-
-
-# Sizes chosen by AdaptiveSupport
-
-
-def adaptive_run(n_rows, gamma, kind, seed):
-    """Whether both sizes are right, F1, F1 of a fit with true sizes, whether a diagnostic was given, and convergence.
-
-    `kind` of the graph: "none", "true" or "permuted". Sizes within 20% are right.
-    """
-    X, truths, graphs = one_module(n_rows, gamma, seed)
-    generator = np.random.default_rng(seed + 10_000)
-    if kind == "permuted":
-        graphs = [with_permuted_nodes(graph, generator) for graph in graphs]
-    graph_parameters = {} if kind == "none" else dict(zip(("row_graph", "column_graph"), graphs, strict=True))
-    adaptive = {"row_penalty": AdaptiveSupport(), "column_penalty": AdaptiveSupport()}
-    sizes = {"n_rows": int(truths[0].sum()), "n_columns": int(truths[1].sum())}
-    if kind == "true":  # the better one of 0.3 and 1 for the fit with true sizes
-        weight = 1.0 if n_rows == 100 else 0.3
-        given = {name: graph for name, graph in graph_parameters.items() if graph is not None}
-        sizes |= graph_parameters | {f"{name[:-6]}_smoothness": weight for name in given}
-    term = {"graph_term": "normalized", "smoothness_scale": "relative"}  # of the published table
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        cases = (adaptive | graph_parameters, sizes)
-        own, oracle = (SparseGraphSVD(1, center=None, **term, **parameters).fit(X) for parameters in cases)
-    right = all(abs(int(mask.sum()) - t.sum()) <= 0.2 * t.sum() for mask, t in zip(_masks(own), truths, strict=True))
-    scores = [np.mean([f1(m, t) for m, t in zip(_masks(model), truths, strict=True)]) for model in (own, oracle)]
-    return right, *scores, bool((own.choices_["diagnostic"] != "").any()), own.converged_[0]
-
-
-def _masks(model):
-    return model.rows_[0], model.columns_[0]

@@ -130,7 +130,6 @@ def test_functions_of_matrices_refer_anndata_users_to_tl():
         lambda data: netbic.io.scores_by_name(SparseGraphSVD(1).fit(values), data, data.var_names),
         lambda data: netbic.selection.tune(SparseGraphSVD(), data),
         lambda data: netbic.selection.stability(SparseGraphSVD(n_columns=60), data),
-        lambda data: netbic.selection.AutoSVD().fit(data),
     ]
     for call in calls:
         with pytest.raises(TypeError, match=r"X is an AnnData object: use netbic\.tl .*adata\.to_df\(\)"):

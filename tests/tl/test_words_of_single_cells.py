@@ -22,7 +22,7 @@ def test_cells_and_genes_are_other_names_of_rows_and_columns(adata):
     named = tl.modules(adata, n_modules=2, n_cells=40, n_genes=30, copy=True)
     np.testing.assert_array_equal(named.varm["netbic"], plain.varm["netbic"])
     np.testing.assert_array_equal(named.obsm["netbic"], plain.obsm["netbic"])
-    assert tl.modules(adata, n_genes=30, copy=True).varm["netbic"].shape == (300, 10)
+    assert tl.modules(adata, n_genes=30, copy=True).varm["netbic"].shape == (300, 2)  # two were planted
     for first, second in (("n_components", "n_modules"), ("n_rows", "n_cells"), ("n_columns", "n_genes")):
         with pytest.raises(InputError, match=f"{first}=5 and {second}=5 are the same parameter"):
             tl.modules(adata, **{first: 5, second: 5})
@@ -81,7 +81,7 @@ def test_programs_and_usages_are_not_negative_and_found(programs):
 
 def test_the_preset_chooses_sizes_and_needs_data_that_are_not_centred(adata, programs):
     chosen = tl.from_anndata(tl.modules(programs[0], n_modules=2, preset="nonnegative", copy=True))
-    assert isinstance(chosen.column_penalty, netbic.AdaptiveSupport)
+    assert chosen.column_penalty == netbic.BeyondBulk(nonnegative=True)
     assert (chosen.components_ >= 0).all()
     sizes = {"n_cells": 50, "n_genes": 20}
     cells = tl.from_anndata(tl.modules(programs[0], n_modules=2, **sizes, preset="nonnegative", copy=True))

@@ -91,7 +91,9 @@ def tune(
             read_variables(matched.table, variables=types, types=types)  # an error if one is wrong
     removed = read_covariates(covariates, None if matched is None else matched.table, types)
     echo(*covariate_lines(removed))
-    model = SparseGraphSVD(modules, column_graph=dataset.graph, scale=zscore, missing=missing, random_state=seed)
+    model = SparseGraphSVD(
+        modules, column_graph=dataset.graph, scale=zscore or None, missing=missing, random_state=seed
+    )
     tried: dict[str, Any] = {"n_columns": genes, "n_rows": samples, "column_smoothness": smoothness}
     grid = default_grid(model, dataset.expression.shape)
     grid |= {name: values for name, values in tried.items() if values is not None}
@@ -121,7 +123,7 @@ def tune(
         content = files.table_bytes(out / "tuning.tsv", tuning.table)
         files.write_files(out, {"tuning.tsv": content}, _RECORD, found)
         files.remove_folder(pieces)
-    advice = "with sizes of your choice, or with --auto"
+    advice = "(sizes from the data), or with sizes of your choice"
     if not tuning.unidentified:
         chosen = " ".join(f"`{name}={value:g}`" for name, value in tuning.best_params_.items() if name in tried)
         advice = f"--modules {modules} {in_options(chosen)}"

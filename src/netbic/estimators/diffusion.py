@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from netbic.estimators.svd import SparseGraphSVD
 
 DIFFUSION_GRID: Final = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9)
-_CORRELATED = 0.5  # above this weight the noise of neighbours is too similar for penalties that choose sizes
 _FOLDS, _REPEATS = 3, 3
 _FEWEST_SAMPLES = 6  # two in each fold
 # Diffusion is used if it explains a fifth more variance of samples that were left out, and two standard errors more:
@@ -81,9 +80,9 @@ def _cross_validate(model: SparseGraphSVD, operator: Corrected, graph: Graph) ->
     run = Parallel(n_jobs=model.n_jobs, prefer="threads")
     found = run(delayed(smoothed_rows)(matrix, part, DIFFUSION_GRID[1:]) for part in parts)
     smooth = [X, *(np.concatenate(each) for each in zip(*found, strict=True))]
-    if isinstance(model.n_components, str):  # the same number for every weight
-        found_plainly = clone(model).set_params(diffusion=None, column_graph=None, scale=False, verbose=0).fit(X)
-        model = clone(model).set_params(n_components=max(found_plainly.n_components_, 1))
+    if model.is_joint and isinstance(model.n_components, str):  # the same number for every weight
+        plain = clone(model).set_params(diffusion=None, column_graph=None, column_smoothness=None, scale=False)
+        model = clone(model).set_params(n_components=max(len(plain.modules_of(plain.prepared(X))), 1))
     scores = np.empty((0, len(DIFFUSION_GRID)))
     for repeat in range(_REPEATS):
         order = np.random.default_rng(repeat).permutation(X.shape[0])
@@ -121,7 +120,8 @@ def _fold_scores(model: SparseGraphSVD, graph: Graph, smooth: list[Array], held_
     share = kept.size / len(X)
     part: SparseGraphSVD = clone(model).set_params(
         diffusion=None, column_graph=graph.renamed(None) if model.column_smoothness else None,
-        row_graph=None, row_smoothness=None, scale=False, verbose=0, n_jobs=None,
+        row_graph=None, row_smoothness=None, search="joint" if model.is_joint else "sequential", scale=False,
+        verbose=0, n_jobs=None,
         center="columns" if model.center in ("columns", "both") else None,
     )  # fmt: skip
     if model.n_rows is not None:

@@ -146,8 +146,9 @@ def scale_data(
         _check_range(float(np.nanmax(np.abs(X))), name)
         scaler = learn_from_observed(X, center, scale, design)
         operator: Corrected = Masked(scaler.apply(X, design), missing == "impute", low_memory)
-        offsets = float(np.linalg.norm(scaler.offsets) * np.sqrt(X.shape[0]))
-        noise = 4 * float(np.finfo(X.dtype).eps) * (float(np.sqrt(operator.squared_norm)) + offsets)
+        offsets = scaler.offsets if scaler.factors is None else scaler.offsets * scaler.factors
+        norms = float(np.sqrt(operator.squared_norm)) + float(np.linalg.norm(offsets) * np.sqrt(X.shape[0]))
+        noise = 4 * float(np.finfo(X.dtype).eps) * norms
     else:
         data = as_operator(X, low_memory=True)
         with np.errstate(over="ignore", invalid="ignore"):

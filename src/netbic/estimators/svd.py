@@ -28,7 +28,7 @@ from netbic.operators.corrected import Corrected, Scaler
 from netbic.penalties import Dense, Penalty
 from netbic.solver.count import Count, JointSearch
 from netbic.solver.search import Axis, Module, ModuleSearch, diagnostics, matrix_words
-from netbic.solver.solve import Settings
+from netbic.solver.solve import Settings, usable_solver
 from netbic.solver.starts import Starts
 
 Names = Sequence[Any]
@@ -67,8 +67,8 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         Number of modules to search for. "auto": as many as are found again in halves of the samples (`count_`); ten for
         a sequential search. There is a warning if fewer are found.
     n_rows, n_columns : int, optional
-        Number of samples / features of each module (the L0 penalty). None: all samples; the features that stand out of
-        the others, for each module (`BeyondBulk`).
+        Number of samples / features of each module (the L0 penalty). None: all samples; for each module, the features
+        that stand out from the others (`BeyondBulk`).
     row_penalty, column_penalty : Penalty, optional
         A penalty object instead of a number: `netbic.L0`, `L1`, `L1Ball`, `KeepSoft`, `SCAD`, `AdaptiveLasso`,
         `GroupL0` (gene sets), `BeyondBulk` (sizes from the data), or `Dense` (all features, as in PCA).
@@ -80,7 +80,8 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         "module": in units of the d of the module without the graph (and of the scale of the graph term). With a
         smoothness of s < 1, the graph multiplies the weight that the data give to a group of features without edges
         to other features of the module by at most 1 / (1 - s). It is reduced further for a module if one of its 20
-        leading features would not be among the first 60 by the data alone.
+        leading features would not be among the first 60 by the data alone; in a joint search, among twice as many as
+        the module has, but at most 200, if that is more.
         "relative": in units of the leading singular value of the residual of X, which can be far larger than the d of
         a sparse module. Sensible values are between 0 and about 0.2.
         "absolute": sigma as in the paper.
@@ -114,7 +115,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         Maximal number of iterations per start; ten times as many if missing entries are imputed.
     tol : float, default=1e-6
         A module has converged when both vectors and the objective change by at most this much (relative) in an
-        iteration (at least 1e-5 for float32 data).
+        iteration (at least 1e-5 for float32 data); a joint search, when the objective does and no support changes.
     search : {"auto", "joint", "sequential"}, default="auto"
         "joint": all modules together, with orthonormal scores in the leading subspace of X, so that modules do not
         depend on an order. All samples are kept. Then d = |Xv| is that of the centred and scaled X, `left_vectors_` are
@@ -126,7 +127,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         How a sequential search subtracts a module from X: X - d uv' ("hotelling", the default), (I - uu')X(I - vv')
         ("projection") or X - (Xv)(X'u)'/d ("schur").
     random_state : int, RandomState, Generator or None, default=None
-        Seed of the random starts.
+        Seed of the random starts, if `n_init` asks for any.
     n_jobs : int, optional
         Threads over starts, and over the weights of `diffusion="cv"`. The result does not depend on it.
     verbose : int, default=0
@@ -237,7 +238,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
     study_scaling_: StudyScaling | None = None
     diffusion_: float = 0.0
     diffusion_scores_: pd.DataFrame | None = None
-    count_: Count | None = None  # None for models that were loaded, or if the number was given
+    count_: Count | None = None  # None if the number was given
     passes_: float | None = None  # for models that were loaded, or not fitted to a Dask array
 
     def __init__(
@@ -379,11 +380,11 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         self.covariate_coding_, self.covariates_ = None, None
         if given.coding is not None:
             store_covariates(self, given.coding, given.design)
-        if self.count_ is not None and not self.count_.n:
+        if self.count_ is not None and not self.count_.n and modules:
             warnings.warn("no module is found again in halves of the samples: only the strongest is kept", stacklevel=3)
         words = matrix_words(feature_name)
         for message, category in diagnostics(
-            modules, self._n_wanted or len(modules), search.ended, rows, columns, settings, words
+            modules, self._n_wanted or 1, search.ended, rows, columns, settings, words
         ):
             warnings.warn(message, category, stacklevel=3)
         recurs = columns.term is not None and self.diagnostics_["recurrent"].any()
@@ -393,9 +394,9 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
     def prepared(self, X: Any, covariates: Any = None, studies: Any = None) -> SearchInput:
         """Validate, centre and scale X once, as the input of searches by many models (`modules_of`).
 
-        It can be used by all models with the same `center`, `scale`, `missing`, `low_memory` and `diffusion`
-        (and column graph, if the data are smoothed) as this one, and with `solver="aisp"` if and only if this one has
-        it.
+        It can be used by all models with the same `center`, `scale` (None depends on the search), `missing`,
+        `low_memory` and `diffusion` (and column graph, if the data are smoothed) as this one, and with `solver="aisp"`
+        if and only if this one has it.
         """
         X, studies = as_matrix(X, studies)
         made, (row_names, column_names) = clone(self), axis_names(X)
@@ -409,7 +410,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
                 by, _ = smoother_of(made, operator, given.X, graph)
                 operator = apply_smoother(operator, by, self.low_memory)
             starts = Starts(operator, exact=self.solver == "aisp")
-            if operator.squared_norm > 0:
+            if operator.squared_norm > 0 and not self.is_joint:
                 starts.leading(operator)  # computed once for all searches
         weight = 0.0 if by is None else by.weight
         return SearchInput(operator, noise, scaler, starts, given.X.dtype, given.coding, given.design, weight)
@@ -482,6 +483,8 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         starts: Starts | None = None,
     ) -> ModuleSearch | JointSearch:
         if self.is_joint:  # all modules are found again, in seconds
+            if not columns.penalty.sizes_from_data:  # otherwise a penalty with an objective takes its place
+                settings = replace(settings, solver=usable_solver(settings.solver, rows.penalty, columns.penalty))
             return JointSearch(operator, columns, settings, noise, self._n_wanted)
         return ModuleSearch(operator, rows, columns, settings, noise, known, starts)
 

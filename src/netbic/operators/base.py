@@ -99,15 +99,12 @@ class DataOperator(ABC):
         every = np.arange(self.shape[0])
         return np.array([self.rmatvec(every, vector) for vector in vectors.T]).reshape(-1, self.shape[1])
 
-    def normal(self, vectors: Floats, correct: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
-        """X'w and w, for w = correct(X v) and a dense v, or several: the columns of an array.
-
-        `correct` subtracts a fixed array, possibly in place; ``-correct(np.zeros(...))`` is that array.
-        """
+    def normal(self, vectors: Floats, offsets: Floats, weights: Floats | float = 1.0) -> tuple[Floats, Floats]:
+        """X'w and w, for w = weights * (X v - offsets) and a dense v, or several: the columns of an array."""
         n, p = self.shape
         lines = vectors.reshape(p, -1).T
         images = np.array([self.matvec(np.arange(p), line) for line in lines]).T
-        images = correct(images.reshape(n, *vectors.shape[1:]))
+        images = weights * (images.reshape(offsets.shape) - offsets)
         products = np.array([self.rmatvec(np.arange(n), line) for line in images.reshape(n, -1).T]).T
         return products.reshape(vectors.shape), images
 

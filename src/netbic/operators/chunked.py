@@ -8,7 +8,7 @@ rows in the support of u.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from operator import add, getitem
 from typing import Any
 
@@ -154,19 +154,19 @@ class ChunkedOperator(DataOperator):
 
         return np.asarray(self.blocks.map_reduce(products, add, self.blocks.split(vectors)))
 
-    def normal(self, vectors: Floats, correct: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
-        """X'w and w, for w = correct(X v), in one pass."""
+    def normal(self, vectors: Floats, offsets: Floats, weights: Floats | float = 1.0) -> tuple[Floats, Floats]:
+        """X'w and w, for w = weights * (X v - offsets), in one pass."""
 
-        def product(block: Matrix, v: Array, offsets: Floats) -> tuple[Floats, Floats]:
-            w = times(block, v) - offsets
+        def product(block: Matrix, v: Array, offsets: Floats, weights: Floats) -> tuple[Floats, Floats]:
+            w = weights * (times(block, v) - offsets)
             return np.asarray(block.T @ w.astype(block.dtype), dtype=np.float64), w
 
         def add_and_append(one: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
             return one[0] + other[0], np.concatenate([one[1], other[1]])
 
         v = self._for_all(vectors.astype(self.dtype, copy=False))
-        offsets = -correct(np.zeros((self.shape[0], *vectors.shape[1:])))
-        products, images = self.blocks.map_reduce(product, add_and_append, v, self.blocks.split(offsets))
+        own = self.blocks.split(offsets), self.blocks.split(np.broadcast_to(weights, offsets.shape))
+        products, images = self.blocks.map_reduce(product, add_and_append, v, *own)
         return products, images
 
     def submatrix(self, rows: Indices, columns: Indices) -> Array:

@@ -111,17 +111,14 @@ class Corrected:
             product -= self._sparse_right.sum(self._sparse_left.inner(support, values))
         return product
 
-    def normal(self, vectors: Floats) -> tuple[Floats, Floats]:
-        """Y'Yv and Yv, for this matrix Y and a dense vector v, or several: the columns of an array."""
+    def normal(self, vectors: Floats, weights: Floats | float = 1.0) -> tuple[Floats, Floats]:
+        """Y'w and w, for this matrix Y, w = weights * Yv and a dense vector v, or several: the columns of an array."""
         every_row, every_column = (np.arange(size) for size in self.shape)
         scaled = vectors if self._factors is None else (vectors.T * self._factors).T
-
-        def correct(images: Floats) -> Floats:
-            for image, vector in zip(np.atleast_2d(images.T), np.atleast_2d(vectors.T), strict=True):
-                self._less_on_rows(image, every_column, vector)
-            return images
-
-        products, images = self.data.normal(scaled, correct)
+        offsets = np.zeros((self.shape[0], *vectors.shape[1:]))
+        for own, vector in zip(np.atleast_2d(offsets.T), np.atleast_2d(vectors.T), strict=True):
+            self._less_on_rows(own, every_column, vector)
+        products, images = self.data.normal(scaled, -offsets, weights)
         for product, image in zip(np.atleast_2d(products.T), np.atleast_2d(images.T), strict=True):
             self._less_on_columns(product, every_row, image)
         return products, images

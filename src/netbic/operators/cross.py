@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -101,12 +100,12 @@ class CrossOperator(DataOperator):
         """Y'X u."""
         return self.y.rmatvec(self.x.matvec(support, values))
 
-    def normal(self, vectors: Floats, correct: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
-        """Y'X w and w, for w = correct(X'Y v)."""
+    def normal(self, vectors: Floats, offsets: Floats, weights: Floats | float = 1.0) -> tuple[Floats, Floats]:
+        """Y'X w and w, for w = weights * (X'Y v - offsets)."""
         every = np.arange(self.shape[1])
         lines = vectors.reshape(self.shape[1], -1)
         images = self.x.left_products(np.column_stack([self.y.matvec(every, line) for line in lines.T])).T
-        images = correct(images.reshape(-1, *vectors.shape[1:]))
+        images = weights * (images.reshape(offsets.shape) - offsets)
         every, lines = np.arange(self.shape[0]), images.reshape(self.shape[0], -1)
         products = self.y.left_products(np.column_stack([self.x.matvec(every, line) for line in lines.T])).T
         return products.reshape(vectors.shape), images

@@ -94,12 +94,13 @@ class Masked(Corrected):
         block, left, right = super()._block(rows, columns)
         return block + self._missing.among(rows, columns), left, right
 
-    def normal(self, vectors: Floats) -> tuple[Floats, Floats]:
-        """Y'Yv and Yv, for this matrix Y and a dense vector v, or several: the columns of an array."""
+    def normal(self, vectors: Floats, weights: Floats | float = 1.0) -> tuple[Floats, Floats]:
+        """Y'w and w, for this matrix Y, w = weights * Yv and a dense vector v, or several: the columns of an array."""
         every_row, every_column = (np.arange(size) for size in self.shape)
         images = np.array([self.matvec(every_column, vector) for vector in np.atleast_2d(vectors.T)])
-        products = np.array([self.rmatvec(every_row, image) for image in images]).T.reshape(vectors.shape)
-        return products, images.T.reshape(self.shape[0], *vectors.shape[1:])
+        images = weights * images.T.reshape(self.shape[0], *vectors.shape[1:])
+        products = np.array([self.rmatvec(every_row, image) for image in np.atleast_2d(images.T)])
+        return products.T.reshape(vectors.shape), images
 
     def products(self, vectors: Sequence[tuple[Indices, Floats]]) -> Floats:
         """Products with several supported vectors on the right, one row per vector."""

@@ -10,7 +10,7 @@ whose terms decrease geometrically and have |T_k(x)| <= 1, so that the number of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import ceil, log, sqrt
 from operator import add
 from typing import Any
@@ -142,9 +142,9 @@ class SmoothedOperator(DataOperator):
     def _directions(self, vectors: Floats) -> Floats:
         return np.asarray((self._factors * self._smoother.columns(vectors.astype(np.float64)).T).T)
 
-    def normal(self, vectors: Floats, correct: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
-        """S F X'w and w, for w = correct(X F S v), in one pass over X."""
-        products, images = self._base.normal(self._directions(vectors), correct)
+    def normal(self, vectors: Floats, offsets: Floats, weights: Floats | float = 1.0) -> tuple[Floats, Floats]:
+        """S F X'w and w, for w = weights * (X F S v - offsets), in one pass over X."""
+        products, images = self._base.normal(self._directions(vectors), offsets, weights)
         return np.asarray(self._smoother.columns((self._factors * products.T).T)), images
 
     def submatrix(self, rows: Indices, columns: Indices) -> Array:

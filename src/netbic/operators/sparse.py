@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -59,9 +58,11 @@ class SparseOperator(DataOperator):
             return np.asarray(self._rows[support].T @ values, dtype=np.float64)
         return np.asarray(self._columns.T @ scatter(support, values, self.shape[0]), dtype=np.float64)
 
-    def normal(self, vectors: Floats, correct: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
-        """X'w and w, for w = correct(X v)."""
-        images = correct(np.asarray(self._rows @ vectors.astype(self.dtype, copy=False), dtype=np.float64))
+    def normal(self, vectors: Floats, offsets: Floats, weights: Floats | float = 1.0) -> tuple[Floats, Floats]:
+        """X'w and w, for w = weights * (X v - offsets)."""
+        images = np.asarray(self._rows @ vectors.astype(self.dtype, copy=False), dtype=np.float64)
+        images -= offsets
+        images *= weights
         products = self._rows.T @ images.astype(self.dtype, copy=False)
         return np.asarray(products, dtype=np.float64), images
 

@@ -93,7 +93,7 @@ def heatmap(
     limit, shades = base.symmetric_limit(values), colormaps[base.DIVERGING].with_extremes(bad="0.85")
     smoothing = "none" if values.size <= _SHARP else "antialiased"
     image = ax.imshow(values, cmap=shades, vmin=-limit, vmax=limit, aspect="auto", interpolation=smoothing)
-    is_z_score = found.scale and found.center == "columns"
+    is_z_score = found.scale_power == 1 and found.center == "columns"
     label = "z-score" if is_z_score else "value" if found.center is None else "centred value"
     below: dict[str, Any] = {"anchor": (0.0, 0.0), "shrink": 0.4} if known else {}  # the legend is above
     base.colour_bar(image, ax, label, extend="both", **below)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from netbic.estimators.parameters import smoothness_of
 from netbic.estimators.svd import SparseGraphSVD
-from netbic.penalties import Penalty
+from netbic.penalties import Dense, Penalty
 
 Rows = list[tuple[str, str]]
 
@@ -81,9 +81,8 @@ def parameter_rows(settings: dict[str, Any]) -> Rows:
 
 def _defaults(model: SparseGraphSVD) -> dict[str, Any]:
     """Values that were used for options that were not given."""
-    genes = _FROM_DATA if model.is_joint and model.column_penalty is None else "all"
     sizes = {
-        "genes": _size(model.n_columns, model.column_penalty, genes),
+        "genes": _size(model.n_columns, model.column_penalty, _FROM_DATA),
         "samples": _size(model.n_rows, model.row_penalty, "all"),
     }
     if model.column_graph is None:
@@ -99,6 +98,8 @@ def _size(kept: int | None, penalty: object, default: str) -> int | str:
     """How many genes or samples a module contains."""
     if kept is not None or penalty is None:
         return default if kept is None else kept
+    if isinstance(penalty, Dense):
+        return "all"
     if isinstance(penalty, Penalty) and (groups := penalty.n_groups()) is not None:
         return f"those of {groups} groups"
     return _FROM_DATA

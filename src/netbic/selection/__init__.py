@@ -19,7 +19,6 @@ from netbic.selection.verdicts import Verdicts, verdicts
 
 __all__ = [
     "AxisStability",
-    "Chosen",
     "GraphValue",
     "Judgement",
     "ModuleCount",
@@ -29,7 +28,6 @@ __all__ = [
     "Tuning",
     "Verdicts",
     "as_one_study",
-    "choose_settings",
     "default_grid",
     "graph_value",
     "group_summary",

@@ -19,6 +19,7 @@ from netbic.estimators.pairs import TwoTableModel
 from netbic.estimators.parameters import check_count, is_number
 from netbic.estimators.results import names_of
 from netbic.estimators.svd import SparseGraphSVD, unwrapped
+from netbic.penalties import Dense
 from netbic.selection.fits import Fits, Jobs, Progress, quiet
 from netbic.selection.resampling import (
     SIDES,
@@ -305,9 +306,13 @@ def stability(
     model = cast(TwoTableModel, getattr(model, "best_estimator_", model)) if two else unwrapped(model)
     size_names = {"x": "n_x", "y": "n_y"} if two else {"columns": "n_columns", "rows": "n_rows"}
     chosen_by = {axis: (size, f"{axis.removesuffix('s')}_penalty") for axis, size in size_names.items()}
-    axes = [axis for axis, names in chosen_by.items() if any(getattr(model, name) is not None for name in names)]
-    if not two and model.is_joint:
-        axes = ["columns"]
+
+    def selects(axis: str, size: str, penalty: str) -> bool:
+        given = getattr(model, penalty)
+        by_penalty = axis == "columns" if given is None else not isinstance(given, Dense)
+        return getattr(model, size) is not None or by_penalty
+
+    axes = [axis for axis, names in chosen_by.items() if selects(axis, *names)]
     if not axes:
         everything, sizes = ("features", "n_x or n_y") if two else ("samples and features", "n_rows or n_columns")
         raise ValueError(f"the model keeps all {everything}, so nothing is selected: give {sizes}")

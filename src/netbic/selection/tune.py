@@ -194,8 +194,8 @@ def tune(
         search = _Search(model, X, Y, grid, n_folds, seed, design)
         if isinstance(model, SparseGraphSVD) and model.n_components == "auto":  # the same number for all settings
             model = clone(model).set_params(n_components=n_asked(fitted_to(seeded(model, seed), X, given)))
-            for point, one in zip(search.points, search.models, strict=True):
-                one.set_params(n_components=point.get("n_components", model.n_components))
+            for chosen, one in zip(search.points, search.models, strict=True):
+                one.set_params(n_components=chosen.get("n_components", model.n_components))
         pieces: MutableMapping[str, bytes] = {} if checkpoint is None else Pieces(checkpoint, search.task(seed))
         outcomes: dict[tuple[int, int], Outcome] = {}
         for point, fold in product(range(len(search.points)), range(n_folds)):

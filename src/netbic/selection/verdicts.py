@@ -120,9 +120,10 @@ def verdicts(
     """Judge every module of a fitted model in samples that were not used to find it.
 
     The samples are split at random into two halves, several times. The model is fitted to one half (sizes in
-    proportion, a third more modules), and its modules are matched one to one to those of the whole fit by the
-    correlation of their scores in the *other* half. There, the features of a module found again should move together
-    more than as many random features (others than its own), whose weights are fitted to the first half as well.
+    proportion, in a sequential search a third more modules), and its modules are matched one to one to those of the
+    whole fit by the correlation of their scores in the *other* half. There, the features of a module found again should
+    move together more than as many random features (others than its own), whose weights are fitted to the first half as
+    well.
 
     A module is *doubtful* if its scores are not found again (correlation below 0.6), or if its features move together
     less than twice as much as random features. Otherwise it *repeats* an earlier one if the scores of both are

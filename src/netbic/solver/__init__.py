@@ -1,5 +1,6 @@
-"""The solver: half steps (the paper's algorithm), solves, starts, and the search for one module after another."""
+"""The solver: half steps (the paper's algorithm), and the search for modules, together or one after another."""
 
+from netbic.solver.count import Count, JointSearch
 from netbic.solver.half_step import Side, State, Vector, rounds
 from netbic.solver.pairs import PAIR_DEFLATIONS, Pair, PairSearch
 from netbic.solver.search import DEFLATIONS, REPEATED, SOLVERS, Axis, Module, ModuleSearch, correlations, diagnostics
@@ -12,7 +13,9 @@ __all__ = [
     "REPEATED",
     "SOLVERS",
     "Axis",
+    "Count",
     "IncompatibleSolver",
+    "JointSearch",
     "Module",
     "ModuleSearch",
     "Pair",

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from math import ceil
 from typing import Final, NamedTuple
 
@@ -15,7 +16,15 @@ from scipy.optimize import linear_sum_assignment, minimize_scalar
 
 from netbic.arrays import Floats, Indices
 from netbic.operators.corrected import Corrected
-from netbic.solver.joint import SURPLUS, Subspace, imputed, joint_modules, leading_subspace, solve_jointly
+from netbic.solver.joint import (
+    SURPLUS,
+    Subspace,
+    imputed,
+    joint_modules,
+    leading_subspace,
+    solve_jointly,
+    subspaces_by_passes,
+)
 from netbic.solver.search import Axis, Module
 from netbic.solver.solve import Settings
 
@@ -23,7 +32,8 @@ FOUND_AGAIN: Final = 0.6  # absolute correlation of the scores of two modules th
 _PIECE = 0.9  # absolute correlation from which a module of a half is a piece of a stronger one
 _MARGIN = 1.25  # modules that are searched for, per direction beyond noise
 MOST_MODULES: Final = 100
-_SPLITS = 3
+_SPLITS = 3  # one if XX' is too large
+_ROUNDS = 16  # of a search in a half, after the first ones
 _FEWEST_SAMPLES = 8  # in which halves say something
 _LARGEST_GRAM = 4096  # rows up to which XX' is kept for all halves
 
@@ -55,9 +65,10 @@ class Count(NamedTuple):
         least, most = min(self.found_again), max(self.found_again)
         directions = f"{self.directions} direction{'s' * (self.directions > 1)} of the data"
         found = f"{least} to {most}" if least < most else f"{most}"
+        average = f", {self.n} on average" if least < most else ""
         return (
             f"{directions} {'are' if self.directions > 1 else 'is'} stronger than noise; of {self.searched} modules, "
-            f"{found} are found again in halves of the samples, {self.n} on average"
+            f"{found} are found again in halves of the samples{average}"
         )
 
 
@@ -73,12 +84,14 @@ class JointSearch:
 
     def __iter__(self) -> Iterator[Module]:
         operator, columns, noise = self._data
-        if self._n_modules is None:
-            self.count = count_modules(operator, columns, self._how, noise)
-        wanted = max(self.count.n, 1) if self.count is not None else self._n_modules or 1
+        space, wanted = None, self._n_modules
+        if wanted is None:
+            space = leading_subspace(operator, min(MOST_MODULES, *operator.shape), noise)
+            self.count = count_modules(operator, space, columns, self._how)
+            wanted = max(self.count.n, 1)
         if operator.imputes:
-            operator = imputed(operator, wanted, noise)
-        modules, self.ended = joint_modules(operator, columns, self._how, wanted, noise)
+            operator, space = imputed(operator, wanted, noise), None
+        modules, self.ended = joint_modules(operator, columns, self._how, wanted, noise, space)
         yield from modules
 
 
@@ -112,37 +125,46 @@ def n_beyond_noise(space: Subspace, squares: Floats, n: int) -> int:
     return found
 
 
-def count_modules(operator: Corrected, columns: Axis, settings: Settings, noise: float = 0.0) -> Count:
-    """Search for a few more modules than there are directions beyond noise, in both halves of random splits."""
+def count_modules(operator: Corrected, space: Subspace, columns: Axis, settings: Settings) -> Count:
+    """Search for a few more modules than there are directions beyond noise, in both halves of random splits.
+
+    `space` is the leading subspace of the matrix.
+    """
     n, p = operator.shape
     if n < _FEWEST_SAMPLES:
         return Count(0, 0, [])
     squares = operator.squared_lengths()[1]
-    space = leading_subspace(operator, min(MOST_MODULES, n - 1, p), noise)
     directions = n_beyond_noise(space, squares, n)
+    if not directions:
+        return Count(0, 0, [])
     searched = min(ceil(_MARGIN * directions) + 1, MOST_MODULES, max(n // 2 - 2, 1), p)
+    halves = np.zeros((n, 2 * (_SPLITS if n <= _LARGEST_GRAM else 1)))
+    for split in range(halves.shape[1] // 2):
+        order = np.random.default_rng(split).permutation(n)
+        for number, rows in enumerate(np.array_split(order, 2), 2 * split):
+            halves[rows, number] = 1.0
     deviations = np.sqrt(np.maximum(squares, np.finfo(float).tiny))
-    gram = None
-    if n <= min(p, _LARGEST_GRAM) and operator.tracks_gram:
-        gram = operator.gram(True, 1.0, np.float64)
-        gram = np.triu(gram) + np.triu(gram, 1).T
-    found = []
-    for split in range(_SPLITS if directions else 0):
-        order = np.random.default_rng([settings.seed, split]).permutation(n)
-        scores = []
-        for rows in np.array_split(order, 2):
-            half = subspace_of_rows(operator, np.sort(rows), ceil(SURPLUS * searched), gram)
-            asked = columns.side(float(half.values[0]), operator.squared_norm / 2, operator.n_entries // 2)
-            _, state, _, _ = solve_jointly(half, asked, min(searched, half.values.size), settings)
-            # Features of equal weight: a single one of large variance is no module.
-            vectors = [(v.support, np.sign(v.values) / deviations[v.support]) for v in state.vectors if v.support.size]
-            scores.append(_distinct(operator.products(vectors)))
-        if not all(map(len, scores)):
-            found.append(0)
-            continue
-        similar = np.abs(np.corrcoef(scores[0], scores[1])[: len(scores[0]), len(scores[0]) :])
-        found.append(int(np.count_nonzero(similar[linear_sum_assignment(-similar)] >= FOUND_AGAIN)))
-    return Count(directions, searched, found)
+    rough = replace(settings, max_iter=_ROUNDS)  # enough to tell which modules are the same
+    vectors = list[list[tuple[Indices, Floats]]]()
+    for half in _subspaces(operator, halves, ceil(SURPLUS * searched)):
+        asked = columns.side(float(half.values[0]), operator.squared_norm / 2, operator.n_entries // 2)
+        half = half._replace(right=half.right.astype(np.float32))
+        _, state, _, _ = solve_jointly(half, asked, min(searched, half.values.size), rough)
+        # Features of equal weight: a single one of large variance is no module.
+        found = [(v.support, np.sign(v.values) / deviations[v.support]) for v in state.vectors if v.support.size]
+        vectors.append(found)
+    scores = operator.products([vector for found in vectors for vector in found])
+    parts = np.split(scores, np.cumsum([len(found) for found in vectors])[:-1])
+    return Count(directions, searched, [_n_shared(*pair) for pair in zip(parts[::2], parts[1::2], strict=True)])
+
+
+def _n_shared(one: Floats, other: Floats) -> int:
+    """How many modules of two halves are the same, by their scores (rows)."""
+    one, other = _distinct(one), _distinct(other)
+    if not len(one) or not len(other):
+        return 0
+    similar = np.abs(np.corrcoef(one, other)[: len(one), len(one) :])
+    return int(np.count_nonzero(similar[linear_sum_assignment(-similar)] >= FOUND_AGAIN))
 
 
 def _distinct(scores: Floats) -> Floats:
@@ -155,27 +177,23 @@ def _distinct(scores: Floats) -> Floats:
     return scores[kept]
 
 
-def subspace_of_rows(operator: Corrected, rows: Indices, rank: int, gram: Floats | None) -> Subspace:
-    """The leading subspace of some rows, centred; `gram` is XX' of all rows, if it is known."""
+def _subspaces(operator: Corrected, halves: Floats, rank: int) -> list[Subspace]:
+    """The leading subspace of each half (a column of 0 and 1), centred: by XX', or by passes over X."""
     n, p = operator.shape
-    rank = min(rank, rows.size - 1, p)
-    left = np.zeros((n, rank))
-    if gram is not None:
+    rank = min(rank, n // 2 - 1, p)
+    if n > min(p, _LARGEST_GRAM) or not operator.tracks_gram:
+        return subspaces_by_passes(operator, rank, halves, centred=True)
+    gram = operator.gram(True, 1.0, np.float64)
+    gram = np.triu(gram) + np.triu(gram, 1).T
+    values, left = [], np.zeros((n, halves.shape[1], rank))
+    for number, half in enumerate(halves.T):
+        rows = np.flatnonzero(half)
         inner = gram[np.ix_(rows, rows)]
         inner = inner - inner.mean(axis=0)
         inner -= inner.mean(axis=1, keepdims=True)
         squares, vectors = eigh(inner, subset_by_index=[rows.size - rank, rows.size - 1])
-        left[rows] = vectors[:, ::-1]
-        values = np.sqrt(np.maximum(squares[::-1], 0.0))
-    else:
-        directions = np.random.default_rng(0).standard_normal((rank, p))
-        every = np.arange(p)
-        for _ in range(6):
-            basis = np.linalg.qr(directions.T)[0].T
-            images = operator.products([(every, line) for line in basis])[:, rows]
-            images -= images.mean(axis=1, keepdims=True)
-            vectors, values, _ = np.linalg.svd(images.T, full_matrices=False)
-            left[rows] = vectors
-            directions = operator.left_products(left)
-    kept = values > 1e-7 * values[0]
-    return Subspace(values[kept], operator.left_products(left[:, kept]) / values[kept, None])
+        own = np.sqrt(np.maximum(squares[::-1], 0.0))
+        values.append(own[own > 1e-7 * own[0]])
+        left[rows, number] = vectors[:, ::-1]
+    products = np.split(operator.left_products(left.reshape(n, -1)), halves.shape[1])
+    return [Subspace(own, part[: own.size] / own[:, None]) for own, part in zip(values, products, strict=True)]

@@ -33,7 +33,7 @@ from netbic.operators.corrected import Corrected
 from netbic.penalties import L0, Dense
 from netbic.solver.half_step import Side, State, Vector, half_step, scored, step_without_graph
 from netbic.solver.problem import REDUCTIONS, reduced_weight
-from netbic.solver.search import Axis, Module, described
+from netbic.solver.search import LOW_RANK, Axis, Module, described
 from netbic.solver.solve import Outcome, Settings, Solution
 
 POWER: Final = 0.75  # a
@@ -68,15 +68,33 @@ def leading_subspace(operator: Corrected, rank: int, noise: float = 0.0) -> Subs
         if n <= p:
             return Subspace(values, (operator.left_products(vectors) / values[:, None]).astype(dtype))
         return Subspace(values, np.ascontiguousarray(vectors.T, dtype=dtype))
-    directions = np.random.default_rng(0).standard_normal((p, block))
-    images = np.empty((n, 0))
+    (space,) = subspaces_by_passes(operator, rank, np.ones((n, 1)), centred=False)
+    kept = space.values > noise
+    return Subspace(space.values[kept], space.right[kept].astype(dtype))
+
+
+def subspaces_by_passes(operator: Corrected, rank: int, parts: Floats, *, centred: bool) -> list[Subspace]:
+    """The leading subspaces of parts of the rows, a column of 0 and 1 for each, all in the same few passes over X.
+
+    These are subspace iterations from random directions. With `centred`, the mean of each part is subtracted.
+    """
+    p, (_, n_parts) = operator.shape[1], parts.shape
+    block = min(rank + _OVERSAMPLING, int(parts.sum(axis=0).min()), p)
+    weights, sizes = np.repeat(parts, block, axis=1), parts.sum(axis=0)
+    sums = operator.left_products(parts) if centred else np.zeros((n_parts, p))
+    bases = np.random.default_rng(0).standard_normal((n_parts, p, block))
     for _ in range(_PASSES):
-        directions = np.linalg.qr(directions)[0]
-        products, images = operator.normal(directions)
-        directions, basis = products, directions
-    _, values, rotation = np.linalg.svd(images, full_matrices=False)
-    kept = values[:rank] > max(noise, 1e-7 * values[0])
-    return Subspace(values[:rank][kept], (rotation[:rank] @ basis.T)[kept].astype(dtype))
+        bases = np.linalg.qr(bases)[0]
+        products, images = operator.normal(np.concatenate(bases, axis=1), weights)
+        means = images.sum(axis=0) / np.repeat(sizes, block) if centred else np.zeros(images.shape[1])
+        products -= sums.repeat(block, axis=0).T * means
+        basis, bases = bases, np.array(np.hsplit(products, n_parts))
+    spaces = []
+    for own, part in zip(np.hsplit(images - weights * means, n_parts), basis, strict=True):
+        _, values, rotation = np.linalg.svd(own, full_matrices=False)
+        kept = values[:rank] > 1e-7 * values[0]
+        spaces.append(Subspace(values[:rank][kept], (rotation[:rank] @ part.T)[kept]))
+    return spaces
 
 
 def imputed(operator: Corrected, rank: int, noise: float = 0.0) -> Corrected:
@@ -171,10 +189,22 @@ class JointProblem:
 
 
 def joint_modules(
-    operator: Corrected, columns: Axis, settings: Settings, n_modules: int, noise: float = 0.0
+    operator: Corrected,
+    columns: Axis,
+    settings: Settings,
+    n_modules: int,
+    noise: float = 0.0,
+    known: Subspace | None = None,
 ) -> tuple[list[Module], str]:
-    """At most `n_modules` modules, the strongest first, and why there are not more of them."""
-    space = leading_subspace(operator, ceil(SURPLUS * n_modules), noise)
+    """At most `n_modules` modules, the strongest first, and why there are not more of them.
+
+    The `known` leading subspace is used if it is large enough.
+    """
+    needed = ceil(SURPLUS * n_modules)
+    if known is not None and known.values.size >= needed:
+        space = Subspace(known.values[:needed], known.right[:needed])
+    else:
+        space = leading_subspace(operator, needed, noise)
     rank = min(n_modules, space.values.size)
     if not rank:
         return [], "nothing but rounding error is left of X"
@@ -186,7 +216,7 @@ def joint_modules(
     modules = [_module(*one, image, outcome, np.array(objectives)) for one, image in zip(kept, images, strict=True)]
     ended = "X has no further direction" if len(kept) == rank < n_modules else ""
     if len(kept) < rank:
-        ended = "no entry is large enough for the penalty in the other directions"
+        ended = f"the column penalty {columns.penalty!r} keeps no column in {rank - len(kept)} directions of X"
     return sorted(modules, key=lambda module: -module.d), ended
 
 
@@ -205,8 +235,7 @@ def solve_jointly(
         problem = problem.resized(state, asked)
         state = problem.at(state.rotation)
     if asked.share or asked.has_graph:
-        problem, state, outcome, further = _with_graph(problem, state, outcome, asked)
-        objectives += further
+        return _with_graph(problem, state, outcome, objectives, asked)
     return problem, state, outcome, objectives
 
 
@@ -243,7 +272,7 @@ def _best_start(loadings: Floats, asked: Side, n_modules: int, settings: Setting
 
 
 def _with_graph(
-    problem: JointProblem, plain: JointState, outcome: Outcome, asked: Side
+    problem: JointProblem, plain: JointState, outcome: Outcome, objectives: list[float], asked: Side
 ) -> tuple[JointProblem, JointState, Outcome, list[float]]:
     """Continue with the graph; a weight in units of each module's strength is reduced where the graph leads."""
     weighted = []
@@ -260,15 +289,15 @@ def _with_graph(
             for _ in range(_SETTLING // 2):
                 found = found.resized(state, asked)
                 state = found.round(state, feasible=False)
-        state, ended, objectives = found.converge(state)
+        state, ended, with_graph = found.converge(state)
         reduced = [
-            reduced_weight(side, v, float(z[v.support] @ v.values), z, lowest_rank=v.support.size)
+            reduced_weight(side, v, float(z[v.support] @ v.values), z, lowest_rank=min(2 * v.support.size, LOW_RANK))
             for side, v, z in zip(found.sides, state.vectors, state.products, strict=True)
         ]
         if all(new is old for new, old in zip(reduced, found.sides, strict=True)):
-            return found, state, ended, objectives
+            return found, state, ended, with_graph
         found = replace(found, sides=reduced)
-    return problem, plain, outcome, []
+    return problem, plain, outcome, objectives
 
 
 def _module(side: Side, v: Vector, z: Floats, image: Floats, outcome: Outcome, objectives: Floats) -> Module:

@@ -11,6 +11,7 @@ import numpy as np
 from netbic.arrays import Floats
 from netbic.operators.base import Operator
 from netbic.operators.corrected import Corrected
+from netbic.penalties import Penalty
 from netbic.solver.half_step import Side, SolverName, State, Vector, rounds
 from netbic.solver.working_sets import WorkingSets
 
@@ -79,7 +80,7 @@ def solve(
     Penalties without an objective are iterated as by "aisp"; "monotone" raises an error.
     """
     settings = settings or Settings()
-    settings = replace(settings, solver=_usable(settings.solver, rows, columns))
+    settings = replace(settings, solver=usable_solver(settings.solver, rows.penalty, columns.penalty))
     state = start if isinstance(start, State) else State(*start, 0.0, -np.inf)
     found = _iterate(operator, rows, columns, state, settings, settings.max_iter, sets, feasible=feasible)
     return replace(found, state=with_positive_d(found.state, rows, columns))
@@ -148,12 +149,16 @@ def _iterate(
     return Solution(state, "max_iter", np.array(objectives))
 
 
-def _usable(solver: SolverName, rows: Side, columns: Side) -> SolverName:
-    for axis, side in (("row", rows), ("column", columns)):
-        if not side.penalty.has_objective:
-            if solver == "monotone":
+def usable_solver(solver: SolverName, rows: Penalty, columns: Penalty) -> SolverName:
+    """The solver for these penalties: that of the paper if one has no objective, for which "monotone" is refused.
+
+    Sizes from the data are fixed after a first solve: nothing need be monotone before.
+    """
+    for axis, penalty in (("row", rows), ("column", columns)):
+        if not penalty.has_objective:
+            if solver == "monotone" and not penalty.sizes_from_data:
                 raise IncompatibleSolver(
-                    f"solver='monotone' cannot be used with {axis} penalty {side.penalty!r}: it has no objective, so "
+                    f"solver='monotone' cannot be used with {axis} penalty {penalty!r}: it has no objective, so "
                     "there is nothing that could be monotone. Use solver='auto' or 'aisp', or a penalty with an "
                     "objective (L0, L1, L1Ball)"
                 )

@@ -229,10 +229,10 @@ class ModelState:
 
     `names` are those of "rows" and "columns", or of "samples", "x" and "y" for two tables. `graphs` are called as the
     parameters. `further` is JSON, where the model has it: whether `feature_names_in_` is set, how covariates are
-    encoded, the rows of `groups_`, the names of the studies, whether Y was a vector.
+    encoded, `count_`, the rows of `groups_`, the names of the studies, whether Y was a vector.
     """
 
-    FURTHER = ("feature_names", "covariates", "groups", "studies", "y_is_vector")
+    FURTHER = ("feature_names", "covariates", "count", "groups", "studies", "y_is_vector")
 
     kind: str  # name of the class
     settings: Record  # parameters as JSON

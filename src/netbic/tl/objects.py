@@ -34,14 +34,9 @@ if TYPE_CHECKING:
     from anndata import AnnData
 
 # Arrays of a model with a row for each cell (in obsm) or gene (in varm), and the ends of their keys; others are in uns.
-_PER_CELL: Final = {
-    **{"left_vectors": "", "rows_posteriors": "_posteriors"},
-    **{"covariates": "_covariates", "study_of_samples": "_studies"},
-}
-_PER_GENE: Final = {
-    **{"components": "", "columns_posteriors": "_posteriors"},
-    **{"effects": "_covariates", "study_factors": "_studies"},
-}
+_PER_CELL: Final = {"left_vectors": "", "covariates": "_covariates", "study_of_samples": "_studies"}
+_PER_GENE: Final = {"components": "", "effects": "_covariates", "study_factors": "_studies"}
+_AS_JSON: Final = ("covariates", "count", "studies")  # what else is stored in uns
 _REMEDIES: Final = {
     "raw counts": "run sc.pp.normalize_total(adata) and sc.pp.log1p(adata) first",
     "not logarithms": "run sc.pp.log1p(adata) first",
@@ -176,8 +171,7 @@ def store(adata: AnnData, model: SparseGraphSVD, key: str, kept: NDArray[np.intp
     found: dict[str, Any] = {}
     for name, values in state.arrays.items():
         if name in _PER_CELL:
-            by_cell = values.T if name == "rows_posteriors" else values
-            per_cell[_PER_CELL[name]] = by_cell[:, None] if by_cell.ndim == 1 else by_cell
+            per_cell[_PER_CELL[name]] = values[:, None] if values.ndim == 1 else values
         elif name in _PER_GENE:
             per_gene[_PER_GENE[name]] = values.T
         elif name not in ("offsets", "factors", "diagnostics"):
@@ -193,7 +187,7 @@ def store(adata: AnnData, model: SparseGraphSVD, key: str, kept: NDArray[np.intp
     if "row_graph" in state.graphs:
         adata.obsp[key] = state.graphs["row_graph"].weights
     about = {"class": state.kind, "settings": json.dumps(state.settings), "layer": layer or "X", "n_genes": len(kept)}
-    about |= {name: json.dumps(state.further[name]) for name in ("covariates", "studies") if name in state.further}
+    about |= {name: json.dumps(state.further[name]) for name in _AS_JSON if name in state.further}
     tables = {"diagnostics": storable(name_features(model.diagnostics_, "gene"))}
     if "groups" in state.further:
         tables["kept_groups"] = storable(model.groups_)
@@ -226,12 +220,12 @@ def from_anndata(adata: AnnData, key: str = "netbic") -> SparseGraphSVD:
     arrays = {name: np.asarray(found[name]) for name in SHAPES if name in found and name not in _PER_CELL}
     arrays["diagnostics"] = found["diagnostics"].iloc[:, 1:].to_numpy(dtype=np.float64, na_value=np.nan)
     arrays["offsets"] = np.ascontiguousarray(preparation[used, 0])
-    if settings["scale"] and "studies" not in found:
+    if (preparation[used, 1] != 1).any():
         arrays["factors"] = np.ascontiguousarray(preparation[used, 1])
     for name, end in _PER_CELL.items():
         if f"{key}{end}" in adata.obsm:
             values = np.asarray(adata.obsm[f"{key}{end}"])
-            arrays[name] = values.T if name == "rows_posteriors" else values.reshape(values.shape[: len(SHAPES[name])])
+            arrays[name] = values.reshape(values.shape[: len(SHAPES[name])])
     for name, end in _PER_GENE.items():
         if f"{key}{end}" in adata.varm:
             arrays[name] = np.ascontiguousarray(np.asarray(adata.varm[f"{key}{end}"])[used].T)
@@ -241,7 +235,7 @@ def from_anndata(adata: AnnData, key: str = "netbic") -> SparseGraphSVD:
         graphs["column_graph"] = Graph(sp.csr_array(adata.varp[key])[used][:, used], genes, signed=True)
     if key in adata.obsp:
         graphs["row_graph"] = Graph(sp.csr_array(adata.obsp[key]), cells, signed=True)
-    further = {name: json.loads(str(found[name])) for name in ("covariates", "studies") if name in found}
+    further = {name: json.loads(str(found[name])) for name in _AS_JSON if name in found}
     if "kept_groups" in found:
         further["groups"] = found["kept_groups"].to_numpy(dtype=object).tolist()
     names = {"rows": cells.tolist(), "columns": genes.tolist()}
