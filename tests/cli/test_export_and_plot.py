@@ -97,6 +97,7 @@ def test_what_cannot_be_drawn_is_said_in_one_line(results, cohort, tmp_path):
         line = failed(run("plot", results, "scores", "--out", out, "--module", number))
         assert f"--module {number}: modules are numbered from 1; {results} has " in line
     assert "netbic associate" in failed(run("plot", results, "associations", "--out", out))
+    assert "run netbic fit without --modules" in failed(run("plot", results, "n-modules", "--out", out))
     assert "--survival TIME,EVENT" in failed(run("plot", results, "survival", "--out", out))
     assert "--until has no effect on scores" in failed(run("plot", results, "scores", "--out", out, "--until", 3))
     assert "netbic associate" in failed(run("plot", results, "scores", "--out", out, "--annotate", "kind"))

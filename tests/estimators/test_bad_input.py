@@ -24,6 +24,7 @@ def path_graph(size):
         ({"n_columns": 2.5}, TypeError, "n_columns=2.5: an integer is needed"),
         ({"n_components": 0}, ValueError, "n_components=0: at least 1 is needed"),
         ({"n_components": True}, TypeError, "n_components=True: an integer is needed"),
+        ({"n_components": "all"}, ValueError, "n_components='all': an integer or 'auto' is needed"),
         ({"column_graph": "net.sif"}, ValueError, "the graph is the text 'net.sif': read a file with netbic.io.read"),
         ({"max_iter": 0}, ValueError, "max_iter=0"),
         ({"tol": -1.0}, ValueError, "tol=-1.0: a finite number of at least 0"),

@@ -38,6 +38,7 @@ def pictures(study, model, stable, tuned, terms):
     times = pd.DataFrame({"days": days, "event": 1}, index=study.expression.index)
     survival = {"X": study.expression, "table": times, "survival": ("days", "event")}
     halves = study.expression.iloc[:, ::2], study.expression.iloc[:, 1::2]
+    counted = netbic.SparseGraphSVD().fit(study.expression)
     two_tables = netbic.SparseGraphCCA(1, n_x=5, n_y=5).fit(*halves)
     return {
         "survival": lambda ax: pl.survival(model, 1, **survival, ax=ax),
@@ -50,6 +51,7 @@ def pictures(study, model, stable, tuned, terms):
         "stability": lambda ax: pl.stability(stable, ax=ax),
         "tuning": lambda ax: pl.tuning(tuned, ax=ax),
         "enrichment": lambda ax: pl.enrichment(terms, ax=ax),
+        "n_modules": lambda ax: pl.n_modules(counted, ax=ax),
         "pairs": lambda ax: pl.pairs(two_tables, ax=ax),
     }
 

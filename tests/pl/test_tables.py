@@ -88,6 +88,17 @@ def test_stability_without_a_threshold_or_an_axis(study, stable):
         pl.stability(stable.columns)
 
 
+def test_modules_found_again_against_their_number(study, model):
+    found = netbic.SparseGraphSVD().fit(study.expression)
+    ax = pl.n_modules(found)
+    curve = next(line for line in ax.lines if line.get_label() == "found again")
+    np.testing.assert_array_equal(np.transpose(curve.get_data()), found.count_.curve)
+    chosen = next(line for line in ax.lines if line.get_label() == "number chosen")
+    assert set(chosen.get_ydata()) == {found.n_components_}
+    with pytest.raises(ValueError, match="use n_components='auto'"):
+        pl.n_modules(model)
+
+
 def test_a_tuning_surface_shows_every_score_at_its_position(tuned):
     ax = pl.tuning(tuned)
     cells = np.ma.filled(ax.images[0].get_array(), np.nan)

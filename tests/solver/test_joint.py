@@ -178,7 +178,10 @@ def test_the_number_of_modules_comes_from_the_data(wide):
     noise = np.random.default_rng(0).standard_normal(X.shape)
     for data, n in ((X, len(members)), (noise - noise.mean(axis=0), 0)):
         space = leading_subspace(matrix(data), 50)
-        assert count_modules(matrix(data), space, Axis(BeyondBulk()), Settings()).n == n
+        count = count_modules(matrix(data), space, Axis(BeyondBulk()), Settings())
+        assert count.n == n
+        assert [again for _, again in count.curve] == [min(searched, n) for searched, _ in count.curve]
+        assert len(count.curve) >= 4 or not n
 
 
 def test_the_estimator_searches_jointly():

@@ -143,12 +143,13 @@ _USED = {  # options that each kind of figure uses
     "associations": set[str](),
     "scores": {"module", "annotate"},
     "survival": {"module", "survival", "until"},
+    "n-modules": set[str](),
 }
 
 
 @click.command(cls=Command)
 @click.argument("folder", type=Folder)
-@click.argument("kind", type=click.Choice(list(_USED)))
+@click.argument("kind", type=click.Choice(list(_USED)), metavar="KIND")
 @option("--out", required=True, type=Output, help="File to write: .pdf, .png or .svg.")
 @option("--module", type=int, show_default="1; for heatmap all", help="Number of the module.")
 @option("--annotate", type=names, metavar="NAME,...", help="Columns of the sample table to draw (heatmap, scores).")
@@ -173,6 +174,7 @@ def plot(folder: Path, kind: str, out: Path, force: bool, width: float, height: 
     associations  modules by variables of the sample table (see netbic associate)
     scores        the scores of the samples in a module
     survival      Kaplan-Meier curves of a module
+    n-modules     modules found again in halves of the samples, against their number
     """
     from netbic import pl
     from netbic.exports import Results
@@ -210,6 +212,12 @@ def plot(folder: Path, kind: str, out: Path, force: bool, width: float, height: 
         if (samples := results.tables.get("samples")) is None:
             raise click.UsageError(f"{folder} has no samples.tsv: write the modules by netbic fit")
         draw = partial(pl.scores, samples, module=number, **beside)
+    elif kind == "n-modules":
+        if results.model.count_ is None or not results.model.count_.curve:
+            raise click.UsageError(
+                f"{folder} was written with a given number of modules: run netbic fit without --modules"
+            )
+        draw = partial(pl.n_modules, results.model)
     else:
         if results.sample_info is None:
             raise click.UsageError(f"survival needs {folder}/sample_info.tsv: {associate} --survival TIME,EVENT")

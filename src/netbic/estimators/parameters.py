@@ -62,6 +62,8 @@ def check_parameters(model: SparseGraphSVD) -> None:
     """Raise if a parameter that does not depend on the data has no valid value."""
     for name, choices in _CHOICES.items():
         check_choice(name, getattr(model, name), choices)
+    if isinstance(model.n_components, str) and model.n_components != "auto":
+        raise ValueError(f"n_components={model.n_components!r}: an integer or 'auto' is needed")
     automatic = {"n_components": model.n_components == "auto", "n_init": model.n_init is None}
     check_solver_parameters(model, [name for name, is_automatic in automatic.items() if is_automatic])
     if not (model.scale is None or isinstance(model.scale, (bool, np.bool_))) and not (
@@ -101,7 +103,7 @@ def iteration_settings(model: Any, dtype: DTypeLike) -> Settings:
     """The options of the iteration, for a matrix of this type."""
     joint = getattr(model, "is_joint", False)  # models of two tables have no such search
     n_init, seed, random = getattr(model, "n_starts", model.n_init), 0, model.random_state
-    if n_init > (2 if joint else 1) or (joint and random is not None):  # otherwise nothing is random
+    if n_init > (2 if joint else 1):  # otherwise nothing is random
         if isinstance(random, np.random.Generator):
             seed = int(random.integers(2**31 - 1))
         else:

@@ -482,10 +482,10 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         known: Sequence[Module] = (),
         starts: Starts | None = None,
     ) -> ModuleSearch | JointSearch:
-        if self.is_joint:  # all modules are found again, in seconds
+        if self.is_joint:
             if not columns.penalty.sizes_from_data:  # otherwise a penalty with an objective takes its place
                 settings = replace(settings, solver=usable_solver(settings.solver, rows.penalty, columns.penalty))
-            return JointSearch(operator, columns, settings, noise, self._n_wanted)
+            return JointSearch(operator, columns, settings, noise, self._n_wanted, known)
         return ModuleSearch(operator, rows, columns, settings, noise, known, starts)
 
     def _scaled(self, given: StudyInput) -> Scaled:

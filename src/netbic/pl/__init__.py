@@ -7,7 +7,7 @@ the figure.
 from netbic.pl.heatmap import heatmap
 from netbic.pl.network import network
 from netbic.pl.scores import loadings, pairs, scores, survival
-from netbic.pl.tables import associations, comparison, enrichment, stability, tuning
+from netbic.pl.tables import associations, comparison, enrichment, n_modules, stability, tuning
 
 __all__ = [
     "associations",
@@ -15,6 +15,7 @@ __all__ = [
     "enrichment",
     "heatmap",
     "loadings",
+    "n_modules",
     "network",
     "pairs",
     "scores",

@@ -292,6 +292,44 @@ def tuning(tuning: Tuning, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
+@base.documented
+def n_modules(model: object, *, key: str = "netbic", ax: Axes | None = None) -> Axes:
+    """Plot how many modules are found again in halves of the samples against how many are searched for.
+
+    The line is that of one split of the samples, the dots on its right are all splits, the dashed line would be reached
+    if all were found again. For models with `n_components="auto"`.
+
+    Parameters
+    ----------
+    model : SparseGraphSVD or AnnData
+    $key
+    $ax
+
+    Examples
+    --------
+    >>> import netbic
+    >>> cohort = netbic.simulate.cohort(200, 1000, strength=1.5, random_state=0)
+    >>> netbic.pl.n_modules(netbic.SparseGraphSVD().fit(cohort.expression)).get_title(loc="left")
+    '5 modules'
+    """
+    found = base.fitted(model, key)
+    if found.count_ is None or not found.count_.curve:
+        raise ValueError(
+            "the number of modules of this model does not come from halves of the samples: use n_components='auto'"
+        )
+    ax = base.axes_for(ax, (4.5, 3.5))
+    searched, again = zip(*found.count_.curve, strict=True)
+    ax.plot([0, searched[-1]], [0, searched[-1]], ls="--", lw=0.8, color=base.GREY, label="if all were found again")
+    ax.plot(searched, again, marker="o", ms=4, lw=1.2, color=base.PALETTE[0], label="found again")
+    ax.scatter([searched[-1]] * len(found.count_.found_again), found.count_.found_again, s=14, color=base.PALETTE[0])
+    ax.axhline(found.n_components_, lw=0.8, color=base.ALARM, label="number chosen")
+    ax.set(xlabel="modules searched for", ylabel="found again", xlim=(0, None), ylim=(0, None))
+    ax.legend(frameon=False, fontsize=base.SMALL)
+    base.set_title(ax, f"{found.n_components_} modules")
+    base.despine(ax)
+    return ax
+
+
 def _values(column: pd.Series[Any]) -> list[Any]:
     """The different values of a parameter: numbers in increasing order, then others."""
     different = list(dict.fromkeys(column))

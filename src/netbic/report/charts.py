@@ -15,6 +15,7 @@ from PIL import Image
 from netbic.arrays import Array, Floats
 from netbic.estimators.svd import SparseGraphSVD
 from netbic.report.pictures import png
+from netbic.solver.count import Count
 
 _BLUE, _ORANGE = "#0072B2", "#D55E00"
 _VERDICTS = {"strong": "#00805B", "moderate": _BLUE, "repeats": "#9A6FB0", "doubtful": _ORANGE, "unknown": "#8A8F94"}
@@ -56,7 +57,11 @@ def charts(model: SparseGraphSVD, table: pd.DataFrame, level: float, scores: Flo
         else:
             made.append(_members_in_common("samples", "samples", model.rows_[:_MOST_COMPARED]))
     edges = _edges(table, level) if "degree_fold_change" in table else None
-    return made if edges is None else [*made, edges]
+    if edges is not None:
+        made.append(edges)
+    if model.count_ is not None and model.count_.curve:
+        made.append(_found_again(model.count_))
+    return made
 
 
 def _finish(name: str, title: str, caption: str, chart: Any) -> Chart:
@@ -111,6 +116,20 @@ def _variance(table: pd.DataFrame) -> Chart:
     )
     caption = "One bar per module, in the order in which they were found."
     return _finish("variance", "Explained variance of each module", caption, chart)
+
+
+def _found_again(count: Count) -> Chart:
+    """Modules found again in halves of the samples against how many are searched for."""
+    data = pd.DataFrame(count.curve, columns=["searched", "again"])
+    axes = altair.X("searched:Q", title="modules searched for"), altair.Y("again:Q", title="found again")
+    every = pd.DataFrame({"searched": [0, count.searched], "again": [0, count.searched]})
+    layers = (
+        altair.Chart(every).mark_line(strokeDash=[4, 4], color="#8A8F94", strokeWidth=1).encode(x=axes[0], y=axes[1]),
+        altair.Chart(data).mark_line(point=True, color=_BLUE).encode(x=axes[0], y=axes[1]),
+        altair.Chart(pd.DataFrame({"again": [count.n]})).mark_rule(color=_ORANGE).encode(y=axes[1]),
+    )
+    caption = f"{count.sentence[0].upper()}{count.sentence[1:]} (horizontal line). Dashed: all are found again."
+    return _finish("count", "Modules found again in halves of the samples", caption, altair.layer(*layers))
 
 
 def _similar_scores(scores: Floats) -> Chart:

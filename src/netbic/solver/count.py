@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import ceil
 from typing import Final, NamedTuple
@@ -34,16 +34,21 @@ _MARGIN = 1.25  # modules that are searched for, per direction beyond noise
 MOST_MODULES: Final = 100
 _SPLITS = 3  # one if XX' is too large
 _ROUNDS = 16  # of a search in a half, after the first ones
+_SHARES = (0.1, 0.2, 0.35, 0.5, 0.75)  # of this number, for the curve
 _FEWEST_SAMPLES = 8  # in which halves say something
 _LARGEST_GRAM = 4096  # rows up to which XX' is kept for all halves
 
 
 class Count(NamedTuple):
-    """Directions beyond noise, modules that were searched for, and how many of them each split found again."""
+    """Directions beyond noise, modules that were searched for, and how many of them each split found again.
+
+    `curve` has numbers of modules, and how many are found again in the first split if so many are searched for.
+    """
 
     directions: int
     searched: int
     found_again: list[int]
+    curve: list[list[int]]
 
     @property
     def n(self) -> int:
@@ -56,7 +61,7 @@ class Count(NamedTuple):
 
         Examples
         --------
-        >>> Count(12, 16, [9, 11, 10]).sentence
+        >>> Count(12, 16, [9, 11, 10], []).sentence
         '12 directions of the data are stronger than noise; of 16 modules, 9 to 11 are found again in halves of the
         samples, 10 on average'
         """
@@ -73,17 +78,29 @@ class Count(NamedTuple):
 
 
 class JointSearch:
-    """The search for all modules together, with the interface of `ModuleSearch`; `n_modules` None: from the data."""
+    """The search for all modules together, with the interface of `ModuleSearch`; `n_modules` None: from the data.
+
+    If all `known` modules of an earlier search are given, nothing is searched for again.
+    """
 
     def __init__(
-        self, operator: Corrected, columns: Axis, settings: Settings, noise: float, n_modules: int | None
+        self,
+        operator: Corrected,
+        columns: Axis,
+        settings: Settings,
+        noise: float,
+        n_modules: int | None,
+        known: Sequence[Module] = (),
     ) -> None:
         self.ended = ""
         self.count: Count | None = None
-        self._data, self._how, self._n_modules = (operator, columns, noise), settings, n_modules
+        self._data, self._how, self._n_modules, self._known = (operator, columns, noise), settings, n_modules, known
 
     def __iter__(self) -> Iterator[Module]:
         operator, columns, noise = self._data
+        if len(self._known) == self._n_modules:
+            yield from self._known
+            return
         space, wanted = None, self._n_modules
         if wanted is None:
             space = leading_subspace(operator, min(MOST_MODULES, *operator.shape), noise)
@@ -132,11 +149,11 @@ def count_modules(operator: Corrected, space: Subspace, columns: Axis, settings:
     """
     n, p = operator.shape
     if n < _FEWEST_SAMPLES:
-        return Count(0, 0, [])
+        return Count(0, 0, [], [])
     squares = operator.squared_lengths()[1]
     directions = n_beyond_noise(space, squares, n)
     if not directions:
-        return Count(0, 0, [])
+        return Count(0, 0, [], [])
     searched = min(ceil(_MARGIN * directions) + 1, MOST_MODULES, max(n // 2 - 2, 1), p)
     halves = np.zeros((n, 2 * (_SPLITS if n <= _LARGEST_GRAM else 1)))
     for split in range(halves.shape[1] // 2):
@@ -145,17 +162,24 @@ def count_modules(operator: Corrected, space: Subspace, columns: Axis, settings:
             halves[rows, number] = 1.0
     deviations = np.sqrt(np.maximum(squares, np.finfo(float).tiny))
     rough = replace(settings, max_iter=_ROUNDS)  # enough to tell which modules are the same
-    vectors = list[list[tuple[Indices, Floats]]]()
-    for half in _subspaces(operator, halves, ceil(SURPLUS * searched)):
+
+    def modules(half: Subspace, number: int) -> list[tuple[Indices, Floats]]:
+        """The features of each module of a half, with equal weights: a single one of large variance is no module."""
         asked = columns.side(float(half.values[0]), operator.squared_norm / 2, operator.n_entries // 2)
-        half = half._replace(right=half.right.astype(np.float32))
-        _, state, _, _ = solve_jointly(half, asked, min(searched, half.values.size), rough)
-        # Features of equal weight: a single one of large variance is no module.
-        found = [(v.support, np.sign(v.values) / deviations[v.support]) for v in state.vectors if v.support.size]
-        vectors.append(found)
-    scores = operator.products([vector for found in vectors for vector in found])
-    parts = np.split(scores, np.cumsum([len(found) for found in vectors])[:-1])
-    return Count(directions, searched, [_n_shared(*pair) for pair in zip(parts[::2], parts[1::2], strict=True)])
+        kept = ceil(SURPLUS * number)
+        half = Subspace(half.values[:kept], half.right[:kept].astype(np.float32))
+        _, state, _, _ = solve_jointly(half, asked, min(number, half.values.size), rough)
+        return [(v.support, np.sign(v.values) / deviations[v.support]) for v in state.vectors if v.support.size]
+
+    spaces = _subspaces(operator, halves, ceil(SURPLUS * searched))
+    fewer = sorted({ceil(share * searched) for share in _SHARES} - {searched})
+    found = [modules(half, searched) for half in spaces]
+    found += [modules(half, number) for number in fewer for half in spaces[:2]]
+    scores = operator.products([vector for vectors in found for vector in vectors])
+    parts = np.split(scores, np.cumsum([len(vectors) for vectors in found])[:-1])
+    shared = [_n_shared(*pair) for pair in zip(parts[::2], parts[1::2], strict=True)]
+    again, curve = shared[: len(spaces) // 2], shared[len(spaces) // 2 :]
+    return Count(directions, searched, again, [*map(list, zip(fewer, curve, strict=True)), [searched, again[0]]])
 
 
 def _n_shared(one: Floats, other: Floats) -> int:
