@@ -174,7 +174,7 @@ def plot(folder: Path, kind: str, out: Path, force: bool, width: float, height: 
     associations  modules by variables of the sample table (see netbic associate)
     scores        the scores of the samples in a module
     survival      Kaplan-Meier curves of a module
-    n-modules     modules found again in halves of the samples, against their number
+    n-modules     modules found again in halves of the samples, by their number
     """
     from netbic import pl
     from netbic.exports import Results
