@@ -18,8 +18,8 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_rand_score
 
 from netbic import SparseGraphSVD
-from netbic.penalties import score_groups
 from netbic.selection import sample_groups
+from netbic.selection.score_groups import score_groups
 
 ONE_GROUP = {
     "normal": lambda generator, n: generator.standard_normal(n),

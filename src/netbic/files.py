@@ -52,7 +52,7 @@ ADDED_FILES: Final = (
     *("associations.json", "sample_info.tsv", "replication.json", "replication.tsv", "gene_moments.npz"),
     *("heatmaps.npz", "report.html", "modules.gmt", "lists.txt", "modules.xlsx", "membership.tsv"),
 )
-RUN_FILES: Final = ("modules.tsv", "summary.tsv", "alignment.json", "auto.json", "studies.tsv", *ADDED_FILES, *_MODEL)
+RUN_FILES: Final = ("modules.tsv", "summary.tsv", "alignment.json", "studies.tsv", *ADDED_FILES, *_MODEL)
 PAIR_FILES: Final = (
     *("pairs.tsv", "weights.tsv", "scores.tsv", "alignment.json", "report.html"),
     *("associations.tsv", "associations.json", "sample_info.tsv", *_MODEL),

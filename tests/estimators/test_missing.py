@@ -30,7 +30,13 @@ def test_masked_operator_is_the_filled_matrix(impute):
         a, b = generator.standard_normal(30), generator.standard_normal(20)
         a[3:], b[4:] = 0, 0
         predicted = operator.with_prediction(a, b)
-        np.testing.assert_allclose(entries_of(predicted), expected + MISSING * np.outer(a, b), atol=1e-12)
+        filled = expected + MISSING * np.outer(a, b)
+        np.testing.assert_allclose(entries_of(predicted), filled, atol=1e-12)
+        left, right = generator.standard_normal((30, 2)), generator.standard_normal((20, 2))
+        np.testing.assert_allclose(predicted.left_products(left), left.T @ filled, atol=1e-12)
+        products, images = predicted.normal(right, left > 0)
+        np.testing.assert_allclose(images, (left > 0) * (filled @ right), atol=1e-12)
+        np.testing.assert_allclose(products, filled.T @ images, atol=1e-11)
         operator = operator.minus(a, b, operator.matvec(np.arange(20), b))
         current = current - np.outer(a, b)
 

@@ -251,6 +251,11 @@ def test_quantities_that_are_not_products(make, center):
     product, image = operator.normal(vector)
     np.testing.assert_allclose(product, X.T @ (X @ vector), atol=1e-11)
     np.testing.assert_allclose(image, X @ vector, atol=1e-12)
+    vectors, weights = generator.standard_normal((20, 3)), generator.integers(0, 2, (30, 3))
+    product, image = operator.normal(vectors, weights)
+    np.testing.assert_allclose(image, weights * (X @ vectors), atol=1e-12)
+    np.testing.assert_allclose(product, X.T @ image, atol=1e-11)
+    np.testing.assert_allclose(operator.left_products(image), product.T, atol=1e-11)
     supports = [np.array([2, 5, 11]), np.arange(20)]
     products = operator.products([(support, vector[support]) for support in supports])
     np.testing.assert_allclose(products, [X[:, one] @ vector[one] for one in supports], atol=1e-12)

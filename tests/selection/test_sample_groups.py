@@ -10,13 +10,13 @@ from sklearn.metrics import adjusted_rand_score
 
 import netbic
 from netbic import Dense, SparseGraphSVD
-from netbic.penalties import score_groups
-from netbic.penalties.score_groups import (
+from netbic.selection import SampleGroups, group_summary, sample_groups
+from netbic.selection.score_groups import (
     exponential_power_likelihood,
     fit_location_mixture,
+    score_groups,
     sinh_arcsinh_likelihood,
 )
-from netbic.selection import SampleGroups, group_summary, sample_groups
 
 ONE_GROUP = {
     "normal": lambda generator, n: generator.standard_normal(n),

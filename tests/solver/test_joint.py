@@ -184,6 +184,19 @@ def test_the_number_of_modules_comes_from_the_data(wide):
         assert len(count.curve) >= 4 or not n
 
 
+def test_the_number_does_not_depend_on_the_scale_of_the_data_and_may_be_zero():
+    X, members = planted(3)
+    for factor in (1e-60, 1e-30, 1e20, 1e120):
+        model = netbic.SparseGraphSVD(scale=False).fit(factor * X)
+        assert model.n_components_ == len(members)
+    for factor in (1e-18, 1e18):
+        assert netbic.SparseGraphSVD(scale=False).fit((factor * X).astype(np.float32)).n_components_ == len(members)
+    alone = np.zeros((40, 60))
+    alone[0] = np.random.default_rng(0).standard_normal(60)  # the other half is constant
+    with pytest.warns(UserWarning, match="no module is found again"):
+        assert netbic.SparseGraphSVD().fit(alone).count_.n == 0
+
+
 def test_the_estimator_searches_jointly():
     study = netbic.simulate.patients(random_state=0)
     model = netbic.SparseGraphSVD().fit(study.expression)

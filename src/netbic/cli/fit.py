@@ -112,7 +112,7 @@ def fit(
     inputs = {"expression": expression, "graph": graph, "gene_sets": gene_sets} | given
     check_folder(out, resume=resume, force=force, inputs=labelled(inputs | {"sample_info": sample_info}))
     sets = None if gene_sets is None else read_gene_sets(gene_sets)
-    _check(settings, graph is not None, studies, dask)
+    _check(settings, graph is not None, dask)
     context = click.get_current_context()
     context.with_resource(command.client_of(dask, jobs))
     dataset = read_data(expression, graph, settings["zscore"], settings["missing"], lazy=dask is not None, **given)
@@ -151,7 +151,7 @@ def fit(
     echo(*lines, *summary_lines(out))
 
 
-def _check(settings: dict[str, Any], has_graph: bool, studies: str | None, dask: str | None) -> None:
+def _check(settings: dict[str, Any], has_graph: bool, dask: str | None) -> None:
     """Refuse options that cannot be combined, before anything is read."""
     from netbic.methods import METHODS
 

@@ -41,7 +41,7 @@ class SearchInput(NamedTuple):
     operator: Corrected
     noise: float  # the norm that rounding errors alone can reach
     scaler: Scaler
-    starts: Starts
+    starts: Starts | None  # of a sequential search
     dtype: DTypeLike
     coding: CovariateCoding | None = None
     design: Floats | None = None  # the covariates of the rows
@@ -112,7 +112,8 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         Starts per module: the leading singular pair, then random ones. The one with the largest objective is kept.
         None: 1, or 2 for a joint search (principal directions, and those of features that differ most).
     max_iter : int, default=500
-        Maximal number of iterations per start; ten times as many if missing entries are imputed.
+        Maximal number of iterations per start (ten times as many if a sequential search imputes missing entries). A
+        joint search counts them after its first rounds.
     tol : float, default=1e-6
         A module has converged when both vectors and the objective change by at most this much (relative) in an
         iteration (at least 1e-5 for float32 data); a joint search, when the objective does and no support changes.
@@ -129,7 +130,8 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
     random_state : int, RandomState, Generator or None, default=None
         Seed of the random starts, if `n_init` asks for any.
     n_jobs : int, optional
-        Threads over starts, and over the weights of `diffusion="cv"`. The result does not depend on it.
+        Threads over the starts of a sequential search, and over the weights of `diffusion="cv"`. The result does not
+        depend on it.
     verbose : int, default=0
         Print a line per module if positive.
     low_memory : bool, default=False
@@ -148,7 +150,8 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
     n_components_ : int
         Number of modules found; smaller than `n_components` if X is exhausted (arrays are not padded).
     objectives_ : list of ndarray
-        The objective F after every iteration, per module (of the best start).
+        The objective F after every iteration, per module (of the best start). A joint search has one F; if sizes come
+        from the data, it is that of the search, in which modules have their largest weights only.
     n_iter_ : int
         Largest number of iterations of a module; `len(objectives_[k])` is that of module k.
     converged_ : bool ndarray of shape (n_components_,)
@@ -160,12 +163,12 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         are not orthogonal). If entries are missing, of the matrix with these entries filled; never of smoothed data.
     diagnostics_ : DataFrame
         What may be wrong with a module, a row per `module` (their numbers count from 1): `graph_weight` (sigma times
-        the largest eigenvalue of the graph term, relative to d; from 1 on the graph alone can carry a set of features),
-        `worst_rank` (worst rank, by the data alone, of its 20 leading features), `by_data_alone` (share of its features
-        that the data alone would choose), `recurrent` (how many of its ten leading features are among those of half of
-        the modules or more), `closest` (the earlier module with the most similar scores), their `correlation`,
-        `feature_overlap` and `sample_overlap` (Jaccard index; NaN if both keep all samples), and `repeats` (the same
-        module, if the absolute correlation is at least 0.7).
+        the largest eigenvalue of the graph term, relative to d (of W in a joint search); from 1 on the graph alone can
+        carry a set of features), `worst_rank` (worst rank, by the data alone, of its 20 leading features),
+        `by_data_alone` (share of its features that the data alone would choose), `recurrent` (how many of its ten
+        leading features are among those of half of the modules or more), `closest` (the earlier module with the most
+        similar scores), their `correlation`, `feature_overlap` and `sample_overlap` (Jaccard index; NaN if both keep
+        all samples), and `repeats` (the same module, if the absolute correlation is at least 0.7).
     groups_ : DataFrame
         The groups that `GroupL0` kept: `module`, `axis`, `group` (its name),
         `size` (entries of X in it) and `share` of the squared weights of the module. Empty for other penalties.
@@ -323,7 +326,8 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         X : as for `fit`
         known : sequence of Module, optional
             The first modules of an earlier iteration over the same X with the same parameters (`random_state` an
-            integer). They are neither searched for again nor yielded; the others are bit-identical.
+            integer). They are neither searched for again nor yielded; the others are bit-identical. A joint search
+            finds all again unless all are given.
         names : pair of sequences, optional
             Names of the rows and columns of an X without names (such as a sparse matrix).
         covariates, studies : as for `fit`
@@ -376,16 +380,15 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         self.diffusion_, self.diffusion_scores_ = 0.0 if by is None else by.weight, diffusion_scores
         self.names_ = {"rows": row_names, "columns": column_names}
         self.graphs_ = {"rows": row_graph, "columns": column_graph}
-        self.scaler_, self.passes_, self.count_ = scaler, passes(X), getattr(search, "count", None)
+        self.scaler_, self.passes_, self.count_ = scaler, passes(X), search.count
         self.covariate_coding_, self.covariates_ = None, None
         if given.coding is not None:
             store_covariates(self, given.coding, given.design)
         if self.count_ is not None and not self.count_.n and modules:
             warnings.warn("no module is found again in halves of the samples: only the strongest is kept", stacklevel=3)
+        n_asked = self._n_wanted or (1 if search.count is None else max(search.count.n, 1))
         words = matrix_words(feature_name)
-        for message, category in diagnostics(
-            modules, self._n_wanted or 1, search.ended, rows, columns, settings, words
-        ):
+        for message, category in diagnostics(modules, n_asked, search.ended, rows, columns, settings, words):
             warnings.warn(message, category, stacklevel=3)
         recurs = columns.term is not None and self.diagnostics_["recurrent"].any()
         if recurs and (recurrent := recurrence(self.components_, column_names, feature_name)):
@@ -409,8 +412,8 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
                 _, graph = self._axis("column", given.X.shape[1], column_names)
                 by, _ = smoother_of(made, operator, given.X, graph)
                 operator = apply_smoother(operator, by, self.low_memory)
-            starts = Starts(operator, exact=self.solver == "aisp")
-            if operator.squared_norm > 0 and not self.is_joint:
+            starts = None if self.is_joint else Starts(operator, exact=self.solver == "aisp")
+            if starts is not None and operator.squared_norm > 0:
                 starts.leading(operator)  # computed once for all searches
         weight = 0.0 if by is None else by.weight
         return SearchInput(operator, noise, scaler, starts, given.X.dtype, given.coding, given.design, weight)
@@ -429,7 +432,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         [20, 50]
         """
         rows, columns = self.check(prepared.operator.shape)
-        settings, starts = self._settings(prepared.dtype), prepared.starts.copy()
+        settings, starts = self._settings(prepared.dtype), None if prepared.starts is None else prepared.starts.copy()
         search = self._search(prepared.operator, rows, columns, settings, prepared.noise, starts=starts)
         return list(islice(search, self._n_wanted))
 

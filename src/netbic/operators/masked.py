@@ -94,6 +94,11 @@ class Masked(Corrected):
         block, left, right = super()._block(rows, columns)
         return block + self._missing.among(rows, columns), left, right
 
+    def left_products(self, vectors: Floats) -> Floats:
+        """Products with dense vectors on the left, the columns of an array; one row per vector."""
+        every_row = np.arange(self.shape[0])
+        return np.array([self.rmatvec(every_row, vector) for vector in vectors.T]).reshape(-1, self.shape[1])
+
     def normal(self, vectors: Floats, weights: Floats | float = 1.0) -> tuple[Floats, Floats]:
         """Y'w and w, for this matrix Y, w = weights * Yv and a dense vector v, or several: the columns of an array."""
         every_row, every_column = (np.arange(size) for size in self.shape)

@@ -1,9 +1,8 @@
 """Sparsity penalties: which entries of a vector are kept, and how large they are."""
 
-from netbic.penalties.base import DataDriven, GroupShare, Kept, Penalty
+from netbic.penalties.base import GroupShare, Kept, Penalty
 from netbic.penalties.bulk import BeyondBulk
 from netbic.penalties.groups import GroupL0, Groups
-from netbic.penalties.score_groups import ScoreGroups, score_groups
 from netbic.penalties.thresholds import L0, L1, SCAD, AdaptiveLasso, ChosenByBIC, Dense, KeepSoft, L1Ball, largest
 
 __all__ = [
@@ -13,7 +12,6 @@ __all__ = [
     "AdaptiveLasso",
     "BeyondBulk",
     "ChosenByBIC",
-    "DataDriven",
     "Dense",
     "GroupL0",
     "GroupShare",
@@ -22,9 +20,7 @@ __all__ = [
     "Kept",
     "L1Ball",
     "Penalty",
-    "ScoreGroups",
     "largest",
-    "score_groups",
 ]
 
 

@@ -153,26 +153,3 @@ class Penalty:
         then iterates on a small part of X between rounds on all of X.
         """
         return None
-
-    def noise_without(self, d: float) -> float:
-        """Standard deviation of an entry of the matrix without a module of value d; 0 if unknown."""
-        return 0.0
-
-
-@dataclass(frozen=True, repr=False)
-class DataDriven(Penalty):
-    """Base class of penalties whose threshold depends on the noise level of the matrix."""
-
-    has_objective: ClassVar[bool] = False
-    noise_source: tuple[float, int] | None = field(default=None, repr=False, kw_only=True)
-
-    def for_matrix(self, squared_norm: float, n_entries: int) -> Self:
-        """Set the squared norm and the number of entries of the matrix, from which the noise is estimated."""
-        return replace(self, noise_source=(squared_norm, n_entries))
-
-    def noise_without(self, d: float) -> float:
-        """Standard deviation of an entry of the matrix without a module of value d; 0 if unknown."""
-        if self.noise_source is None:
-            return 0.0
-        squared_norm, n_entries = self.noise_source
-        return float(np.sqrt(max(squared_norm - d * d, 0.0) / n_entries))

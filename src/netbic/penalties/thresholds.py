@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
 import numpy as np
 
 from netbic.arrays import Bools, Floats, Indices
-from netbic.penalties.base import DataDriven, Kept, Penalty
+from netbic.penalties.base import Kept, Penalty
 
 _SAMPLE = 500  # scores from which the k-th largest is estimated
 
@@ -175,12 +175,19 @@ class KeepSoft(Penalty):
 
 
 @dataclass(frozen=True, repr=False)
-class ChosenByBIC(DataDriven):
+class ChosenByBIC(Penalty):
     """Base of penalties that choose their size by BIC in every half step (Lee et al. 2010).
 
     The BIC of keeping the i largest scores c, thresholded at level_i, is `|c - threshold(c)|^2 / s2 + i log(np)`, where
     s2 is the noise variance of X without the module. Of equal values the smaller size is chosen.
     """
+
+    has_objective: ClassVar[bool] = False
+    noise_source: tuple[float, int] | None = field(default=None, repr=False, kw_only=True)
+
+    def for_matrix(self, squared_norm: float, n_entries: int) -> Self:
+        """Set the squared norm and the number of entries of the matrix, from which the noise is estimated."""
+        return replace(self, noise_source=(squared_norm, n_entries))
 
     def _chosen_size(self, descending: Floats, residuals: Floats, n_scores: int) -> int:
         """Number of positive scores to keep, given the squared residuals for 1, 2, ... of them."""

@@ -171,7 +171,7 @@ def sample_scores(source: Any, X: Any, module: int, key: str) -> ModuleScores:
             raise InputError(f"module={module!r}: the table has no scores of this module")
         groups = own["group"].where(own["group"].isin(["up", "down"]), "").to_numpy(object)
         return ModuleScores(own["sample"].to_numpy(object), own["score"].to_numpy(float), groups, int(module))
-    from netbic.penalties import score_groups
+    from netbic.selection.score_groups import score_groups
 
     found = base.fitted(source, key)
     position, data = position_of(module, found.n_components_), base.data_of(source, X, key)

@@ -114,7 +114,7 @@ def _variance(table: pd.DataFrame) -> Chart:
         color=_colours("kind:N", used),
         tooltip=_tooltips(kind="verdict" if judged else "kind", **titles),
     )
-    caption = "One bar per module, in the order in which they were found."
+    caption = "One bar per module: the variance that it explains beyond those before it."
     return _finish("variance", "Explained variance of each module", caption, chart)
 
 

@@ -77,7 +77,9 @@ def gather(folder: Path, model: SparseGraphSVD | None = None, record: dict[str, 
         judged = {} if module.verdict is None else {"verdict": module.verdict.kind}
         badges = ", ".join(one.badge for one in module.details)
         rows.append({**(module.edges or {}), **module.summary, "diagnostics": badges, **judged})
-    scaled = ", genes scaled to unit standard deviation" if model.scale_power else ""
+    power = model.scale_power
+    by = "standard deviation" if power == 1 else f"standard deviation to the power of {power:g}"
+    scaled = f", genes divided by their {by}" if power else ""
     removed = "" if model.covariates_ is None else ", effects of the covariates removed"
     missing = {
         "verdicts (verdicts.tsv), which netbic fit writes unless they are switched off": None in found.verdicts,

@@ -15,7 +15,7 @@ from netbic.estimators.inputs import axis_names, one_blas_thread
 from netbic.estimators.prediction import module_scores
 from netbic.estimators.svd import SparseGraphSVD, fitted_model
 from netbic.files import add_files, table_bytes
-from netbic.penalties import ScoreGroups, score_groups
+from netbic.selection.score_groups import ScoreGroups, score_groups
 from netbic.selection.verdicts import Verdicts
 
 GROUP_NAMES: Final = {1: "up", -1: "down", 0: ""}

@@ -16,6 +16,7 @@ from scipy.optimize import linear_sum_assignment, minimize_scalar
 
 from netbic.arrays import Floats, Indices
 from netbic.operators.corrected import Corrected
+from netbic.solver.half_step import Side
 from netbic.solver.joint import (
     SURPLUS,
     Subspace,
@@ -94,21 +95,21 @@ class JointSearch:
     ) -> None:
         self.ended = ""
         self.count: Count | None = None
-        self._data, self._how, self._n_modules, self._known = (operator, columns, noise), settings, n_modules, known
+        self._operator, self._columns, self._settings, self._noise = operator, columns, settings, noise
+        self._n_modules, self._known = n_modules, known
 
     def __iter__(self) -> Iterator[Module]:
-        operator, columns, noise = self._data
         if len(self._known) == self._n_modules:
             yield from self._known
             return
-        space, wanted = None, self._n_modules
+        operator, space, wanted = self._operator, None, self._n_modules
         if wanted is None:
-            space = leading_subspace(operator, min(MOST_MODULES, *operator.shape), noise)
-            self.count = count_modules(operator, space, columns, self._how)
+            space = leading_subspace(operator, min(MOST_MODULES, *operator.shape), self._noise)
+            self.count = count_modules(operator, space, self._columns, self._settings)
             wanted = max(self.count.n, 1)
         if operator.imputes:
-            operator, space = imputed(operator, wanted, noise), None
-        modules, self.ended = joint_modules(operator, columns, self._how, wanted, noise, space)
+            operator, space = imputed(operator, wanted, self._noise), None
+        modules, self.ended = joint_modules(operator, self._columns, self._settings, wanted, self._noise, space)
         yield from modules
 
 
@@ -155,31 +156,45 @@ def count_modules(operator: Corrected, space: Subspace, columns: Axis, settings:
     if not directions:
         return Count(0, 0, [], [])
     searched = min(ceil(_MARGIN * directions) + 1, MOST_MODULES, max(n // 2 - 2, 1), p)
-    halves = np.zeros((n, 2 * (_SPLITS if n <= _LARGEST_GRAM else 1)))
-    for split in range(halves.shape[1] // 2):
-        order = np.random.default_rng(split).permutation(n)
-        for number, rows in enumerate(np.array_split(order, 2), 2 * split):
-            halves[rows, number] = 1.0
-    deviations = np.sqrt(np.maximum(squares, np.finfo(float).tiny))
-    rough = replace(settings, max_iter=_ROUNDS)  # enough to tell which modules are the same
-
-    def modules(half: Subspace, number: int) -> list[tuple[Indices, Floats]]:
-        """The features of each module of a half, with equal weights: a single one of large variance is no module."""
-        asked = columns.side(float(half.values[0]), operator.squared_norm / 2, operator.n_entries // 2)
-        kept = ceil(SURPLUS * number)
-        half = Subspace(half.values[:kept], half.right[:kept].astype(np.float32))
-        _, state, _, _ = solve_jointly(half, asked, min(number, half.values.size), rough)
-        return [(v.support, np.sign(v.values) / deviations[v.support]) for v in state.vectors if v.support.size]
-
-    spaces = _subspaces(operator, halves, ceil(SURPLUS * searched))
+    n_splits = _SPLITS if n <= _LARGEST_GRAM else 1
+    spaces = _subspaces(operator, _random_halves(n, n_splits), ceil(SURPLUS * searched))
     fewer = sorted({ceil(share * searched) for share in _SHARES} - {searched})
-    found = [modules(half, searched) for half in spaces]
-    found += [modules(half, number) for number in fewer for half in spaces[:2]]
+    # Searches, as pairs of a number of modules and a split: each in both halves.
+    searches = [(number, 0) for number in fewer] + [(searched, split) for split in range(n_splits)]
+    side = columns.side(float(space.values[0]) / np.sqrt(2), operator.squared_norm / 2, operator.n_entries // 2)
+    rough = replace(settings, max_iter=_ROUNDS)  # enough to tell which modules are the same
+    found = [
+        _vectors(half, number, side, rough, squares)
+        for number, split in searches
+        for half in spaces[2 * split : 2 * split + 2]
+    ]
     scores = operator.products([vector for vectors in found for vector in vectors])
     parts = np.split(scores, np.cumsum([len(vectors) for vectors in found])[:-1])
     shared = [_n_shared(*pair) for pair in zip(parts[::2], parts[1::2], strict=True)]
-    again, curve = shared[: len(spaces) // 2], shared[len(spaces) // 2 :]
-    return Count(directions, searched, again, [*map(list, zip(fewer, curve, strict=True)), [searched, again[0]]])
+    numbers = [number for number, _ in searches]
+    curve = [[number, again] for number, again in zip(numbers, shared[: len(fewer) + 1], strict=False)]
+    return Count(directions, searched, shared[len(fewer) :], curve)
+
+
+def _random_halves(n: int, n_splits: int) -> Floats:
+    """Two columns of 0 and 1 per split: the samples of each half."""
+    halves = np.zeros((n, 2 * n_splits))
+    for split in range(n_splits):
+        for half, rows in enumerate(np.array_split(np.random.default_rng(split).permutation(n), 2)):
+            halves[rows, 2 * split + half] = 1.0
+    return halves
+
+
+def _vectors(
+    half: Subspace, number: int, side: Side, settings: Settings, squares: Floats
+) -> list[tuple[Indices, Floats]]:
+    """The features of each module of a half, standardised and of equal weight: a single one must not be a module."""
+    if not half.values.size:
+        return []
+    kept = ceil(SURPLUS * number)
+    half = Subspace(half.values[:kept], half.right[:kept].astype(np.float32))
+    _, state, _, _ = solve_jointly(half, side, min(number, half.values.size), settings)
+    return [(v.support, np.sign(v.values) / np.sqrt(squares[v.support])) for v in state.vectors if v.support.size]
 
 
 def _n_shared(one: Floats, other: Floats) -> int:
@@ -193,6 +208,7 @@ def _n_shared(one: Floats, other: Floats) -> int:
 
 def _distinct(scores: Floats) -> Floats:
     """The scores (rows) that are not nearly those of an earlier module: a piece of a large module is no other one."""
+    scores = scores[np.ptp(scores, axis=1) > 0]
     similar = np.abs(np.corrcoef(scores)).reshape(len(scores), len(scores))
     kept: list[int] = []
     for number in range(len(scores)):

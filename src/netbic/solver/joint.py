@@ -16,7 +16,8 @@ at most the sum of the singular values of (b_1 ... b_K), which the polar factor 
 P = L1 this is the block method of Journee, Nesterov, Richtarik and Sepulchre (2010). A round needs no product with X.
 
 Sizes from the data (`BeyondBulk`) are set anew in the first rounds and then fixed; F is defined from then on. During
-the search only the largest weights of a module count; the final vector has all entries that stand out.
+the search without the graph only the largest weights of a module count; the final vector has all entries that stand
+out.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ SURPLUS: Final = 1.5  # rank of the subspace per module
 _SETTLING = 16  # rounds before starts are compared; sizes are set anew in every second one
 _FIRST_SHARE, _FEWEST = 0.01, 5  # features of a module before that, and by which starts are compared
 _OVERSAMPLING = 10
+_LARGEST = 1e15  # singular value
 _FILLS, _SAME_FILL = 100, 1e-6  # rounds of imputation at most, and the relative change at which they end
 _PASSES = 6  # over X for the subspace, if the Gram matrix is too large
 _GRAM_SIZE, _SMALL = 24, 64  # the Gram matrix is used if the short side is at most so many times the rank, or small
@@ -78,22 +80,28 @@ def subspaces_by_passes(operator: Corrected, rank: int, parts: Floats, *, centre
 
     These are subspace iterations from random directions. With `centred`, the mean of each part is subtracted.
     """
-    p, (_, n_parts) = operator.shape[1], parts.shape
-    block = min(rank + _OVERSAMPLING, int(parts.sum(axis=0).min()), p)
-    weights, sizes = np.repeat(parts, block, axis=1), parts.sum(axis=0)
-    sums = operator.left_products(parts) if centred else np.zeros((n_parts, p))
-    bases = np.random.default_rng(0).standard_normal((n_parts, p, block))
-    for _ in range(_PASSES):
-        bases = np.linalg.qr(bases)[0]
+    p, sizes = operator.shape[1], parts.sum(axis=0)
+    block = min(rank + _OVERSAMPLING, int(sizes.min()), p)
+    weights = np.repeat(parts, block, axis=1)
+    sums = np.repeat(operator.left_products(parts), block, axis=0).T if centred else 0.0
+
+    def multiply(bases: Floats) -> tuple[Floats, Floats]:
+        """Y'Yv and Yv for the columns v of all bases, where Y is the (centred) part of each; a stack of arrays each."""
         products, images = operator.normal(np.concatenate(bases, axis=1), weights)
-        means = images.sum(axis=0) / np.repeat(sizes, block) if centred else np.zeros(images.shape[1])
-        products -= sums.repeat(block, axis=0).T * means
-        basis, bases = bases, np.array(np.hsplit(products, n_parts))
+        if centred:
+            means = images.sum(axis=0) / np.repeat(sizes, block)
+            products, images = products - sums * means, images - weights * means
+        return np.array(np.hsplit(products, len(sizes))), np.array(np.hsplit(images, len(sizes)))
+
+    bases = np.random.default_rng(0).standard_normal((len(sizes), p, block))
+    for _ in range(_PASSES - 1):
+        bases, _ = multiply(np.linalg.qr(bases)[0])
+    bases = np.linalg.qr(bases)[0]
     spaces = []
-    for own, part in zip(np.hsplit(images - weights * means, n_parts), basis, strict=True):
-        _, values, rotation = np.linalg.svd(own, full_matrices=False)
+    for basis, images in zip(bases, multiply(bases)[1], strict=True):
+        _, values, rotation = np.linalg.svd(images, full_matrices=False)
         kept = values[:rank] > 1e-7 * values[0]
-        spaces.append(Subspace(values[:rank][kept], (rotation[:rank] @ part.T)[kept]))
+        spaces.append(Subspace(values[:rank][kept], (rotation[:rank] @ basis.T)[kept]))
     return spaces
 
 
@@ -194,17 +202,16 @@ def joint_modules(
     settings: Settings,
     n_modules: int,
     noise: float = 0.0,
-    known: Subspace | None = None,
+    space: Subspace | None = None,
 ) -> tuple[list[Module], str]:
     """At most `n_modules` modules, the strongest first, and why there are not more of them.
 
-    The `known` leading subspace is used if it is large enough.
+    A leading subspace that is known already (`space`) is used if it is large enough.
     """
     needed = ceil(SURPLUS * n_modules)
-    if known is not None and known.values.size >= needed:
-        space = Subspace(known.values[:needed], known.right[:needed])
-    else:
+    if space is None or space.values.size < needed:
         space = leading_subspace(operator, needed, noise)
+    space = Subspace(space.values[:needed], space.right[:needed])
     rank = min(n_modules, space.values.size)
     if not rank:
         return [], "nothing but rounding error is left of X"
@@ -226,9 +233,10 @@ def solve_jointly(
     """The modules in a subspace, with the sides they ended with, how the iteration ended, and F after every round."""
     # The leading singular value is that of X, so that penalties and weights of the graph keep their scale.
     scale = space.values[:, None] ** POWER * space.values[0] ** (1 - POWER)
+    is_safe = 1 / _LARGEST < space.values[0] < _LARGEST  # for squares in single precision
     # Random starts need signs that do not depend on the order of rows and columns.
     scale[np.sum(space.right**3, axis=1) < 0] *= -1
-    loadings = space.right * scale.astype(space.right.dtype)
+    loadings = space.right * scale.astype(space.right.dtype if is_safe else np.float64)
     problem, state = _best_start(loadings, asked, n_modules, settings)
     state, outcome, objectives = problem.converge(state)
     if asked.penalty.sizes_from_data:
@@ -256,7 +264,9 @@ def _best_start(loadings: Floats, asked: Side, n_modules: int, settings: Setting
         if number == 0:
             return np.eye(rank, n_modules)
         if number == 1:
-            return np.asarray(qr(loadings, mode="economic", pivoting=True)[0][:, :n_modules])
+            directions, coordinates, _ = qr(loadings, mode="economic", pivoting=True)
+            signs = np.where(np.diag(coordinates) < 0, -1.0, 1.0)  # the features have positive scores
+            return np.asarray((directions[:, : signs.size] * signs)[:, :n_modules])
         drawn = np.random.default_rng([settings.seed, number]).standard_normal((rank, n_modules))
         return np.asarray(np.linalg.qr(drawn)[0])
 
@@ -264,8 +274,10 @@ def _best_start(loadings: Floats, asked: Side, n_modules: int, settings: Setting
     for number in range(max(settings.n_init, 1)):
         problem = JointProblem(loadings, sides, settings)
         problem, state = problem.settle(problem.at(rotation(number)), plain)
-        squares = np.partition(np.square(state.products), p - size, axis=1)[:, p - size :]
-        value = float(squares.sum()) if asked.penalty.sizes_from_data else state.objective
+        value = state.objective
+        if asked.penalty.sizes_from_data:
+            usable = np.maximum(state.products, 0.0) if asked.penalty.nonnegative else state.products
+            value = float(np.partition(np.square(usable), p - size, axis=1)[:, p - size :].sum())
         found.append((value, problem, state))
     _, problem, state = max(found, key=lambda one: one[0])
     return problem, state
@@ -274,30 +286,36 @@ def _best_start(loadings: Floats, asked: Side, n_modules: int, settings: Setting
 def _with_graph(
     problem: JointProblem, plain: JointState, outcome: Outcome, objectives: list[float], asked: Side
 ) -> tuple[JointProblem, JointState, Outcome, list[float]]:
-    """Continue with the graph; a weight in units of each module's strength is reduced where the graph leads."""
-    weighted = []
+    """Continue from the modules without the graph, with weights that are reduced until the graph leads no module.
+
+    If it still does after many reductions, the modules without the graph are kept.
+    """
+    scale = 1.0 if asked.term is None else asked.term.scale
+    sides = []
     for side, v, z in zip(problem.sides, plain.vectors, plain.products, strict=True):
-        strength = float(z[v.support] @ v.values)
-        scale = 1.0 if asked.term is None else asked.term.scale
-        sigma = asked.share * strength / scale if asked.share else asked.sigma
-        weighted.append(replace(side.trusting(v), share=asked.share, sigma=sigma))
-    found, state = replace(problem, sides=weighted), plain
+        sigma = asked.share * float(z[v.support] @ v.values) / scale if asked.share else asked.sigma
+        sides.append(replace(side.trusting(v), share=asked.share, sigma=sigma))
+    state = plain
     for _ in range(REDUCTIONS):
-        vectors = [side.smooth(replace(v, smoothed=None)) for side, v in zip(found.sides, state.vectors, strict=True)]
-        state = replace(state, vectors=vectors, objective=-np.inf)
-        if asked.penalty.sizes_from_data:
-            for _ in range(_SETTLING // 2):
-                found = found.resized(state, asked)
-                state = found.round(state, feasible=False)
+        found, state = _settle_with_graph(replace(problem, sides=sides), state, asked)
         state, ended, with_graph = found.converge(state)
-        reduced = [
+        sides = [
             reduced_weight(side, v, float(z[v.support] @ v.values), z, lowest_rank=min(2 * v.support.size, LOW_RANK))
             for side, v, z in zip(found.sides, state.vectors, state.products, strict=True)
         ]
-        if all(new is old for new, old in zip(reduced, found.sides, strict=True)):
+        if all(new is old for new, old in zip(sides, found.sides, strict=True)):
             return found, state, ended, with_graph
-        found = replace(found, sides=reduced)
     return problem, plain, outcome, objectives
+
+
+def _settle_with_graph(problem: JointProblem, state: JointState, asked: Side) -> tuple[JointProblem, JointState]:
+    """A state whose products with the graph term are those of the problem, after rounds in which sizes are set anew."""
+    vectors = [side.smooth(replace(v, smoothed=None)) for side, v in zip(problem.sides, state.vectors, strict=True)]
+    state = replace(state, vectors=vectors, objective=-np.inf)
+    for _ in range(_SETTLING // 2 if asked.penalty.sizes_from_data else 0):
+        problem = problem.resized(state, asked)
+        state = problem.round(state, feasible=False)
+    return problem, state
 
 
 def _module(side: Side, v: Vector, z: Floats, image: Floats, outcome: Outcome, objectives: Floats) -> Module:

@@ -24,7 +24,7 @@ from netbic.arrays import Array, Floats
 from netbic.operators.corrected import Corrected
 from netbic.operators.cross import Cross, CrossOperator, Table
 from netbic.operators.dense import DenseOperator
-from netbic.penalties import DataDriven
+from netbic.penalties import ChosenByBIC
 from netbic.solver.search import MAX_MODULES, Axis, Module, described, solve_module
 from netbic.solver.solve import Settings
 from netbic.solver.starts import Direction, Starts, Subspace, image
@@ -73,7 +73,7 @@ class PairSearch:
         self._axes, self._settings, self._deflation, self._noise = (x_axis, y_axis), settings, deflation, noise
         exact = settings.solver == "aisp" or all(axis.is_trivial for axis in self._axes)
         self._left = residual_of(x, y, exact)
-        if not self._left.has_norm and any(isinstance(axis.penalty, DataDriven) for axis in self._axes):
+        if not self._left.has_norm and any(isinstance(axis.penalty, ChosenByBIC) for axis in self._axes):
             raise ValueError(
                 f"the tables are too large ({x.shape[0]:,} samples, {x.shape[1]:,} and {y.shape[1]:,} features) for "
                 "penalties that choose sizes: give numbers of features instead"

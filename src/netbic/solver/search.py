@@ -102,7 +102,7 @@ class ModuleSearch:
         known: Sequence[Module] = (),
         starts: Starts | None = None,
     ) -> None:
-        self.ended = ""
+        self.ended, self.count = "", None
         self._known, self._rows, self._columns, self._settings, self._noise = known, rows, columns, settings, noise
         own = operator.for_one_start()
         if known:
@@ -300,7 +300,7 @@ def diagnostics(
         which = "it" if len(not_converged) == 1 else words.listed([first])
         remedy = "use solver='auto'" if settings.solver == "aisp" else "increase max_iter or tol of the estimator"
         for called, asked in ((words.columns, columns), (words.rows, rows)):
-            if not asked.penalty.has_objective:
+            if not (asked.penalty.has_objective or asked.penalty.sizes_from_data):
                 remedy = (
                     f"the {called.axis} penalty {asked.penalty!r} has no objective, so convergence is not "
                     "guaranteed; try a penalty with an objective (L0, L1, L1Ball)"
@@ -310,11 +310,11 @@ def diagnostics(
         (words.rows, rows, [module.u for module in modules]),
         (words.columns, columns, [module.v for module in modules]),
     ):
-        yield from ((message, UserWarning) for message in _of_unexpected_size(words, called, asked, vectors))
+        yield from ((message, UserWarning) for message in _too_small(words, called, asked, vectors))
     yield from ((message, UserWarning) for message in _led_by_the_graph(words, modules, rows, columns))
 
 
-def _of_unexpected_size(words: Words, called: AxisWords, asked: Axis, vectors: list[Vector]) -> Iterator[str]:
+def _too_small(words: Words, called: AxisWords, asked: Axis, vectors: list[Vector]) -> Iterator[str]:
     """Modules that are too small."""
     size = asked.penalty.size()
     if short := [k for k, vector in enumerate(vectors) if size and vector.support.size < size]:
