@@ -37,6 +37,7 @@ def read(folder, names, network, scale):
 
 def explained(model, X):
     """Share of the variance of X within the span of the modules' genes."""
+    X = X if model.scaler_.factors is None else X * model.scaler_.factors
     basis = np.linalg.qr(model.components_.T)[0]
     return float(np.sum((X @ basis) ** 2) / np.sum(X**2))
 

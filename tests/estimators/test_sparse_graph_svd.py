@@ -3,6 +3,7 @@
 import tracemalloc
 from itertools import product
 
+import dask.array as da
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -45,6 +46,17 @@ def test_shapes_and_memberships():
     assert model.get_submatrix(1, X).shape == (5, 4)
     assert model.n_iter_ == max(map(len, model.objectives_))
     assert model.converged_.tolist() == [True] * 3
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array, lambda X: da.from_array(X, chunks=(20, -1))])
+def test_columns_of_mostly_empty_matrices_have_unit_variance(make):
+    X = np.random.default_rng(0).poisson(0.9, (60, 30)).astype(float)
+    for data, share in ((X, 0.5), (X * (X > 1), 1.0)):  # 40 % and 78 % zeros
+        model = SparseGraphSVD(2).fit(make(data))
+        assert model.scale_power == model.scale_ == share
+        np.testing.assert_allclose(model.scaler_.factors, data.std(axis=0) ** -share)
+        assert SparseGraphSVD(2, scale=0.5).fit(make(data)).scale_power == 0.5
+    assert SparseGraphSVD(2, search="sequential").fit(make(data)).scaler_.factors is None
 
 
 def test_dense_fit_is_pca():

@@ -170,6 +170,18 @@ def scale_data(
     return operator, noise, scaler
 
 
+def is_mostly_zero(X: Any) -> bool:
+    """Whether more than half of the entries are zero, as in counts of single cells; unknown (False) for operators."""
+    match kind_of(X):
+        case "blocks":
+            n_nonzero = X.summary.n_nonzero
+        case "operator":
+            return False
+        case _:
+            n_nonzero = int(np.count_nonzero(stored_values(X)))
+    return bool(2 * n_nonzero < X.shape[0] * X.shape[1])
+
+
 def learn_scaler(X: Any, center: str | None, scale: float, design: Floats | None) -> Scaler:
     """How the rows of X are centred and scaled; from the observed entries if some are missing."""
     if has_missing(X):

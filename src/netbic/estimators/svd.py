@@ -17,7 +17,15 @@ from sklearn.utils.validation import check_is_fitted
 from netbic.arrays import Array, Bools, Floats
 from netbic.estimators.covariates import CovariateCoding, store_covariates
 from netbic.estimators.diffusion import apply_smoother, smoother_of
-from netbic.estimators.inputs import Scaled, axis_names, names_of_index, one_blas_thread, scale_data, validated
+from netbic.estimators.inputs import (
+    Scaled,
+    axis_names,
+    is_mostly_zero,
+    names_of_index,
+    one_blas_thread,
+    scale_data,
+    validated,
+)
 from netbic.estimators.parameters import build_axis, check_parameters, iteration_settings
 from netbic.estimators.prediction import Prediction
 from netbic.estimators.results import chosen_groups, recurrence, store_modules
@@ -33,6 +41,7 @@ from netbic.solver.starts import Starts
 
 Names = Sequence[Any]
 _SEQUENTIAL = 10  # modules of a sequential search by default
+_SCALE = 0.5  # power of the standard deviations by which a joint search divides
 
 
 class SearchInput(NamedTuple):
@@ -100,7 +109,8 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
     center : {"columns", "rows", "both", "grand", None}, default="columns"
     scale : bool or float, optional
         Divide columns by their standard deviation (True), or by a power of it from 0 (False) to 1. None: 0.5 for a
-        joint search, otherwise 0.
+        joint search, or 1 if most entries of X are zero (as in single cells, where the standard deviation of a gene
+        follows its mean); 0 for a sequential search.
     missing : {"error", "ignore", "impute"}, default="error"
         Treatment of missing entries (NaN). "ignore": only observed entries are used (as in PMD, missing entries are set
         to the mean of the observed ones). "impute": missing entries are filled with the prediction of the module (of
@@ -240,6 +250,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
     study_labels_: Array | None = None
     study_scaling_: StudyScaling | None = None
     diffusion_: float = 0.0
+    scale_: float = _SCALE  # the power by which columns were divided, if `scale` is None
     diffusion_scores_: pd.DataFrame | None = None
     count_: Count | None = None  # None if the number was given
     passes_: float | None = None  # for models that were loaded, or not fitted to a Dask array
@@ -348,6 +359,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         check_parameters(self)
         row_names, column_names = axis_names(X) if names is None else map(names_of_index, map(pd.Index, names))
         X = validated(self, X, reset=True)
+        self.scaled_for(X)
         settings = self._settings(X.dtype)
         rows, row_graph = self._axis("row", X.shape[0], row_names)
         columns, column_graph = self._axis("column", X.shape[1], column_names)
@@ -404,7 +416,8 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         X, studies = as_matrix(X, studies)
         made, (row_names, column_names) = clone(self), axis_names(X)
         check_parameters(made)
-        given = study_input(made, validated(made, X, reset=True), studies, covariates, row_names)
+        X = validated(made, X, reset=True)
+        given = study_input(made.scaled_for(X), X, studies, covariates, row_names)
         with one_blas_thread():
             operator, noise, scaler = made._scaled(given)
             by = None
@@ -458,10 +471,16 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
 
     @property
     def scale_power(self) -> float:
-        """The power of their standard deviation by which columns are divided."""
+        """The power of their standard deviation by which columns are divided; of a fitted model, were divided."""
         if self.scale is None:
-            return 0.5 if self.is_joint else 0.0
+            return self.scale_ if self.is_joint else 0.0
         return float(self.scale)
+
+    def scaled_for(self, X: Any) -> Self:
+        """The model itself, with the `scale_` that X suggests."""
+        if self.scale is None and self.is_joint:
+            self.scale_ = 1.0 if is_mostly_zero(X) else _SCALE
+        return self
 
     @property
     def n_starts(self) -> int:

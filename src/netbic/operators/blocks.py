@@ -185,6 +185,7 @@ class Summary:
     n_rows: int
     nbytes: int
     n_sparse: int
+    n_nonzero: int
     largest: float
     means: Floats
     squares: Floats
@@ -201,6 +202,7 @@ class Summary:
             n,
             self.nbytes + other.nbytes,
             self.n_sparse + other.n_sparse,
+            self.n_nonzero + other.n_nonzero,
             max(self.largest, other.largest),
             self.means + difference * (other.n_rows / n),
             self.squares + other.squares + between,
@@ -223,14 +225,15 @@ def summarised(block: Matrix, first_row: int) -> Summary:
             rows, columns = np.nonzero(~np.isfinite(block))
         if len(rows):  # otherwise only the sum is not finite
             fault = (int(first_row) + int(rows[0]), int(columns[0]), float(block[rows[0], columns[0]]))
-            return Summary(n, 0, 0, 0.0, np.zeros(p), np.zeros(p), np.zeros(n), fault)
+            return Summary(n, 0, 0, 0, 0.0, np.zeros(p), np.zeros(p), np.zeros(n), fault)
     data = as_operator(block, low_memory=True)
     largest = max(float(stored.max(initial=0)), -float(stored.min(initial=0)))
     with np.errstate(over="ignore", invalid="ignore"):
         means = data.column_sums() / n
         squares = data.column_squares(np.zeros(n), means)
     nbytes = sum(part.nbytes for part in buffers(block))
-    return Summary(n, nbytes, is_sparse(block) * n, largest, means, squares, data.row_sums(), None)
+    rest = largest, means, squares, data.row_sums(), None
+    return Summary(n, nbytes, is_sparse(block) * n, int(np.count_nonzero(stored)), *rest)
 
 
 class BlockTask:

@@ -194,7 +194,8 @@ def _prepared(model: SparseGraphSVD, X: Matrix, basis: Floats | None) -> Array:
             known = learn_from_observed(values, "columns", False, basis)
             expected = known.undo(np.zeros_like(values), basis)
         values = np.where(missing, expected, values)
-    scaler = Scaler.learn(as_operator(values, low_memory=True), model.center, model.scale_power, basis)
+    power = clone(model).scaled_for(values).scale_power
+    scaler = Scaler.learn(as_operator(values, low_memory=True), model.center, power, basis)
     return scaler.apply(values, basis)
 
 

@@ -109,7 +109,7 @@ def by_position(fitted: SparseGraphSVD, X: Matrix, sparse_format: str) -> tuple[
     values = check_array(without_names(checked(X)), **options)
     names = fitted.names_["rows"], fitted.names_["columns"]
     graphs = graphs_by_position(fitted.get_params(deep=False), values.shape, names)
-    made: SparseGraphSVD = clone(fitted).set_params(n_jobs=None, verbose=0, **graphs)
+    made: SparseGraphSVD = clone(fitted).set_params(n_jobs=None, verbose=0, scale=fitted.scale_power, **graphs)
     return made.set_params(n_components=n_asked(fitted)), values
 
 

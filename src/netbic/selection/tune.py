@@ -441,7 +441,8 @@ class Block:
         held_design, own = None, prepared.design
         if own is not None and prepared.coding is not None:  # encoded like those of the others
             held_design = prepared.coding.encode(self._held_covariates, self._samples.shape[0], None)
-        scaler = learn_scaler(self._features, model.center, model.scale_power, own)
+        power = clone(model).scaled_for(self._features).scale_power
+        scaler = learn_scaler(self._features, model.center, power, own)
         of_samples = explained_share(self._samples, prepared.scaler, "column", held_design)
         of_features = explained_share(self._features, scaler, "row", own)
 

@@ -63,7 +63,7 @@ _STUDY_NUMBERS: Final = ("study_d", "study_share", "study_ratio")
 SHAPES: Final[dict[str, str]] = {
     **_ATTRIBUTES,
     **_PAIR_ATTRIBUTES,
-    **{"rounds": "K", "objectives": "R", "diagnostics": "KD", "diffusion": ""},
+    **{"rounds": "K", "objectives": "R", "diagnostics": "KD", "diffusion": "", "scale_power": ""},
     **dict.fromkeys(("offsets", "factors", "x_offsets", "x_factors"), "p"),
     **{"y_offsets": "q", "y_factors": "q", "y_coefficients": "Kq"},
     **{"covariates": "nc", "effects": "cp", "study_of_samples": "n", "study_weights": "S", "study_factors": "Sp"},
@@ -290,6 +290,7 @@ def state_of(given: object) -> ModelState:
 def _add_module_state(model: SparseGraphSVD, arrays: Arrays, further: Record) -> None:
     """What only models of one table have: diagnostics, covariates, studies, groups."""
     arrays["diagnostics"] = model.diagnostics_[list(DIAGNOSTIC_NUMBERS)].to_numpy(dtype=np.float64, na_value=np.nan)
+    arrays["scale_power"] = np.array(model.scale_power)
     if model.diffusion_:
         arrays["diffusion"] = np.array(model.diffusion_)
     if model.covariate_coding_ is not None:
@@ -356,7 +357,7 @@ def model_from(state: ModelState) -> Any:
 def _set_module_state(model: SparseGraphSVD, arrays: Arrays, further: Record) -> None:
     """Set what `_add_module_state` took from a model."""
     model.rows_, model.columns_ = model.left_vectors_.T != 0, model.components_ != 0
-    model.diffusion_ = float(arrays.get("diffusion", 0.0))
+    model.diffusion_, model.scale_ = float(arrays.get("diffusion", 0.0)), float(arrays["scale_power"])
     model.scaler_ = Scaler(arrays["offsets"], arrays.get("factors"), model.center in ("rows", "both"))
     model.diagnostics_ = diagnostics_from(arrays["diagnostics"])
     if "covariates" in further:
