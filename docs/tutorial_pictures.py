@@ -13,8 +13,11 @@ from pathlib import Path
 
 import anndata
 import matplotlib.pyplot as plt
+import pandas as pd
 from PIL import Image
 from sklearn.manifold import TSNE
+
+import netbic
 
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"
@@ -29,7 +32,7 @@ def keep(picture, name, width=1000):
     image = Image.open(picture).convert("RGB")
     if image.width > width:
         image = image.resize((width, round(image.height * width / image.width)), Image.Resampling.LANCZOS)
-    image.quantize(200, dither=Image.Dither.NONE).save(IMAGES / f"tutorial-{name}.png", optimize=True)
+    image.quantize(200, dither=Image.Dither.NONE).save(IMAGES / f"{name}.png", optimize=True)
 
 
 def photograph(report, picture, height):
@@ -47,7 +50,7 @@ def draw_cells(adata, picture):
     """The cells in two dimensions, four times."""
     places = TSNE(random_state=0).fit_transform(adata.obsm["X_netbic"])
     figure, axes = plt.subplots(1, 4, figsize=(13, 4.2), layout="constrained")
-    for ax, key in zip(axes, ("cell_type", "condition", "module_4", "module_6"), strict=True):
+    for ax, key in zip(axes, ("cell_type", "condition", "module_2", "module_5"), strict=True):
         values = adata.obs[key]
         if key.startswith("module"):
             drawn = ax.scatter(*places.T, s=2, c=values, cmap="viridis", rasterized=True)
@@ -65,24 +68,28 @@ def tumours(data):
     run_page(text_of("breast-tumours"))
     photograph(Path("brca/report.html"), "report.png", height=808)
     for name in ("report", "associations", "scores", "survival"):
-        keep(f"{name}.png", name)
+        keep(f"{name}.png", f"tutorial-{name}")
 
 
 def cells(data):
     link_data("single-cells", Path(), data)
     run_page(text_of("single-cells").partition(DONORS)[0])
-    keep("associations.png", "cell-associations")
+    keep("associations.png", "tutorial-cell-associations")
     draw_cells(anndata.read_h5ad("cells.h5ad"), "cells.png")
-    keep("cells.png", "cells", width=1300)
+    keep("cells.png", "tutorial-cells", width=1300)
 
 
 def pairs(data):
-    for name in ("genes.parquet", "lipids.parquet", "samples.tsv"):
-        Path(name).symlink_to(data / f"small_nutrimouse_{name}")
-    run_page((ROOT / "docs" / "two-tables.md").read_text())
-    Image.open("two-tables.png").convert("RGB").quantize(200, dither=Image.Dither.NONE).save(
-        IMAGES / "two-tables.png", optimize=True
-    )
+    """The scores of both pairs of `docs/two-tables.md`, whose code does not draw them."""
+    genes, lipids = (pd.read_parquet(data / f"small_nutrimouse_{name}.parquet").T for name in ("genes", "lipids"))
+    labels = pd.read_csv(data / "small_nutrimouse_samples.tsv", sep="\t", index_col=0).loc[genes.index]
+    model = netbic.SparseGraphCCA(2, n_x=20, n_y=5, covariance="ridge", ridge=0.5).fit(genes, lipids)
+    figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
+    for pair, (ax, key) in enumerate(zip(axes, ("genotype", "diet"), strict=True), start=1):
+        netbic.pl.pairs(model, pair, labels=labels[key], ax=ax)
+        ax.set(xlabel="score of the genes", ylabel="score of the lipids")
+    figure.savefig("pairs.png", dpi=100)
+    keep("pairs.png", "two-tables")
 
 
 def main():

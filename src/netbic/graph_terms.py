@@ -62,6 +62,7 @@ class GraphTerm(ABC):
 
     def __init__(self, weights: sp.csr_array) -> None:
         self._weights = weights
+        self._columns = weights.indices.astype(np.intp)
         self._unweighted = bool((weights.data == 1).all())
         nothing = np.empty(0, dtype=np.intp)
         # The last support, and the neighbours of its nodes with their weights: a tuple, as threads share the term.
@@ -133,9 +134,13 @@ class GraphTerm(ABC):
         else:  # the entries of the supported rows, concatenated and summed by column
             last, neighbours, weights, lengths = self._last
             if last is not support:
-                rows = self._weights[support]
-                neighbours, lengths = rows.indices.astype(np.intp), np.diff(rows.indptr)
-                weights = None if self._unweighted else rows.data
+                # In every round: slicing the sparse array takes several times as long.
+                first = self._weights.indptr[support]
+                lengths = self._weights.indptr[support + 1] - first
+                entries = np.repeat(first - np.cumsum(lengths) + lengths, lengths)
+                entries += np.arange(entries.size, dtype=entries.dtype)
+                neighbours = self._columns[entries]
+                weights = None if self._unweighted else self._weights.data[entries]
                 self._last = support, neighbours, weights, lengths
             terms = np.repeat(scaled, lengths)
             if weights is not None:

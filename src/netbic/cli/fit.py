@@ -171,11 +171,14 @@ def _check(settings: dict[str, Any], has_graph: bool, dask: str | None) -> None:
 
 def read_data(expression: str, graph: str | None, zscore: bool, missing: str, **reading: Any) -> Dataset:
     """Read data and network and print how they match; an error if there are missing entries and no --missing."""
+    from netbic.arrays import kind_of
+    from netbic.estimators.inputs import is_mostly_zero
     from netbic.io.dataset import open_dataset
 
     dataset = open_dataset(expression, graph, **reading)
     echo(*map(in_options, dataset.alignment.lines()))
-    dataset = check_data(dataset, scaled=zscore)
+    matrix = dataset.expression.matrix
+    dataset = check_data(dataset, scaled=zscore or (kind_of(matrix) != "dask" and is_mostly_zero(matrix)))
     if missing == "error" and (found := dataset.expression.missing_entries()):
         raise click.ClickException(f"{found}: use --missing ignore or --missing impute, or fill the missing entries")
     return dataset

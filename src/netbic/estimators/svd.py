@@ -198,6 +198,8 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         Names of the "rows" and "columns" of X, None if it has none.
     graphs_ : dict
         Graphs of the "rows" and "columns", with a node for each of them; None if none was given.
+    scale_ : float
+        The power of the standard deviations by which columns were divided, if `scale` is None.
     scaler_ : Scaler
         The offsets and factors by which X was centred and scaled.
     covariates_ : DataFrame or None
@@ -512,7 +514,8 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
 
     def _scaled(self, given: StudyInput) -> Scaled:
         scale = 0.0 if given.scaling is not None else self.scale_power  # studies are scaled one by one
-        options: dict[str, Any] = {"missing": self.missing, "low_memory": self.low_memory}
+        # A joint search needs few products with X: the rows are enough.
+        options: dict[str, Any] = {"missing": self.missing, "low_memory": self.low_memory or self.is_joint}
         return scale_data(given.X, given.design, center=self.center, scale=scale, **options)
 
     def _settings(self, dtype: DTypeLike) -> Settings:

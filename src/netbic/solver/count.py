@@ -192,7 +192,7 @@ def _vectors(
     if not half.values.size:
         return []
     kept = ceil(SURPLUS * number)
-    half = Subspace(half.values[:kept], half.right[:kept].astype(np.float32))
+    half = Subspace(half.values[:kept], half.right[:kept].astype(np.float32, copy=False))
     _, state, _, _ = solve_jointly(half, side, min(number, half.values.size), settings)
     return [(v.support, np.sign(v.values) / np.sqrt(squares[v.support])) for v in state.vectors if v.support.size]
 
@@ -225,15 +225,18 @@ def _subspaces(operator: Corrected, halves: Floats, rank: int) -> list[Subspace]
         return subspaces_by_passes(operator, rank, halves, centred=True)
     gram = operator.gram(True, 1.0, np.float64)
     gram = np.triu(gram) + np.triu(gram, 1).T
-    values, left = [], np.zeros((n, halves.shape[1], rank))
-    for number, half in enumerate(halves.T):
-        rows = np.flatnonzero(half)
-        inner = gram[np.ix_(rows, rows)]
-        inner = inner - inner.mean(axis=0)
-        inner -= inner.mean(axis=1, keepdims=True)
-        squares, vectors = eigh(inner, subset_by_index=[rows.size - rank, rows.size - 1])
-        own = np.sqrt(np.maximum(squares[::-1], 0.0))
-        values.append(own[own > 1e-7 * own[0]])
-        left[rows, number] = vectors[:, ::-1]
-    products = np.split(operator.left_products(left.reshape(n, -1)), halves.shape[1])
-    return [Subspace(own, part[: own.size] / own[:, None]) for own, part in zip(values, products, strict=True)]
+    spaces = list[Subspace]()
+    for split in np.split(halves, halves.shape[1] // 2, axis=1):  # one pass over X each
+        values, left = [], np.zeros((n, 2 * rank))
+        for half, part in zip(split.T, np.split(left, 2, axis=1), strict=True):
+            rows = np.flatnonzero(half)
+            inner = gram[np.ix_(rows, rows)]
+            inner = inner - inner.mean(axis=0)
+            inner -= inner.mean(axis=1, keepdims=True)
+            squares, vectors = eigh(inner, subset_by_index=[rows.size - rank, rows.size - 1])
+            part[rows] = vectors[:, ::-1]
+            own = np.sqrt(np.maximum(squares[::-1], 0.0))
+            values.append(own[own > 1e-7 * own[0]])
+        for own, right in zip(values, np.split(operator.left_products(left), 2), strict=True):
+            spaces.append(Subspace(own, (right[: own.size] / own[:, None]).astype(np.float32)))
+    return spaces
