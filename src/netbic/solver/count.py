@@ -171,8 +171,7 @@ def count_modules(operator: Corrected, space: Subspace, columns: Axis, settings:
     scores = operator.products([vector for vectors in found for vector in vectors])
     parts = np.split(scores, np.cumsum([len(vectors) for vectors in found])[:-1])
     shared = [_n_shared(*pair) for pair in zip(parts[::2], parts[1::2], strict=True)]
-    numbers = [number for number, _ in searches]
-    curve = [[number, again] for number, again in zip(numbers, shared[: len(fewer) + 1], strict=False)]
+    curve = [[number, again] for (number, _), again in zip(searches[: len(fewer) + 1], shared, strict=False)]
     return Count(directions, searched, shared[len(fewer) :], curve)
 
 
