@@ -50,7 +50,7 @@ def draw_cells(adata, picture):
     """The cells in two dimensions, four times."""
     places = TSNE(random_state=0).fit_transform(adata.obsm["X_netbic"])
     figure, axes = plt.subplots(1, 4, figsize=(13, 4.2), layout="constrained")
-    for ax, key in zip(axes, ("cell_type", "condition", "module_2", "module_5"), strict=True):
+    for ax, key in zip(axes, ("cell_type", "condition", "module_4", "module_6"), strict=True):
         values = adata.obs[key]
         if key.startswith("module"):
             drawn = ax.scatter(*places.T, s=2, c=values, cmap="viridis", rasterized=True)

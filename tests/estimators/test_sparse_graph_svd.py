@@ -49,9 +49,9 @@ def test_shapes_and_memberships():
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array, lambda X: da.from_array(X, chunks=(20, -1))])
-def test_columns_of_mostly_empty_matrices_have_unit_variance(make):
+def test_columns_of_mostly_empty_matrices_are_divided_by_more(make):
     X = np.random.default_rng(0).poisson(0.9, (60, 30)).astype(float)
-    for data, share in ((X, 0.5), (X * (X > 1), 1.0)):  # 40 % and 78 % zeros
+    for data, share in ((X, 0.5), (X * (X > 1), 0.8)):  # 40 % and 78 % zeros
         model = SparseGraphSVD(2).fit(make(data))
         assert model.scale_power == model.scale_ == share
         np.testing.assert_allclose(model.scaler_.factors, data.std(axis=0) ** -share)

@@ -164,6 +164,25 @@ def test_fewer_directions_than_modules():
     assert "keeps no column" in ended
 
 
+@pytest.mark.parametrize("p", [40, 400, 4000])
+def test_entries_beyond_the_bulk_are_kept(p):
+    rng, rule = np.random.default_rng(0), BeyondBulk()
+    noise = np.abs(rng.standard_normal(p))
+    noise = np.minimum(noise, 2.5)  # nothing stands out
+    floor = min(20, p // 4)
+    assert rule.size_for(noise) == floor
+    for n in (1, 4, 5, 9, p // 5):
+        scores = noise.copy()
+        scores[:n] += 40
+        assert rule.size_for(scores) == (n if n >= 5 else floor)
+        assert rule.size_for(7.0 * rng.permutation(scores)) == rule.size_for(scores)
+    graded = noise.copy()
+    graded[:8] = 100.0, 99.0, 98.0, 97.0, 96.0, 95.0, 40.0, 39.0  # less than half of the mean of those before
+    assert rule.size_for(graded) == 6
+    assert BeyondBulk(share=0.3).size_for(graded) == 8
+    assert rule.fixed_for(graded, core=True).size() == 6
+
+
 def test_the_edge_of_noise_is_its_largest_singular_value():
     rng = np.random.default_rng(0)
     for n, p, spread in ((100, 1000, 0.0), (200, 1500, 0.7), (400, 100, 0.3)):

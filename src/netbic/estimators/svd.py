@@ -41,7 +41,7 @@ from netbic.solver.starts import Starts
 
 Names = Sequence[Any]
 _SEQUENTIAL = 10  # modules of a sequential search by default
-_SCALE = 0.5  # power of the standard deviations by which a joint search divides
+_SCALE, _SCALE_OF_COUNTS = 0.5, 0.8  # powers of the standard deviations by which a joint search divides
 
 
 class SearchInput(NamedTuple):
@@ -109,7 +109,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
     center : {"columns", "rows", "both", "grand", None}, default="columns"
     scale : bool or float, optional
         Divide columns by their standard deviation (True), or by a power of it from 0 (False) to 1. None: 0.5 for a
-        joint search, or 1 if most entries of X are zero (as in single cells, where the standard deviation of a gene
+        joint search, or 0.8 if most entries of X are zero (as in single cells, where the standard deviation of a gene
         follows its mean); 0 for a sequential search.
     missing : {"error", "ignore", "impute"}, default="error"
         Treatment of missing entries (NaN). "ignore": only observed entries are used (as in PMD, missing entries are set
@@ -481,7 +481,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
     def scaled_for(self, X: Any) -> Self:
         """The model itself, with the `scale_` that X suggests."""
         if self.scale is None and self.is_joint:
-            self.scale_ = 1.0 if is_mostly_zero(X) else _SCALE
+            self.scale_ = _SCALE_OF_COUNTS if is_mostly_zero(X) else _SCALE
         return self
 
     @property

@@ -91,7 +91,7 @@ def check_expression(
     log1p : bool
         Whether X is log(1 + x) of the data as they were given.
     scaled : bool
-        Whether the genes will be scaled to unit standard deviation in the fit.
+        Whether the genes will be scaled to (nearly) unit standard deviation in the fit.
 
     Returns
     -------

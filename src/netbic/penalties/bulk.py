@@ -13,6 +13,7 @@ from netbic.penalties.base import Kept, Penalty
 from netbic.penalties.thresholds import L0, largest
 
 CORE: Final = 0.7  # `share` while modules are searched for: their largest weights determine the direction best
+_USUAL = 20  # entries if too few stand out
 _MAD = 1.4826  # a standard deviation in units of the median absolute value of normal numbers
 
 
@@ -28,9 +29,10 @@ class BeyondBulk(Penalty):
     ----------
     share : float, default=0.5
     least : int, default=5
-        Number of entries that are kept at least, even if fewer are beyond the bulk.
+        Number of entries that have to stand out. If fewer do, the end of the module is unknown, and the 20 largest
+        entries are kept: the scores of more entries are more reproducible.
     most : float, default=0.25
-        Share of all entries that are kept at most.
+        Share of all entries that are kept at most (but `least` entries in any case).
 
     Examples
     --------
@@ -58,7 +60,9 @@ class BeyondBulk(Penalty):
         means = np.cumsum(beyond) / np.arange(1, beyond.size + 1)
         smaller = np.flatnonzero(beyond[1:] < self.share * means[:-1])
         size = int(smaller[0]) + 1 if smaller.size else beyond.size
-        return min(max(size, self.least), magnitudes.size)
+        if size < self.least:
+            size = max(min(_USUAL, int(self.most * magnitudes.size)), self.least)
+        return min(size, magnitudes.size)
 
     def fixed_for(self, magnitudes: Floats, *, core: bool = False) -> Penalty:
         """The L0 penalty with the number of entries that stand out; with `core`, of the largest among them."""

@@ -159,7 +159,7 @@ def modules(
     model = SparseGraphSVD(number, n_rows=n_rows, n_columns=n_columns, column_graph=aligned, **parameters)
     if preset is not None:
         _set_preset(model, preset, X, parameters)
-    objects.warn_before_fit(X, adata.obs_names, genes, scaled=model.scaled_for(X).scale_power == 1)
+    objects.warn_before_fit(X, adata.obs_names, genes, scaled=model.scaled_for(X).scale_power > 0.5)
     given = {"covariates": _covariates_in(adata, covariates), "studies": _studies_in(adata, study_key)}
     names = adata.obs_names, pd.Index(genes)
     deque(model.iter_fit(X, names=names, feature_name="gene", **given), maxlen=0)
