@@ -161,7 +161,8 @@ def count_modules(operator: Corrected, space: Subspace, columns: Axis, settings:
     fewer = sorted({ceil(share * searched) for share in _SHARES} - {searched})
     # Searches, as pairs of a number of modules and a split: each in both halves.
     searches = [(number, 0) for number in fewer] + [(searched, split) for split in range(n_splits)]
-    side = columns.side(float(space.values[0]) / np.sqrt(2), operator.squared_norm / 2, operator.n_entries // 2)
+    # The network has no part in the number.
+    side = Side(columns.penalty.for_matrix(operator.squared_norm / 2, operator.n_entries // 2))
     rough = replace(settings, max_iter=_ROUNDS)  # enough to tell which modules are the same
     found = [
         _vectors(half, number, side, rough, squares)

@@ -43,6 +43,8 @@ _SETTLING = 16  # rounds before starts are compared; sizes are set anew in every
 _FIRST_SHARE, _FEWEST = 0.01, 5  # features of a module before that, and by which starts are compared
 _OVERSAMPLING = 10
 _LARGEST = 1e15  # singular value
+_SINGLE = 0.01  # singular value, relative to the largest one, down to which a Gram matrix in single precision is enough
+_MANY = 256  # rows or columns of a Gram matrix from which on single precision saves time
 _FILLS, _SAME_FILL = 100, 1e-6  # rounds of imputation at most, and the relative change at which they end
 _PASSES = 6  # over X for the subspace, if the Gram matrix is too large
 _GRAM_SIZE, _SMALL = 24, 64  # the Gram matrix is used if the short side is at most so many times the rank, or small
@@ -62,8 +64,11 @@ def leading_subspace(operator: Corrected, rank: int, noise: float = 0.0) -> Subs
     factor = 1 / np.sqrt(operator.squared_norm) if operator.squared_norm_is_safe else 1.0
     dtype = operator.data.dtype
     if operator.tracks_gram and short <= max(_GRAM_SIZE * block, _SMALL):
-        gram = operator.gram(n <= p, factor, np.float64)
-        squares, vectors = eigh(gram, lower=False, subset_by_index=[short - min(rank, short), short - 1])
+        for precision in (dtype if short > _MANY else np.float64, np.float64):
+            gram = operator.gram(n <= p, factor, precision).astype(np.float64, copy=False)
+            squares, vectors = eigh(gram, lower=False, subset_by_index=[short - min(rank, short), short - 1])
+            if precision == np.float64 or squares[0] > _SINGLE**2 * squares[-1]:
+                break
         values, vectors = np.sqrt(np.maximum(squares[::-1], 0.0)) / factor, vectors[:, ::-1]
         kept = values > max(noise, 1e-7 * values[0])
         values, vectors = values[kept], vectors[:, kept]
