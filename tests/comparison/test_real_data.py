@@ -22,7 +22,7 @@ def test_breast_modules_hold_in_breast_tumours_but_that_of_the_oestrogen_recepto
     assert (judged["verdict"] == "replicated").mean() > 2 / 3
     assert judged["z"].max() > 20
     weights = pd.DataFrame(model.components_, columns=model.names_["columns"]).abs()
-    hormonal, immune = weights["TFF1"].idxmax(), weights["CD3E"].idxmax()  # TFF1 responds to oestrogen
+    hormonal, immune = weights["ESR1"].idxmax(), weights["CD3E"].idxmax()
     colorectal = netbic.replicate(model, read("coadread_rnaseq"), random_state=0).table
     assert found.table["verdict"][hormonal] == "replicated"
     assert colorectal["verdict"][hormonal] == "not replicated"

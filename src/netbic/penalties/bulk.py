@@ -54,20 +54,20 @@ class BeyondBulk(Penalty):
         support = largest(magnitudes, self.size_for(magnitudes))
         return Kept(support, magnitudes[support])
 
-    def size_for(self, magnitudes: Floats) -> int:
-        """Number of entries that stand out."""
+    def size_for(self, magnitudes: Floats, otherwise: int = _USUAL) -> int:
+        """Number of entries that stand out, or `otherwise` if they are too few."""
         beyond = -np.sort(-magnitudes[magnitudes > _edge(magnitudes)])[: max(int(self.most * magnitudes.size), 1)]
         means = np.cumsum(beyond) / np.arange(1, beyond.size + 1)
         smaller = np.flatnonzero(beyond[1:] < self.share * means[:-1])
         size = int(smaller[0]) + 1 if smaller.size else beyond.size
         if size < self.least:
-            size = max(min(_USUAL, int(self.most * magnitudes.size)), self.least)
+            size = max(min(otherwise, int(self.most * magnitudes.size)), self.least)
         return min(size, magnitudes.size)
 
     def fixed_for(self, magnitudes: Floats, *, core: bool = False) -> Penalty:
         """The L0 penalty with the number of entries that stand out; with `core`, of the largest among them."""
-        share = max(self.share, CORE) if core else self.share
-        return L0(replace(self, share=share).size_for(magnitudes), nonnegative=self.nonnegative)
+        size = replace(self, share=max(self.share, CORE)).size_for(magnitudes, self.least) if core else None
+        return L0(size or self.size_for(magnitudes), nonnegative=self.nonnegative)
 
     def check(self, size: int, axis: str, table: str = "X") -> None:
         """`share` and `most` lie between 0 and 1, `least` is at least 1."""
