@@ -66,8 +66,11 @@ class BeyondBulk(Penalty):
 
     def fixed_for(self, magnitudes: Floats, *, core: bool = False) -> Penalty:
         """The L0 penalty with the number of entries that stand out; with `core`, of the largest among them."""
-        size = replace(self, share=max(self.share, CORE)).size_for(magnitudes, self.least) if core else None
-        return L0(size or self.size_for(magnitudes), nonnegative=self.nonnegative)
+        if core:
+            size = replace(self, share=max(self.share, CORE)).size_for(magnitudes, self.least)
+        else:
+            size = self.size_for(magnitudes)
+        return L0(size, nonnegative=self.nonnegative)
 
     def check(self, size: int, axis: str, table: str = "X") -> None:
         """`share` and `most` lie between 0 and 1, `least` is at least 1."""
