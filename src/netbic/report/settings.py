@@ -102,7 +102,8 @@ def _size(kept: int | None, penalty: object, default: str) -> int | str:
         return "all"
     if isinstance(penalty, Penalty) and (groups := penalty.n_groups()) is not None:
         return f"those of {groups} groups"
-    return _FROM_DATA
+    size = penalty.size() if isinstance(penalty, Penalty) else None
+    return _FROM_DATA if size is None else size
 
 
 def _as_text(value: object) -> str:
