@@ -15,6 +15,9 @@ exact_search <- new.env(parent = asNamespace("stats"))
 exact_search$uniroot <- function(...) stats::uniroot(..., tol = 1e-13, maxiter = 10000)
 fisher.test <- stats::fisher.test
 environment(fisher.test) <- exact_search
+# Limits of the parameter of a noncentral t distribution: those that have the statistic as their 97.5 and 2.5 % quantile.
+noncentrality <- function(statistic, df) sapply(c(.975, .025), function(p)
+  uniroot(function(ncp) pt(statistic, df, ncp) - p, statistic + c(-5, 5), extendInt = "downX", tol = 1e-13)$root)
 tight <- coxph.control(eps = 1e-14, toler.chol = 1e-15, iter.max = 100)
 
 say_cox <- function(data, name, model, column = 1) {
@@ -71,9 +74,13 @@ survival_times <- function(data, t) {
   say(data, "coxph given", score = at_null$score, ratio = exp(coef(full)[1]),
       wald = (coef(full)[1] / sqrt(vcov(full)[1, 1]))^2, lr = 2 * (full$loglik[2] - null$loglik[2]))
   curve <- survfit(Surv(time, event) ~ 1, t)
+  # Clopper and Pearson (binom.test) for as many samples as would give Greenwood's variance.
+  n <- ifelse(curve$surv < 1, (1 - curve$surv) / (curve$surv * curve$std.err^2), curve$n.risk)
+  low <- qbeta(.025, n * curve$surv, n * (1 - curve$surv) + 1)
+  high <- ifelse(curve$surv < 1, qbeta(.975, n * curve$surv + 1, n * (1 - curve$surv)), 1)
   for (at in unique(round(seq(1, length(curve$time) - 1, length.out = 5))))
-    say(data, paste("survfit", at), time = curve$time[at], survival = curve$surv[at], low = curve$lower[at],
-        high = curve$upper[at], n_at_risk = curve$n.risk[at], n_events = curve$n.event[at])
+    say(data, paste("survfit", at), time = curve$time[at], survival = curve$surv[at], low = low[at],
+        high = high[at], n_at_risk = curve$n.risk[at], n_events = curve$n.event[at])
 }
 
 linear_models <- function(data, t) {
@@ -84,7 +91,7 @@ linear_models <- function(data, t) {
     own$inside <- own$level == level
     model <- lm(score ~ inside + number + covariate, own)
     of_model <- coef(summary(model))[2, ]
-    limits <- confint(model)[2, ] / sigma(model)
+    limits <- noncentrality(of_model[3], df.residual(model)) * of_model[2] / sigma(model)
     say(data, paste0("lm level ", level), statistic = of_model[3], p = of_model[4],
         difference = of_model[1] / sigma(model), low = limits[1], high = limits[2])
   }

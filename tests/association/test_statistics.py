@@ -16,6 +16,7 @@ from netbic.association.tests import (
     linear_model,
     log_rank,
     mann_whitney,
+    noncentrality_interval,
     pearson,
     spearman,
     standardised_difference,
@@ -90,16 +91,57 @@ def test_simulated_p_values_are_not_too_small():
     assert_not_anticonservative(np.array(p))
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize(("sizes", "shift"), [((30, 60), 0.0), ((30, 60), 1.0), ((20, 200), 2.0)])
-def test_auc_intervals_cover(sizes, shift):
-    generator, inside = np.random.default_rng(11), np.repeat([True, False], sizes)
-    true = stats.norm.cdf(shift / np.sqrt(2))
-    covered = []
-    for _ in range(400):
-        found = mann_whitney(generator.standard_normal(sum(sizes)) + shift * inside, inside)
-        covered.append(found.low <= true <= found.high)
-    assert 0.91 <= np.mean(covered) <= 0.985
+def auc(generator, n, shift):
+    inside = np.arange(n) < n // 3
+    return mann_whitney(generator.standard_normal(n) + shift * inside, inside), stats.norm.cdf(shift / np.sqrt(2))
+
+
+def difference(generator, n, shift):
+    inside, design = np.arange(n) < n // 3, generator.standard_normal((n, 2))
+    scores = generator.standard_normal(n) + shift * inside + design.sum(axis=1)
+    return standardised_difference(scores, inside, design), shift
+
+
+def rank_correlation(generator, n, shift):
+    x, r = generator.standard_normal(n), np.sin(np.arctan(shift))
+    y = r * x + np.sqrt(1 - r**2) * generator.standard_normal(n)
+    return spearman(x, y), 6 / np.pi * np.arcsin(r / 2)
+
+
+def hazard(generator, n, shift):
+    x = generator.standard_normal(n)
+    t, end = generator.exponential(size=n) * np.exp(-shift / 2 * x), generator.exponential(size=n) * 1.5
+    return Result(0, 0, *cox(np.minimum(t, end), t <= end, x).hazard_ratio()), np.exp(shift / 2)
+
+
+def curve_at(generator, n, shift):
+    """Survival at the time where its true value is 0.95 (shift 0) or less."""
+    t, end, at = generator.exponential(size=n), generator.uniform(0.2, 4, n), 0.05 + shift / 4
+    row = kaplan_meier(np.minimum(t, end), t <= end)
+    row = row[row["time"] <= at].iloc[-1:] if (row["time"] <= at).any() else None
+    limits = (0, 1) if row is None else (row["ci_low"].item(), row["ci_high"].item())
+    return Result(0, 0, 0, *limits), np.exp(-at)
+
+
+@pytest.mark.parametrize("runs", [250, pytest.param(2000, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("draw", [auc, difference, rank_correlation, hazard, curve_at])
+def test_intervals_cover(draw, runs):
+    for n, shift in ((24, 0), (24, 3), (80, 0), (80, 3)):
+        generator = np.random.default_rng(11)
+        drawn = [draw(generator, n, shift) for _ in range(runs)]
+        covered = np.mean([found.low <= true <= found.high for found, true in drawn])
+        assert covered >= 0.92 - 2 * np.sqrt(0.05 * 0.95 / runs), (n, shift)
+
+
+def test_limits_of_a_noncentral_t_distribution():
+    for statistic, df in ((0.0, 5), (2.5, 4), (-2.5, 4), (8, 22), (60, 300), (99, 3)):
+        low, high = noncentrality_interval(statistic, df)
+        quantiles = stats.nct.cdf(statistic, df, low), stats.nct.cdf(statistic, df, high)
+        assert quantiles == pytest.approx((0.975, 0.025), abs=1e-6)
+    for df in (1, 22, 500, 100_000):  # the approximation continues the exact limits
+        for exact, approximate in zip(*(noncentrality_interval(each, df) for each in (100.0, 100.0001)), strict=True):
+            assert approximate == pytest.approx(exact, rel=0.03)
+    assert np.isfinite(noncentrality_interval(1e8, 1)).all()
 
 
 def test_the_auc_counts_pairs_and_its_variance_is_that_of_delong():
@@ -151,6 +193,18 @@ def test_a_cox_model_without_a_maximum_says_so():
     assert model.hazard_ratio()[0] == np.inf
     assert np.isnan(model.hazard_ratio()[1:]).all()
     assert model.p(model.score) < 0.001
+
+
+def test_nearly_separated_events_are_no_crash():
+    for seed in (63, 82, 204, 266, 315, 497):
+        generator = np.random.default_rng(seed)
+        n = int(generator.integers(8, 25))
+        x = generator.standard_normal(n)
+        t, end = generator.exponential(size=n) * np.exp(-1.6 * x), generator.exponential(size=n) * 0.3
+        model = cox(np.minimum(t, end), t <= end, x)
+        assert not model.converged
+        assert model.hazard_ratio()[0] in (0, np.inf)
+        assert 0 < model.p(model.score) < 1
 
 
 def test_cox_coefficients_do_not_depend_on_units_or_dependent_covariates():

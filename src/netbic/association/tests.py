@@ -14,12 +14,13 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 from scipy.optimize import brentq
-from scipy.special import expit, logit, softmax
+from scipy.special import expit, logit, nctdtr, softmax
 
 from netbic.arrays import Bools, Floats, Indices
 
 CONFIDENCE: Final = 0.95
 Z: Final = 1.959963984540054  # normal quantile of (1 + CONFIDENCE) / 2
+_TAILS = (1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2
 MONTE_CARLO: Final = 9_999  # random tables
 _EXPLAINED = 1e-9  # share of a norm below which nothing is left but rounding errors
 _EXACT_BELOW = 50  # samples per group for an exact Mann-Whitney test, as in R
@@ -31,6 +32,9 @@ _NEXT = 1e-12  # from an AUC of 0 or 1, where the standard error is zero
 _MOST_STEPS, _MOST_HALVINGS = 50, 30  # of Newton's method
 _CONVERGED = 1e-13  # relative change of the log likelihood
 _FLAT = 50.0  # standard error of a standardised coefficient at which the likelihood has no maximum
+_WIDEST = 200.0  # difference of two samples' log hazards beyond which the smaller hazard is rounded to zero
+_FEW_MISPLACED = 5  # samples of the smaller group on the wrong side, below which DeLong's variance is too uncertain
+_LARGE_T = 100.0  # statistic beyond which the noncentral t distribution is approximated
 
 
 class Result(NamedTuple):
@@ -75,7 +79,12 @@ def mann_whitney(scores: Floats, inside: Bools) -> Result:
 
 
 def _auc_interval(own: Floats, other: Floats, auc: float) -> tuple[float, float]:
-    """The variance of DeLong on the logit scale, with a t quantile; Newcombe (2006, method 5) where it is zero."""
+    """The variance of DeLong on the logit scale, with a t quantile.
+
+    If few samples are misplaced, this variance is often far too small. The interval then includes that of Newcombe
+    (2006, method 5), which depends on the AUC and the numbers of samples only.
+    """
+    low, high = 1.0, 0.0
     if min(own.size, other.size) > 1 and 0 < auc < 1:
         ranks = stats.rankdata(np.concatenate([own, other]))
         above = ranks[: own.size] - stats.rankdata(own), ranks[own.size :] - stats.rankdata(other)
@@ -85,17 +94,18 @@ def _auc_interval(own: Floats, other: Floats, auc: float) -> tuple[float, float]
             # Degrees of freedom of Satterthwaite, as in the test of Brunner and Munzel (2000).
             df = variance**2 / sum(part**2 / (each.size - 1) for part, each in zip(parts, placed, strict=True))
             half = float(stats.t.ppf((1 + CONFIDENCE) / 2, df)) * sqrt(variance) / (auc * (1 - auc))
-            low, high = expit(logit(auc) + half * np.array([-1.0, 1.0]))
-            return float(low), float(high)
+            low, high = (float(limit) for limit in expit(logit(auc) + half * np.array([-1.0, 1.0])))
+            if min(auc, 1 - auc) * min(own.size, other.size) >= _FEW_MISPLACED:
+                return low, high
 
     def distance(true: float, side: int) -> float:
         """Zero where the observed AUC is 1.96 standard errors of the true one away from it."""
         shape = 1 + ((own.size + other.size) / 2 - 1) * ((1 - true) / (2 - true) + true / (1 + true))
         return side * (auc - true) - Z * sqrt(max(true * (1 - true) * shape / (own.size * other.size), 0.0))
 
-    low = 0.0 if auc == 0 else float(brentq(distance, 0.0, min(auc, 1 - _NEXT), args=(1,)))
-    high = 1.0 if auc == 1 else float(brentq(distance, max(auc, _NEXT), 1.0, args=(-1,)))
-    return low, high
+    lower = 0.0 if auc == 0 else float(brentq(distance, 0.0, min(auc, 1 - _NEXT), args=(1,)))
+    upper = 1.0 if auc == 1 else float(brentq(distance, max(auc, _NEXT), 1.0, args=(-1,)))
+    return min(low, lower), max(high, upper)
 
 
 def fisher(first: Bools, second: Bools) -> Result:
@@ -124,7 +134,7 @@ def fisher(first: Bools, second: Bools) -> Result:
             reach *= 2
         return exp(brentq(function, -reach, reach, xtol=1e-13, rtol=1e-13))
 
-    tail = (1 - CONFIDENCE) / 2
+    tail = _TAILS[0]
     low = 0.0 if observed == 0 else ratio_at(lambda weights: float(weights[observed:].sum()) - tail)
     high = inf if observed == last else ratio_at(lambda weights: tail - float(weights[: observed + 1].sum()))
     effect = 0.0 if observed == 0 else inf
@@ -178,10 +188,11 @@ class Residuals:
         return left if float(np.linalg.norm(left)) > _EXPLAINED * size else np.zeros_like(left)
 
 
-def pearson(x: Floats, y: Floats, design: Floats | None = None, rank_variance: float = 0.0) -> Result:
+def pearson(x: Floats, y: Floats, design: Floats | None = None, *, of_ranks: bool = False) -> Result:
     """Pearson correlation with the confidence interval of Fisher's z; partial if there are covariates.
 
-    The variance of z is (1 + rank_variance r^2) / (n - 3).
+    The variance of z is 1 / (n - 3); of ranks (1 + r^2 / 2) / (n - 3) (Bonett and Wright 2000), and the outer limit is
+    moved by the bias of z, r / (n - 1), which matters if few ranks are exchanged.
     """
     removed = Residuals(x.size, design)
     own, other, n = removed(x), removed(y), x.size - removed.rank + 1  # samples, less the covariates
@@ -192,18 +203,18 @@ def pearson(x: Floats, y: Floats, design: Floats | None = None, rank_variance: f
     p = 2 * float(stats.t.sf(abs(statistic), n - 2))
     if n == 3 or abs(r) == 1:
         return Result(statistic, p, r)
-    half = Z * sqrt((1 + rank_variance * r**2) / (n - 3))
-    return Result(statistic, p, r, tanh(atanh(r) - half), tanh(atanh(r) + half))
+    half, bias = Z * sqrt((1 + of_ranks * r**2 / 2) / (n - 3)), of_ranks * r / (n - 1)
+    return Result(statistic, p, r, tanh(atanh(r) - half + min(bias, 0)), tanh(atanh(r) + half + max(bias, 0)))
 
 
 def spearman(x: Floats, y: Floats, design: Floats | None = None) -> Result:
     """Spearman correlation; if there are covariates, the partial correlation of the ranks.
 
     The p-value is exact for up to nine samples without ties and covariates; otherwise from the t distribution
-    (`cor.test` of R with `exact=FALSE`). The confidence interval is that of Bonett and Wright (2000).
+    (`cor.test` of R with `exact=FALSE`).
     """
     own, other = stats.rankdata(x), stats.rankdata(y)
-    found = pearson(own, other, None if design is None else stats.rankdata(design, axis=0), 0.5)
+    found = pearson(own, other, None if design is None else stats.rankdata(design, axis=0), of_ranks=True)
     distinct = all(np.unique(each).size == each.size for each in (own, other))
     if design is None and 2 < x.size <= _EXACT_UP_TO and distinct:
         distances, observed = _rank_distances(x.size), np.sum((own - other) ** 2)
@@ -240,7 +251,8 @@ def linear_model(scores: Floats, levels: Indices, design: Floats | None = None) 
 def standardised_difference(scores: Floats, inside: Bools, design: Floats | None = None) -> Result:
     """Difference of the scores inside and outside a group in a linear model with covariates, by its t test.
 
-    The effect is the difference in units of the residual standard deviation.
+    The effect is the difference in units of the residual standard deviation. As this is estimated as well, the
+    confidence interval is that of the parameter of a noncentral t distribution.
     """
     removed = Residuals(scores.size, design)
     own, group, left = removed(scores), removed(inside.astype(np.float64)), scores.size - removed.rank - 1
@@ -252,9 +264,39 @@ def standardised_difference(scores: Floats, inside: Bools, design: Floats | None
     if sd == 0:
         return UNDEFINED
     effect, error = difference / sd, 1 / sqrt(weight)
-    half = float(stats.t.ppf((1 + CONFIDENCE) / 2, left)) * error
     p = 2 * float(stats.t.sf(abs(effect / error), left))
-    return Result(effect / error, p, effect, effect - half, effect + half)
+    low, high = (limit * error for limit in noncentrality_interval(effect / error, left))
+    return Result(effect / error, p, effect, low, high)
+
+
+def noncentrality_interval(statistic: float, df: int) -> tuple[float, float]:
+    """The parameters of the noncentral t distributions that have a t statistic as their upper and lower quantile.
+
+    Beyond a statistic of 100, where the distribution function loses its precision, the limits of mean and standard
+    deviation are combined (Zou and Donner 2008), which differs by less than 1 %.
+    """
+    if statistic < 0:
+        low, high = noncentrality_interval(-statistic, df)
+        return -high, -low
+    ratios = np.sqrt(stats.chi2.ppf(_TAILS, df) / df)
+    low, high = (
+        statistic + side * np.hypot(statistic * (1 - ratio), Z) for side, ratio in zip((-1, 1), ratios, strict=True)
+    )
+    if statistic > _LARGE_T:
+        return float(low), float(high)
+
+    def limit(start: float, p: float) -> float:
+        """Where the distribution function, which falls with the parameter, has the value p."""
+
+        def excess(parameter: float) -> float:
+            return float(nctdtr(df, parameter, statistic)) - p
+
+        reach = 1.0
+        while not excess(start - reach) > 0 > excess(start + reach):
+            reach *= 2
+        return float(brentq(excess, start - reach, start + reach, xtol=1e-12, rtol=1e-14))
+
+    return limit(float(low), _TAILS[1]), limit(float(high), _TAILS[0])
 
 
 # Survival times
@@ -263,8 +305,8 @@ def standardised_difference(scores: Floats, inside: Bools, design: Floats | None
 def kaplan_meier(times: Floats, events: Bools) -> pd.DataFrame:
     """Share of samples without an event, by time (Kaplan-Meier), with a confidence interval.
 
-    A row per distinct time: `time`, `n_at_risk`, `n_events`, `n_censored`, `survival`, `ci_low`, `ci_high` (Greenwood's
-    variance on the log scale, as of `survfit` in R; NaN where no sample survives).
+    A row per distinct time: `time`, `n_at_risk`, `n_events`, `n_censored`, `survival`, `ci_low`, `ci_high` (of Clopper
+    and Pearson, for as many samples as would give Greenwood's variance; NaN where no sample survives).
 
     Examples
     --------
@@ -279,9 +321,11 @@ def kaplan_meier(times: Floats, events: Bools) -> pd.DataFrame:
     at_risk = times.size - np.cumsum(ended) + ended
     curve = np.cumprod(1 - seen / np.maximum(at_risk, 1))
     with np.errstate(divide="ignore", invalid="ignore"):
-        half = Z * np.sqrt(np.cumsum(seen / (at_risk * (at_risk - seen))))
-        limits = curve * np.exp(-half), np.minimum(curve * np.exp(half), 1.0)
-    low, high = (np.where(curve > 0, each, np.nan) for each in limits)
+        greenwood = np.cumsum(seen / (at_risk * (at_risk - seen)))  # of the logarithm
+        n = np.where(curve < 1, (1 - curve) / (curve * greenwood), at_risk)
+        low = stats.beta.ppf(_TAILS[0], n * curve, n * (1 - curve) + 1)
+        high = np.where(curve < 1, stats.beta.ppf(_TAILS[1], n * curve + 1, n * (1 - curve)), 1.0)
+    low, high = (np.where(curve > 0, each, np.nan) for each in (low, high))
     counts = {"time": moments, "n_at_risk": at_risk, "n_events": seen, "n_censored": ended - seen}
     return pd.DataFrame(counts | {"survival": curve, "ci_low": low, "ci_high": high})
 
@@ -376,7 +420,7 @@ def cox(times: Floats, events: Bools, x: Floats, covariates: Floats | None = Non
     if not np.diag(information)[:df].all():
         return None
     covariance = np.linalg.pinv(curvature, hermitian=True)[:df, :df]
-    flat = ~(np.diag(covariance) < _FLAT**2)
+    flat = ~(np.diag(covariance) < _FLAT**2) | (np.diag(curvature)[:df] < 1 / _FLAT**2)
     converged = not flat.any() and np.linalg.matrix_rank(curvature) == full.size
     return CoxModel(
         np.where(flat, np.copysign(np.inf, full[:df]), full[:df] / sizes),
@@ -400,7 +444,10 @@ def _maximum(risks: _RiskSets, start: Floats, first: int) -> Floats:
         step[first:] = np.linalg.pinv(information[first:, first:], hermitian=True) @ gradient[first:]
         for _ in range(_MOST_HALVINGS):
             found = risks.derivatives(coefficients + step)
-            if found[0] >= value - _CONVERGED * (1 + abs(value)):  # a last step may be lost in rounding errors
+            within = np.ptp(risks.x @ (coefficients + step)) <= _WIDEST
+            if within and found[0] >= value - _CONVERGED * (
+                1 + abs(value)
+            ):  # a last step may be lost in rounding errors
                 break
             step /= 2
         else:
