@@ -8,7 +8,7 @@ from scipy.stats import false_discovery_control, mannwhitneyu
 import netbic
 from netbic.association.associate import associate_scores, two_groups
 from netbic.association.tests import cox
-from netbic.association.variables import match_samples, read_variables
+from netbic.association.variables import match_samples, read_variables, repeated_measures
 from netbic.association.words import strongest
 from support.batches import cohort, residuals
 
@@ -122,13 +122,25 @@ def test_types_are_guessed():
         "ordered": (pd.Categorical(list("lmhlmh"), list("lmh"), ordered=True), "ordered"),
         "date": (pd.date_range("2020-01-01", periods=6), "left out"),
         "date_text": (pd.date_range("2020-01-01", periods=6).strftime("%Y-%m-%d"), "left out"),
-        "visit": (["2020-01-01", "2020-05-01"] * 3, "categorical"),
+        "visit": (["2020-01-01", "2020-05-01"] * 3, "left out"),
+        "german": (["31.12.2020", "1.5.2021"] * 3, "left out"),
+        "comma": (["1,5", "2", "3", "4", "5", "6,25"], "left out"),
+        "share": (["1%", "2 %", "3%", "4%", "5.5%", ""], "left out"),
+        "limit": (["<5", "6", "7", "8", "9", ">100"], "left out"),
+        "groups": (["<50", ">=50"] * 3, "categorical"),
+        "dose": (["10%", "20%"] * 3, "categorical"),
     }
     table = pd.DataFrame({name: values for name, (values, _) in columns.items()})
     kinds = {variable.name: variable.kind for variable in read_variables(table)}
     assert kinds == {name: kind for name, (_, kind) in columns.items()}
     reasons = {variable.name: variable.reason for variable in read_variables(table)}
-    assert reasons["date_text"] == reasons["date"]
+    assert reasons["date_text"] == reasons["date"] == reasons["visit"] == reasons["german"]
+    assert read_variables(table, types={"visit": "categorical"})[2].kind == "categorical"
+    for name, what in (("comma", "a comma: write 1.5"), ("share", "write the numbers without %"), ("limit", "a limit")):
+        assert what in reasons[name]
+        assert "identifier" not in reasons[name]
+        with pytest.raises(netbic.InputError, match=f"'{name}' has the value .* which is not a number: write"):
+            read_variables(table, types={name: "numeric"})
     assert reasons["date"].startswith("a date or duration: write it as a number")
     empty = pd.Categorical(["", "b", "a", "", "b ", "a"])
     ordered = pd.Categorical(["", "b", "a", "", "b", "a"], ["b", "", "a"], ordered=True)
@@ -180,9 +192,14 @@ def test_variables_that_cannot_be_used_are_refused_if_they_are_asked_for(scores)
         ({"variables": ["age"], "adjust": ["age"]}, r"'age' is to be tested .* and adjusted for"),
         ({"adjust": ["site"]}, "'site' cannot be adjusted for: all values are the same"),
         ({"survival": ("age",)}, "two columns, the time and the event"),
+        ({"types": {"age": ["1", "2", "3", "1"]}}, r"the levels of 'age' contain '1' more than once \(`types`\)"),
+        ({"survival": ("age", "site"), "adjust": "age"}, "'age' belongs to the survival times .* the outcome"),
+        ({"survival": ("age", "site"), "adjust": "site"}, "'site' belongs to the survival times .* the outcome"),
     ):
         with pytest.raises(netbic.InputError, match=message):
             read_variables(table, **options)
+    days = table.assign(dead=np.arange(N) % 2)
+    assert len(read_variables(days, variables=[], survival=[("age", "dead")] * 2)) == 1
     with pytest.raises(netbic.InputError, match="1,000 different values"):
         read_variables(pd.DataFrame({"x": [f"l{k % 1000}" for k in range(2000)]}), variables=["x"])
     many = pd.DataFrame(np.random.default_rng(0).standard_normal((N, N)), index=SAMPLES).add_prefix("x")
@@ -218,6 +235,9 @@ def test_names_that_do_not_match_are_explained():
         match_samples(samples, pd.DataFrame([range(10)], columns=samples, index=["age"]))
     with pytest.raises(netbic.InputError, match="several columns 'a'"):
         match_samples(samples, pd.DataFrame(np.ones((10, 2)), columns=["a", "a"], index=samples))
+    without_header = pd.DataFrame({"61": [50, 40]}, index=pd.Index(samples[1:3], name=samples[0]))
+    with pytest.raises(netbic.InputError, match="no line with names of columns: 'TCGA-AA-0000-01'"):
+        match_samples(samples, without_header)
     with pytest.raises(netbic.InputError, match="more than once"):
         match_samples(samples, pd.DataFrame({"a": [1, 2]}, index=samples[[0, 0]]))
 
@@ -286,7 +306,9 @@ def test_averages_by_donor_are_those_of_a_table_of_donors():
 
 def test_properties_of_donors_are_noticed_and_coarser_labels_are_not():
     scores, table = of_donors(np.random.default_rng(0))
-    (note,) = associate_scores(scores, None, table).notes
+    with pytest.warns(UserWarning, match="drug, age are the same in all samples of one donor") as warned:
+        (note,) = associate_scores(scores, None, table).notes
+    assert [str(each.message) for each in warned] == [note]
     assert note.startswith("drug, age are the same in all samples of one donor (12 different ones): p-values")
     assert note.endswith("`by=donor`")
     stage = np.array(["IA", "IB", "IIA", "IIB", "IIIA"])[DONOR % 5]
@@ -294,6 +316,36 @@ def test_properties_of_donors_are_noticed_and_coarser_labels_are_not():
     labels["code"] = pd.factorize(stage)[0] * 1.0
     assert associate_scores(scores, None, labels).notes == ()
     assert associate_scores(scores, None, table.assign(donor=range(120))).notes == ()  # each sample has its own
+    assert associate_scores(scores, None, table, by="donor").notes[0].startswith("tests compare averages")
+
+
+def warned_of(table, variables=None):
+    """The columns that warnings name as donors."""
+    found = read_variables(table, variables=variables)
+    return [note.split(" in all samples of one ")[1].split(" (")[0] for note in repeated_measures(table, found)]
+
+
+def test_donors_are_known_by_their_names_or_by_many_small_groups():
+    n, generator = 120, np.random.default_rng(1)
+    pairs = np.arange(n) // 2  # tumour and normal tissue of each patient
+    age = generator.integers(30, 80, 60)[pairs]
+    for name in ("participant", "donor", "PatientID", "bcr_patient_barcode", "subject", "mouse_id", "sample_id"):
+        assert warned_of(pd.DataFrame({"age": age, name: [f"x{k}" for k in pairs]})) == [name]
+    assert warned_of(pd.DataFrame({"age": age, "patient": pairs}), ["age"]) == ["patient"]  # whole numbers
+    assert warned_of(pd.DataFrame({"age": age, "plot": [f"x{k}" for k in pairs]})) == ["plot"]  # many small groups
+    few = np.where(np.arange(n) < 4, pairs, np.arange(n) + 100)  # two patients occur twice
+    assert (
+        warned_of(pd.DataFrame({"age": generator.integers(9, size=few.max() + 1)[few], "patient": few}), ["age"]) == []
+    )
+    grade = np.array([f"G{k}" for k in generator.integers(6, size=n)])
+    clinical = pd.DataFrame({"histology": np.where(grade < "G2", "serous", "clear"), "grade_figo": grade})
+    for name in ("grade_figo", "patient_age", "sample_type", "mouse_strain", "case_control", "repair", "subject_group"):
+        assert warned_of(clinical.rename(columns={"grade_figo": name})) == [], name
+    codes = pd.factorize(grade)[0] + 1
+    assert warned_of(pd.DataFrame({"histology": clinical["histology"], "patient_age": codes}), ["histology"]) == []
+    survival = pd.DataFrame({"days": age, "dead": pairs % 2, "patient": pairs})
+    found = read_variables(survival, variables=[], survival=("days", "dead"))
+    assert next(repeated_measures(survival, found)).startswith("days is the same in all samples of one patient (60")
 
 
 def test_variables_that_covariates_explain_and_those_with_too_few_samples_are_told_apart(scores):

@@ -81,6 +81,21 @@ def test_the_obs_of_an_h5ad_file_is_taken_by_itself(cohort, tmp_path):
     assert not (tmp_path / "plain" / "associations.tsv").exists()
 
 
+def test_scores_that_are_not_those_of_the_fit_are_refused(results, labels):
+    table = netbic.io.read_table(results / "samples.tsv")
+    for changed, message in (
+        (pd.concat([table] * 3), "several rows of module 1"),
+        (table[table["sample"].isin([f"s{k}" for k in range(5)])], "rows for"),
+        (table[table["module"] == 1], "scores of 1 of the 2 modules of the fit"),
+    ):
+        netbic.io.write_table(results / "samples.tsv", changed)
+        done = run("associate", results, "--sample-info", labels)
+        assert done.exit_code == 1
+        assert message in done.output.strip().splitlines()[-1]
+        assert done.output.strip().endswith(": fit again")
+        assert not (results / "associations.tsv").exists()
+
+
 def test_bad_sample_tables_are_refused_in_one_line(results, labels):
     before, table = contents(results), pd.read_csv(labels)
     for changed, options, message in (
@@ -91,7 +106,8 @@ def test_bad_sample_tables_are_refused_in_one_line(results, labels):
         (table, ("--types", "age"), "write NAME=TYPE"),
         (table, ("--survival", "months"), "TIME,EVENT"),
         (table[:1], (), "no column of the sample table can be tested (reasons above)"),
-        (table, ("--variables", ","), "name columns, or omit it to test all"),
+        (table, ("--survival", "months,dead", "--adjust", "dead"), "(--adjust): this would condition on the outcome"),
+        (table, ("--types", "grade=low<middle<high<low"), "contain 'low' more than once (--types)"),
     ):
         changed.to_csv(labels, index=False)
         done = run("associate", results, "--sample-info", labels, *options)

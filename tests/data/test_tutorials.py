@@ -24,6 +24,7 @@ def test_the_outputs_are_as_shown(folder, real_data, page, fewest):
 
 
 @pytest.mark.nightly
+@pytest.mark.filterwarnings("ignore:treatment is the same in all samples of one donor")
 def test_the_simulated_donors_are_as_shown(folder):
     assert run_page(text_of("single-cells").partition(DONORS)[2]) >= 2
 

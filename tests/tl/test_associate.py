@@ -58,6 +58,18 @@ def with_donors(adata):
     return adata
 
 
+def test_properties_of_donors_are_warned_of_and_the_warning_is_kept(adata, tmp_path):
+    with pytest.warns(UserWarning, match="sex is the same in all samples of one donor") as warned:
+        netbic.tl.associate(with_donors(adata), keys="sex")
+    assert warned[0].filename == __file__
+    adata.write_h5ad(tmp_path / "a.h5ad")
+    back = anndata.read_h5ad(tmp_path / "a.h5ad").uns["netbic"]["association_notes"]
+    assert list(back) == [str(warned[0].message)]
+    netbic.tl.associate(adata, keys="condition")
+    assert len(adata.uns["netbic"]["association_notes"]) == 0
+    adata.write_h5ad(tmp_path / "b.h5ad")
+
+
 def test_averages_of_donors_are_tested(adata):
     netbic.tl.associate(with_donors(adata), keys="sex", by="donor")
     found = netbic.get.associations_df(adata, test="Mann-Whitney")

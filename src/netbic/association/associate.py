@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -59,9 +60,9 @@ class Associations:
     ----------
     table : DataFrame
         A row per module, variable, level and test: `module`, `variable`, `level` ("" for the whole variable), `test`,
-        `n` (samples), `effect`, `effect_name`, `ci_low`, `ci_high` (95 % confidence interval, NaN if there is none),
-        `p`, `q` (adjusted for all modules and levels of the same test of the same variable, by Benjamini and
-        Hochberg), `q_all` (adjusted for all tests of the table).
+        `n` (samples), `effect`, `effect_name`, `ci_low`, `ci_high` (95 % confidence interval of the effect of scores
+        with the weights of the fit, NaN if there is none), `p`, `q` (adjusted for all modules and levels of the same
+        test of the same variable, by Benjamini and Hochberg), `q_all` (adjusted for all tests of the table).
     variables : DataFrame
         A row per column of the sample table: `name`, `type`, `reason`, `levels`, `n_levels`, `n`, `missing`.
     match : SampleMatch
@@ -165,6 +166,11 @@ def associate(
     -------
     Associations
 
+    Warns
+    -----
+    UserWarning
+        If variables are the same in all samples of one donor, patient and the like, and there is no `by`.
+
     Examples
     --------
     >>> import netbic, numpy as np, pandas as pd
@@ -254,7 +260,10 @@ def associate_scores(
     notes += _survival_notes(described) if not survival else ()
     notes += () if removed is None else removed.remarks(result)
     notes += () if design is None else _undefined_notes(tested, design, result, covariates)
-    notes += repeated_measures(described, tested) if averages is None else [averages.note()]
+    repeated = list(repeated_measures(described, tested)) if averages is None else []
+    for each in repeated:
+        warnings.warn(each, UserWarning, stacklevel=3)
+    notes += repeated if averages is None else [averages.note()]
     levels = {variable.name: variable.levels for variable in chosen if variable.levels}
     grouped = () if averages is None else averages.by
     return Associations(result, records, match, tuple(covariates), tuple(notes), tuple(pairs), grouped, levels)

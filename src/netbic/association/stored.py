@@ -63,13 +63,21 @@ def write_associations(found: Associations, folder: Path) -> None:
     add_files(folder, contents | {RECORD: json_bytes(record)})
 
 
-def stored_scores(folder: Path, names: Iterable[object] | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Scores and groups, samples by modules, of the fit in a folder; the samples as named, or as in its table."""
+def stored_scores(
+    folder: Path, names: Iterable[object] | None = None, n_modules: int | None = None
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Scores and groups, samples by modules, of the fit in a folder; the samples as named, or as in its table.
+
+    An error if these are not the samples that are named, or not so many modules.
+    """
     path = folder / "samples.tsv"
     if (table := read_results_table(folder, "samples")) is None:
         raise unusable(path, "does not exist", "give the folder of a fit (netbic fit), or fit again")
     try:
-        return wide(table, names)
+        scores, groups = wide(table, names)
+        if n_modules not in (None, scores.shape[1]):
+            raise InputError(f"the table has scores of {scores.shape[1]:,} of the {n_modules:,} modules of the fit")
+        return scores, groups
     except InputError as problem:
         raise unusable(path, str(problem), "fit again") from None
 

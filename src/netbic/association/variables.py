@@ -20,14 +20,41 @@ TYPES: Final = (CATEGORICAL, ORDERED, NUMERIC)
 MOST_LEVELS: Final = 50
 _FEWEST = 3  # samples with a value
 _DATE = "a date or duration: write it as a number, such as days since the first one"
-_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(\D|$)")
+_DATES = re.compile(r"\d{4}[-/]\d{1,2}[-/]\d{1,2}(\D|$)|\d{1,2}([-/.])\d{1,2}\2\d{4}$")
+# Numbers in a form that is not read: what they are, and what to write.
+_WRITTEN: Final = {
+    re.compile(r"[+-]?\d+(,\d+)+(\.\d+)?"): "numbers with a comma: write 1.5 for one and a half, 1000 for a thousand",
+    re.compile(r"[+-]?\d+([.,]\d+)?\s*%"): "percentages: write the numbers without %",
+    re.compile(r"[<>\u2264\u2265]=?\s*\d+([.,]\d+)?"): "numbers beyond a limit: write a number, such as the limit, or "
+    "leave them empty",
+}
+_FEW_LEVELS = 10  # values of a category that may be written like numbers ("10%", "50%")
 _CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _LISTED = 8  # columns of a sample table in an error
 _FEW = 0.5  # share of the samples below which a reason is looked for
-_UNIT = re.compile(
-    r"donor|patient|subject|individual|participant|animal|mouse|mice|family|replicate|pair", re.IGNORECASE
-)
-_FEWEST_UNITS, _COARSER = 3, 3  # groups of at least two samples; groups per level of a variable
+_UNITS = {
+    *("donor", "patient", "subject", "individual", "participant", "person", "proband", "case", "sample", "specimen"),
+    *("animal", "mouse", "mice", "rat", "litter", "family", "twin", "pair", "clone", "orig"),
+}
+_IDENTIFIER = {
+    "id",
+    "ids",
+    "ident",
+    "no",
+    "nr",
+    "number",
+    "code",
+    "name",
+    "label",
+    "barcode",
+    "key",
+    "bcr",
+    "uuid",
+    "submitter",
+}
+_FEWEST_UNITS, _LEAST_REPEATED = 3, 0.05  # groups of at least two samples; the share of the samples that is in them
+_MANY_UNITS, _LARGEST_UNIT = 12, 10  # more groups than a category has, with so many samples on average at most
+_COARSER = 3  # such groups per level of a variable
 Types = Mapping[str, "str | Sequence[object]"]
 Survival = tuple[str, str] | Sequence[tuple[str, str]]
 
@@ -123,6 +150,12 @@ def read_variables(
             f"{shown(asked[0])} is to be tested (`variables`) and adjusted for (`adjust`): remove it from one of them",
             ["variables", "adjust"],
         )
+    if on_outcome := [name for name in covariates if name in of_survival]:
+        raise InputError(
+            f"{shown(on_outcome[0])} belongs to the survival times (`survival`) and cannot be adjusted for (`adjust`): "
+            "this would condition on the outcome; remove it from one of them",
+            ["survival", "adjust"],
+        )
     listed = [name for name in (table.columns if asked is None else asked) if name not in of_survival]
     uses = dict.fromkeys([*types, *(asked or ())], "tested") | dict.fromkeys(covariates, "adjusted for")
     found = list[Variable]()
@@ -133,7 +166,7 @@ def read_variables(
         variable = as_type(column, types[name]) if name in types else guess(column)
         if name in uses and variable.kind == LEFT_OUT:
             remedy = "give its type (`types`) or leave it out" if "identifier" in variable.reason else "leave it out"
-            remedy = "or leave it out" if "write it" in variable.reason else remedy
+            remedy = "or leave it out" if ": write" in variable.reason else remedy
             raise InputError(f"{shown(name)} cannot be {uses[name]}: {variable.reason}; {remedy}", ["types"])
         if studies is not None and name not in uses and variable.kind != LEFT_OUT:
             values = pd.Series(variable.values).groupby(studies.to_numpy())
@@ -153,10 +186,10 @@ def survival_pairs(given: Survival | None) -> list[tuple[str, str]]:
     """Pairs of a time and an event, of one pair or several."""
     if given is None:
         return []
-    pairs = [given] if given and isinstance(given[0], str) else list(given)
+    pairs: list[Any] = [given] if given and isinstance(given[0], str) else list(given)
     if any(isinstance(pair, str) or len(pair) != 2 for pair in pairs):
         raise InputError(f"survival={given!r}: name two columns, the time and the event (`survival`)", ["survival"])
-    return [(str(pair[0]), str(pair[1])) for pair in pairs]
+    return list(dict.fromkeys((str(pair[0]), str(pair[1])) for pair in pairs))
 
 
 def check_known(names: Iterable[str], known: Iterable[object], parameter: str) -> None:
@@ -187,18 +220,38 @@ def guess(column: pd.Series[Any]) -> Variable:
         return _left_out(column, _DATE)
     column = _as_numbers(column)
     if not pd.api.types.is_numeric_dtype(column.dtype):
-        return _levels(column, CATEGORICAL, "")
+        reason = _numbers_in_disguise(column)
+        return _left_out(column, reason) if reason else _levels(column, CATEGORICAL, "")
     distinct = column.nunique()
     if distinct <= 2:
         return _levels(column, CATEGORICAL, f"{distinct} different numbers")
     return _numeric(column, "numbers")
 
 
+def _numbers_in_disguise(column: pd.Series[Any]) -> str:
+    """What a column of text is if its values are dates, or numbers in a form that is not read; "" if neither."""
+    known = [each for each in column.dropna().map(label) if each]
+    labels = list(dict.fromkeys(known))
+    if labels and all(map(_DATES.match, labels)):
+        return _DATE
+    if len(labels) <= _FEW_LEVELS and len(labels) < len(known):
+        return ""
+    others = [each for each in labels if not is_plain_number(each)]
+    kinds = {next((text for form, text in _WRITTEN.items() if form.fullmatch(each)), "") for each in others}
+    return "" if "" in kinds or not others else f"{sorted(kinds)[0]} ({shown(others[0])})"
+
+
 def as_type(column: pd.Series[Any], kind: str | Sequence[object]) -> Variable:
     """A column with a given type, or with ordered levels in a given order; an error if it has another one."""
     name, reason = str(column.name), "as given"
     if not isinstance(kind, str):
-        order, labels = [label(level) for level in kind], column.map(label, na_action="ignore").astype(object)
+        order = [label(level) for level in kind]
+        if twice := [each for each in order if order.count(each) > 1]:
+            raise InputError(
+                f"the levels of {shown(name)} contain {shown(twice[0])} more than once (`types`): name each level once",
+                ["types"],
+            )
+        labels = column.map(label, na_action="ignore").astype(object)
         if wrong := [each for each in labels.dropna().unique() if each not in order]:
             raise InputError(
                 f"{shown(name)} has the value {shown(wrong[0])}, which is not among the levels {', '.join(order)}: "
@@ -285,8 +338,7 @@ def _levels(column: pd.Series[Any], kind: str, reason: str) -> Variable:
         return _left_out(column, f"all values are the same ({shown(names[0])})" if names else "all values are missing")
     text = labels.cat.categories.dtype.kind == "O"
     if text and len(names) == n_known and n_known >= _FEWEST and reason != "as given":
-        dates = all(_ISO_DATE.match(name) for name in names)
-        return _left_out(column, _DATE if dates else "every value is different: it looks like an identifier")
+        return _left_out(column, "every value is different: it looks like an identifier")
     if len(names) > MOST_LEVELS:
         return _left_out(column, f"{len(names):,} different values (at most {MOST_LEVELS} levels are tested)")
     return Variable(str(column.name), kind, reason or f"text with {len(names)} different values", values, names)
@@ -321,10 +373,9 @@ def _as_numbers(column: pd.Series[Any], strict: bool = False) -> pd.Series[Any]:
     if not wrong:
         return labels.map(float, na_action="ignore").astype(np.float64)
     if strict:
-        raise InputError(
-            f"{shown(str(column.name))} has the value {shown(wrong[0])}, which is not a number: write numbers, "
-            "and leave unknown values empty"
-        )
+        written = next((text for form, text in _WRITTEN.items() if form.fullmatch(wrong[0])), "")
+        remedy = written.partition(": ")[2] or "write numbers, and leave unknown values empty"
+        raise InputError(f"{shown(str(column.name))} has the value {shown(wrong[0])}, which is not a number: {remedy}")
     return column
 
 
@@ -435,6 +486,11 @@ def match_samples(samples: pd.Index[Any], table: pd.DataFrame) -> SampleMatch:
             f"sample {shown(keys[common][twice][0])} occurs more than once in the sample table "
             f"({int(twice.sum()):,} rows too many): keep one row for each sample"
         )
+    if _name(header := column or table.index.name or "") in set(map(_name, names)):
+        raise InputError(
+            f"the sample table has no line with names of columns: {shown(str(header))} in its first line is a sample; "
+            "add a first line such as sample, age, sex"
+        )
     own = table[common].set_axis(keys[common]).reindex(names).set_axis(samples)
     unmatched, unused = tuple(names[~names.isin(keys)]), tuple(keys[~common])
     advice = _reason(unmatched, unused) if unused and len(unmatched) > _FEW * len(names) else ""
@@ -514,41 +570,60 @@ class Averages:
 
 
 def repeated_measures(table: pd.DataFrame, variables: Iterable[Variable]) -> Iterator[str]:
-    """Say which variables are the same in all samples with the same value of another column.
+    """Say which variables are the same in all samples of one donor, patient and the like.
 
     A treatment that is the same in all cells of a donor is a property of the donors: tests that count cells as
-    independent have p-values that are far too small. The column has at least three values that occur more than once,
-    and fewer values than half of the samples. If its name does not say that it stands for donors or the like, it must
-    have three times as many values as the variable has levels: a coarser version of a label is no reason for a warning.
+    independent have p-values that are far too small.
     """
     found: dict[str, list[str]] = {}
-    units: dict[str, pd.Series[Any]] = {}
-    for name in table.columns:
-        kind, sizes = table[name].dtype, table[name].value_counts()
-        named = _UNIT.search(str(name)) and pd.api.types.is_integer_dtype(kind)
-        enough = (sizes >= 2).sum() >= _FEWEST_UNITS and 2 * (sizes > 0).sum() < table[name].notna().sum()
-        if enough and (named or not pd.api.types.is_numeric_dtype(kind)):
-            units[name] = table[name].astype(object)
+    units = {str(name): labels for name in table.columns if (labels := _units(table[name])) is not None}
     for variable in variables:
-        if variable.kind in (LEFT_OUT, SURVIVAL):
-            continue
-        fitting = list[str]()
-        for name, unit in units.items():
-            known = variable.known & unit.notna().to_numpy()
-            values, sets = pd.Series(variable.values[known]), unit.to_numpy()[known]
-            n_sets, n_values = pd.Series(sets).nunique(), values.nunique()
-            enough = n_sets >= _COARSER * n_values
-            if _UNIT.search(name):
-                enough = variable.kind == NUMERIC or n_sets > n_values
-            if name != variable.name and n_sets >= _FEWEST_UNITS and enough:
-                fitting += [name] * bool(values.groupby(sets).nunique().le(1).all())
-        if fitting:
-            best = min(fitting, key=lambda name: (not _UNIT.search(name), units[name].nunique()))
+        fitting = [name for name, unit in units.items() if name != variable.name and _property_of(variable, unit)]
+        if fitting and variable.kind != LEFT_OUT:
+            best = min(fitting, key=lambda name: (not _says_unit(name), units[name].nunique()))
             found.setdefault(best, []).append(variable.name)
     for name, names in found.items():
         if rest := [each for each in names if each not in found]:
-            same = f"{', '.join(rest)} {'is' if len(rest) == 1 else 'are'} the same in all samples of one {name}"
+            same = f"{some_names(rest, _LISTED, quoted=False)} {'is' if len(rest) == 1 else 'are'} the same"
             yield (
-                f"{same} ({units[name].nunique():,} different ones): p-values count samples as independent, and are "
-                f"too small if those of one {name} are similar; test their averages with `by={name}`"
+                f"{same} in all samples of one {name} ({units[name].nunique():,} different ones): p-values count "
+                f"samples as independent, and are too small if those of one {name} are similar; test their averages "
+                f"with `by={name}`"
             )
+
+
+def _says_unit(name: object) -> bool:
+    """Whether the name of a column consists of words for donors and identifiers, such as PatientID."""
+    words = {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", str(name))}
+    return bool(words & _UNITS) and words <= _UNITS | _IDENTIFIER
+
+
+def _units(column: pd.Series[Any]) -> pd.Series[Any] | None:
+    """The labels of a column if samples with the same label may be those of one donor; None otherwise.
+
+    The name says so, or there are many labels with few samples each, which a category never has.
+    """
+    is_whole, named = pd.api.types.is_integer_dtype(column.dtype), _says_unit(column.name)
+    if pd.api.types.is_numeric_dtype(column.dtype) and not (named and is_whole):
+        return None
+    sizes = column.value_counts()
+    sizes, repeated = sizes[sizes > 0], sizes[sizes >= 2]
+    enough = repeated.size >= _FEWEST_UNITS and repeated.sum() >= _LEAST_REPEATED * sizes.sum()
+    many = sizes.size >= _MANY_UNITS and 2 * repeated.size >= sizes.size and sizes.mean() <= _LARGEST_UNIT
+    return column.astype(object) if enough and (named or many) else None
+
+
+def _property_of(variable: Variable, unit: pd.Series[Any]) -> bool:
+    """Whether a variable has one value in all samples with the same label, and fewer values than there are labels.
+
+    Labels whose name does not say that they stand for donors must be three times as many as the levels: levels of a
+    finer category are no donors.
+    """
+    known = variable.known & unit.notna().to_numpy()
+    values, sets = pd.Series(variable.values[known]), unit.to_numpy()[known]
+    n_sets, n_values = pd.Series(sets).nunique(), values.nunique()
+    if variable.kind in (CATEGORICAL, ORDERED) and n_sets < (
+        1 + n_values if _says_unit(unit.name) else _COARSER * n_values
+    ):
+        return False
+    return n_sets >= _FEWEST_UNITS and bool(values.groupby(sets).nunique().le(1).all())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,12 +112,14 @@ class SampleTable:
 def _associate(model: SparseGraphSVD | PairModel, folder: Path, table: Any, tests: dict[str, Any]) -> Associations:
     """Compare the modules, with the scores in a folder, or the pairs of a model with a sample table."""
     from netbic import association
+    from netbic.estimators.results import names_of
     from netbic.estimators.svd import SparseGraphSVD
 
-    if not isinstance(model, SparseGraphSVD):
-        return association.associate_pairs(model, table, **tests)
-    scores, removed = association.stored_scores(folder), association.Removed.of(model)
-    return association.associate_scores(*scores, table, **tests, removed=removed)
+    with warnings.catch_warnings(action="ignore", category=UserWarning):  # they are notes as well, which are printed
+        if not isinstance(model, SparseGraphSVD):
+            return association.associate_pairs(model, table, **tests)
+        scores = association.stored_scores(folder, names_of(model, "rows"), model.n_components_)
+        return association.associate_scores(*scores, table, **tests, removed=association.Removed.of(model))
 
 
 def sample_table_of(sample_info: str | None, expression: str) -> str | None:

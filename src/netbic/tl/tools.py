@@ -391,7 +391,12 @@ def associate(
     -------
     AnnData or None
         `uns[key]["associations"]` and `uns[key]["variables"]` are the tables of
-        :class:`netbic.association.Associations`.
+        :class:`netbic.association.Associations`, `uns[key]["association_notes"]` its notes.
+
+    Warns
+    -----
+    UserWarning
+        If columns are the same in all cells of one donor, patient and the like, and there is no `by`.
 
     Examples
     --------
@@ -433,6 +438,7 @@ def associate(
     found = associate_scores(scores, groups, table, variables=keys, **options, removed=removed)
     adata.uns[key]["associations"] = objects.storable(found.table)
     adata.uns[key]["variables"] = objects.storable(found.variables)
+    adata.uns[key]["association_notes"] = np.array(found.notes, dtype=object)
     return adata if copy else None
 
 
