@@ -3,7 +3,9 @@
 Simulations that tests use as well are those of tests/support/simulations.py.
 """
 
+import os
 import sys
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from netbic import Graph
+from netbic.simulate import cohort
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
@@ -56,6 +59,14 @@ def colorectal(folder):
     known = expression.columns.isin(pd.unique(network.to_numpy().ravel()))
     expression = expression.loc[:, known].astype(np.float64)
     return np.ascontiguousarray(expression.to_numpy()), Graph.from_edges(network).align(expression.columns)
+
+
+@cache
+def breast_tumours():
+    """TCGA breast tumours (samples x genes), or a simulated cohort if NETBIC_DATA is not set."""
+    if "NETBIC_DATA" not in os.environ:
+        return cohort(250, 2000, random_state=0).expression.to_numpy()
+    return pd.read_parquet(Path(os.environ["NETBIC_DATA"]) / DATA["brca"]).T.to_numpy(dtype=float)
 
 
 def cells(n=50_000, p=20_000, *, share=0.05, modules=10, rows=500, columns=200, seed=0):

@@ -1,296 +1,343 @@
-"""How often `selection.verdicts` calls a module strong or moderate: data without modules, with planted ones, tumours.
+"""How often `selection.verdicts` is right: data without modules, planted modules, broad and technical factors.
 
-python benchmarks/verdicts.py [--runs 60] [--seed 1] [--kinds "permuted;counts"] [--settings "all samples;chosen"]
-python benchmarks/verdicts.py --real      (needs NETBIC_DATA)
+python benchmarks/verdicts.py noise|planted|broad|technical [--runs 200] [--seed 1] [--jobs 2] [--kinds "a;b"]
+                              [--modules out.tsv]
 
-All settings have a graph of the genes with hubs and small cliques. "all samples": the defaults of `SparseGraphSVD`
-with five modules of 25 genes. "chosen": sizes and number of modules from the data, as in `SparseGraphSVD()`. "tenth": a
-tenth of the samples in each module, Hotelling deflation, the normalised graph term with relative smoothness 0.2.
+`noise`: share of data sets with a strong module, and with a strong or moderate one. `planted`: verdicts of modules that
+are recovered (F1 of at least .8), precision of their features, agreement of two seeds, and how often features of a
+given confidence are right. `broad`: factors on all features. `technical`: quality, depth and outliers, and clean data.
+Every data set is searched with the number of modules from the data, with five modules, and with five of 25 features.
 """
 
 import argparse
-import os
 import warnings
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
+from joblib import Parallel, delayed
 
-from netbic import Graph, SparseGraphSVD
-from netbic.enrichment import gene_sets
-from netbic.io.samples import read_gene_sets
-from netbic.selection import verdicts
-from netbic.simulate import cohort
-from problems import simulations
+from field.scenarios import SCENARIOS, Planted, disjoint_sets, groups, made, weights_of
+from netbic import SparseGraphSVD
+from netbic.selection import kind_of_verdict, verdicts
+from problems import breast_tumours
+from problems import simulations as sim
 
-N_SAMPLES, N_GENES, SIZE, N_MODULES = 80, 500, 25, 5
-OLD = {"deflation": "hotelling", "graph_term": "normalized", "smoothness_scale": "relative"}
-
-
-# ----------------------------------------------------------------------------------------------------------------
-# Data without modules
-# ----------------------------------------------------------------------------------------------------------------
+SETTINGS = {"chosen": {}, "five": {"n_components": 5}, "five of 25": {"n_components": 5, "n_columns": 25}}
+BINS = np.array([0.0, 0.05, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.99, 1.0001])  # of confidence
 
 
-@cache
-def expression():
-    """Breast tumours (samples x genes), or a simulated cohort if NETBIC_DATA is not set."""
-    if "NETBIC_DATA" not in os.environ:
-        return cohort(250, 2000, random_state=0).expression.to_numpy()
-    return pd.read_parquet(Path(os.environ["NETBIC_DATA"]) / "expr_tcga_brca_rnaseq.parquet").T.to_numpy(dtype=float)
+# Data without modules: a matrix, and groups of samples or None
 
 
-def permuted(generator, n, p):
+def permuted(rng, n, p):
     """Real data in which every column is permuted on its own."""
-    real = expression()
-    rows, columns = generator.choice(len(real), n, replace=False), generator.choice(real.shape[1], p, replace=False)
-    return generator.permuted(real[np.ix_(rows, columns)], axis=0)
+    real = breast_tumours()
+    rows, columns = rng.choice(len(real), min(n, len(real)), replace=False), rng.choice(real.shape[1], p, replace=False)
+    return rng.permuted(real[np.ix_(rows, columns)], axis=0)
 
 
-def counts(generator, n, p, mean=2.0, depth=0.5):
-    means = generator.normal(mean, 1.5, p)
-    return simulations.counts(generator, means, generator.normal(0, depth, n))
+def raw_counts(rng, n, p, mean=1.0, depth=0.6, spread=1.5):
+    expected = np.exp(rng.normal(mean, spread, p) + rng.normal(0, depth, (n, 1)))
+    return rng.poisson(expected * rng.gamma(5, 1 / 5, expected.shape)).astype(float)
 
 
-# Name: function, number of samples, of genes, smoothness (None: the default)
-NULLS = {
-    "permuted": (permuted, N_SAMPLES, N_GENES, None),
-    "uneven genes": (simulations.uneven_genes, N_SAMPLES, N_GENES, None),
-    "uneven samples": (simulations.uneven_samples, N_SAMPLES, N_GENES, None),
-    "counts": (counts, N_SAMPLES, N_GENES, None),
-    "few counts": (partial(counts, mean=-1.5, depth=0.6), N_SAMPLES, N_GENES, None),
-    "outlier samples": (simulations.outlier_samples, N_SAMPLES, N_GENES, None),
-    "permuted, heavy graph": (permuted, N_SAMPLES, N_GENES, 2.0),
-    "permuted, smoothed 0.9": (permuted, N_SAMPLES, N_GENES, None),
-    "heavy tails (t3)": (simulations.heavy_tails, N_SAMPLES, N_GENES, None),
-    "permuted, 20 samples": (permuted, 20, N_GENES, None),
-    "uneven samples, 30 samples": (simulations.uneven_samples, 30, N_GENES, None),
-    "outlier samples, 40 samples": (simulations.outlier_samples, 40, N_GENES, None),
-    "uneven genes, 50 genes": (simulations.uneven_genes, N_SAMPLES, 50, None),
-    "autocorrelated 0.3": (partial(simulations.autocorrelated, rho=0.3), N_SAMPLES, N_GENES, None),
-    "autocorrelated 0.7": (partial(simulations.autocorrelated, rho=0.7), N_SAMPLES, N_GENES, None),
-    "replicates": (simulations.replicates, N_SAMPLES, N_GENES, None),
-    "replicates, as groups": (simulations.replicates, N_SAMPLES, N_GENES, None),
-}
+def log_counts(rng, n, p, **options):
+    return np.log1p(raw_counts(rng, n, p, **options))
 
 
-# ----------------------------------------------------------------------------------------------------------------
+def normalised(rng, n, p, mean=1.0, depth=0.6):
+    return sim.counts(rng, rng.normal(mean, 1.5, p), rng.normal(0, depth, n))
+
+
+def zeros(rng, n, p):
+    return np.maximum(rng.normal(0, 1, p) + rng.standard_normal((n, p)), 0) * (rng.random((n, p)) < 0.7)
+
+
+NOISE = {
+    "normal": (sim.normal, (20, 60, 400)),
+    "heavy tails (t3)": (sim.heavy_tails, (25, 100)),
+    "lognormal": (sim.lognormal, (40, 200)),
+    "uneven genes": (sim.uneven_genes, (30, 100, 300)),
+    "very uneven genes": (partial(sim.uneven_genes, spread=1.5), (80,)),
+    "uneven samples": (sim.uneven_samples, (20, 30, 100)),
+    "outlier samples": (sim.outlier_samples, (40, 120)),
+    "autocorrelated 0.3": (partial(sim.autocorrelated, rho=0.3), (80,)),
+    "replicates, as groups": (sim.replicates, (90,)),
+    "permuted tumours": (permuted, (20, 80, 240)),
+    "counts, log, depth .3": (partial(normalised, depth=0.3), (60, 300)),
+    "counts, log, depth .6": (normalised, (20, 30, 80, 300)),
+    "few counts, log, depth .6": (partial(normalised, mean=-1.5), (30, 100, 400)),
+    "counts with their depth .6": (log_counts, (24, 80, 300)),
+    "few counts with their depth .6": (partial(log_counts, mean=-1.0), (30, 300)),
+    "raw counts, depth .6": (raw_counts, (80,)),
+    "half zeros": (zeros, (30, 200)),
+    "binary": (lambda rng, n, p: (rng.random((n, p)) < rng.uniform(0.02, 0.5, p)).astype(float), (60, 300)),
+    "uniform": (lambda rng, n, p: rng.random((n, p)), (50,)),
+    "rounded": (lambda rng, n, p: np.round(2 * rng.standard_normal((n, p))), (50,)),
+    "few wild entries": (
+        lambda rng, n, p: rng.standard_normal((n, p)) + 15 * (rng.random((n, p)) < 0.002), (60, 200)
+    ),
+    "two scales of samples": (
+        lambda rng, n, p: rng.standard_normal((n, p)) * np.where(rng.random((n, 1)) < 0.2, 2.5, 1.0), (50, 150)
+    ),
+}  # fmt: skip
+
+
 # Data with modules
-# ----------------------------------------------------------------------------------------------------------------
 
 
-def planted(generator, n, p, share, strength):
-    """Three sets of genes in normal noise, each shifted up and down in a share of the samples; the sets."""
-    X, genes = generator.standard_normal((n, p)), generator.permutation(p)
-    sets = [genes[start : start + SIZE] for start in (0, SIZE, 2 * SIZE)]
-    for members in sets:
-        rows = generator.choice(n, round(share * n), replace=False)
-        X[np.ix_(rows, members)] += strength * generator.choice([-1, 1], SIZE)
-    return X, sets
+def small(rng, n, sizes, strength, p=2000, share=None):
+    """Modules of few features, active in all samples or in a share of them."""
+    members = disjoint_sets(sizes, p, rng)
+    scores = rng.standard_normal((n, len(sizes))) if share is None else groups(n, len(sizes), share, rng)
+    return made(strength * scores, weights_of(members, rng, signs=(-1.0, 1.0)), rng)
 
 
-def two_batches(generator, n, p):
-    """Half of the samples are shifted in every gene, by a random amount; every gene is a member."""
-    X = generator.standard_normal((n, p))
-    X[: n // 2] += 0.7 * generator.standard_normal(p)
-    return X, []
-
-
-def duplicated(generator, n, p):
-    """Eight noisy copies of one gene, as many probes of it would be."""
-    X, members = generator.standard_normal((n, p)), generator.choice(p, 8, replace=False)
-    X[:, members] = 2 * X[:, members[:1]] + 0.3 * generator.standard_normal((n, 8))
-    return X, [members]
-
-
-ALL_SAMPLES = {
-    "planted, 30 % of samples, shift 1": partial(planted, share=0.3, strength=1.0),
-    "planted, 30 % of samples, shift 1.25": partial(planted, share=0.3, strength=1.25),
-    "planted, 30 % of samples, shift 1.75": partial(planted, share=0.3, strength=1.75),
-    "eight copies of a gene": duplicated,
-    "two batches": two_batches,
-}
-PLANTED = {
-    "all samples": ALL_SAMPLES,
-    "chosen": ALL_SAMPLES,
-    "tenth": {
-        "planted, 10 % of samples, shift 2": partial(planted, share=0.1, strength=2.0),
-        "planted, 10 % of samples, shift 2.5": partial(planted, share=0.1, strength=2.5),
-        "planted, 10 % of samples, shift 3.5": partial(planted, share=0.1, strength=3.5),
-    },
+PLANTED = dict(SCENARIOS) | {
+    "10 to 25 features, 60 samples": partial(small, n=60, sizes=(10, 15, 20, 25), strength=1.2),
+    "10 to 25 features, 200 samples": partial(small, n=200, sizes=(10, 15, 20, 25), strength=0.9),
+    "15 features in groups": partial(small, n=120, sizes=(15,) * 5, strength=2.5, share=0.25),
+    "10 to 40 features, 30 samples": partial(small, n=30, sizes=(10, 20, 40), strength=2.0),
+    "25 samples": partial(small, n=25, sizes=(30, 60), strength=1.5),
+    "6 to 10 features, 300 samples": partial(small, n=300, sizes=(6, 8, 10), strength=1.0),
+    "weak": partial(small, n=100, sizes=(60, 60, 60), strength=0.45),
 }
 
 
-# ----------------------------------------------------------------------------------------------------------------
+def dense(rng, n=150, p=2000, strength=0.7, signs=False, modules=4):
+    """A factor on all features, and modules."""
+    weights = strength * (rng.standard_normal(p) if signs else rng.uniform(0.4, 1.4, p))
+    if not modules:
+        X = rng.standard_normal((n, p))
+        planted = Planted(X, np.zeros((0, p), bool), np.zeros((n, 0)))
+    else:
+        planted = made(rng.standard_normal((n, modules)), weights_of(disjoint_sets([50] * modules, p, rng), rng), rng)
+    score = rng.standard_normal(n)
+    return planted._replace(X=planted.X + np.outer(score, weights)), score
+
+
+BROAD = {
+    "a factor of one sign": dense,
+    "a factor of both signs": partial(dense, signs=True),
+    "alone, one sign": partial(dense, modules=0),
+    "alone, both signs": partial(dense, modules=0, signs=True),
+    "weak, both signs": partial(dense, signs=True, strength=0.35),
+    "30 samples": partial(dense, n=30, strength=0.8),
+    "heavy-tailed loadings": lambda rng: heavy_loadings(rng),
+}
+
+
+def heavy_loadings(rng, n=150, p=2000):
+    score, planted = (
+        rng.standard_normal(n),
+        made(rng.standard_normal((n, 4)), weights_of(disjoint_sets([50] * 4, p, rng), rng), rng),
+    )
+    return planted._replace(X=planted.X + 0.5 * np.outer(score, rng.laplace(size=p))), score
+
+
+def quality(rng, n=120, p=3000):
+    """Array quality: poor arrays have a smaller spread, because low values are raised."""
+    planted = made(rng.standard_normal((n, 4)), weights_of(disjoint_sets([60] * 4, p, rng), rng), rng)
+    level, poor = rng.normal(8, 2, p), rng.gamma(1.0, 1.0, n)
+    X = level + 0.6 * planted.X
+    return planted._replace(X=X - 0.15 * np.outer(poor, level - level.mean())), poor
+
+
+def depth(rng, n=150, p=2000, log=True):
+    """Counts whose depth was not corrected."""
+    planted = made(rng.standard_normal((n, 3)), weights_of(disjoint_sets([60] * 3, p, rng), rng), rng, noise=0.3)
+    depths = rng.normal(0, 0.6, n)
+    raw = rng.poisson(np.exp(rng.normal(1, 1.2, p) + 0.6 * planted.X + depths[:, None])).astype(float)
+    return planted._replace(X=np.log1p(raw) if log else raw), depths
+
+
+def detection(rng, n=300, p=2000):
+    """Cells of uneven depth: library sizes are equal after normalisation, numbers of detected genes are not."""
+    planted = made(groups(n, 3, 0.25, rng), weights_of(disjoint_sets([60] * 3, p, rng), rng), rng, noise=0.1)
+    depths = rng.normal(0, 0.8, n)
+    raw = rng.poisson(np.exp(rng.normal(-1, 1.2, p) + planted.X + depths[:, None])).astype(float)
+    library = np.maximum(raw.sum(axis=1, keepdims=True), 1)
+    return planted._replace(X=np.log1p(raw / library * np.median(library))), depths
+
+
+def one_outlier(rng, n=80, p=1500):
+    planted = made(rng.standard_normal((n, 3)), weights_of(disjoint_sets([60] * 3, p, rng), rng), rng)
+    X, at, score = planted.X.copy(), rng.choice(n, rng.integers(1, 3), replace=False), np.zeros(n)
+    X[np.ix_(at, rng.choice(p, 80, replace=False))] += 8
+    score[at] = 1
+    return planted._replace(X=X), score
+
+
+TECHNICAL = {"quality": quality, "depth": depth, "detected genes": detection, "outliers": one_outlier}
+
+
 # Runs
-# ----------------------------------------------------------------------------------------------------------------
 
 
-def graph_of(generator, p):
-    """A graph with hubs (degrees about 8, of any size) and many small cliques without other edges."""
-    weights = generator.permutation((np.arange(p) + 1.0) ** -0.5)
-    weights *= 8 / weights.mean()
-    edges = np.triu(generator.random((p, p)) < np.outer(weights, weights) / weights.sum(), 1)
-    edges |= edges.T
-    for _ in range(p // 40):
-        clique = generator.choice(p, generator.integers(2, 9), replace=False)
-        edges[clique], edges[:, clique] = False, False
-        edges[np.ix_(clique, clique)] = True
-    np.fill_diagonal(edges, False)
-    return Graph(sp.csr_array(edges.astype(float)))
-
-
-def model_for(setting, generator, n, p, smoothness=None):
-    options = {"n_columns": min(SIZE, p // 5), "column_graph": graph_of(generator, p), "random_state": 0}
-    if setting == "tenth":
-        options |= OLD | {"n_rows": max(2, n // 10)}
-    elif setting == "chosen":
-        del options["n_columns"]
-    if setting != "tenth" and smoothness is not None:
-        options |= {"graph_term": "normalized", "smoothness_scale": "relative"}  # the default limits its own weight
-    n_modules = "auto" if setting == "chosen" else N_MODULES
-    return SparseGraphSVD(n_modules, column_smoothness=smoothness, **options)
-
-
-def judged(model, X, seed, groups=None):
+def judged(X, setting, seed, groups=None, repeat=False):
+    """A fitted model, its verdicts, and those of another seed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model.fit(X)
-    return verdicts(model, X, random_state=seed, groups=groups).table
+        model = SparseGraphSVD(**({"n_components": "auto"} | SETTINGS[setting])).fit(X)
+        found = verdicts(model, X, random_state=seed, groups=groups)
+        again = verdicts(model, X, random_state=seed + 10_000, groups=groups) if repeat else found
+    table = found.table.assign(size=model.columns_.sum(axis=1), other_seed=again.table["verdict"].to_numpy())
+    return model, found, table.drop(columns="reason")
 
 
-def null_row(kind, setting, runs, seed):
-    """Share of data sets with a strong or moderate module, and the largest ratio of a module with a good score."""
-    make, n, p, smoothness = NULLS[kind]
-    groups = np.arange(n) // 3 if "as groups" in kind else None
-    passed, repeats, ratios = 0, 0, []
-    for run in range(runs):
-        generator = np.random.default_rng([seed, run])
-        X = make(generator, n, p)
-        model = model_for(setting, generator, n, p, smoothness)
-        table = judged(model.set_params(diffusion=0.9 if "smoothed" in kind else None), X, run, groups)
-        passed += table["verdict"].isin(["strong", "moderate"]).any()
-        repeats += table["repeats"].notna().any()
-        ratios.append(table["ratio"].where(table["score"] >= 0.6, 0.0).max())
-    return {
-        "data": kind, "setting": setting, "samples": n, "genes": p, "runs": runs,
-        "strong or moderate": f"{passed / runs:.3f}", "repeats": f"{repeats / runs:.3f}",
-        "largest ratio": f"{max(ratios):.2f}",
-    }  # fmt: skip
+def noise_run(kind, n, setting, seed, run):
+    make = NOISE[kind][0]
+    rng = np.random.default_rng([seed, run, n])
+    X = make(rng, n, 1000)
+    _, _, table = judged(X, setting, run, np.arange(n) // 3 if "as groups" in kind else None)
+    return table.assign(kind=kind, n=n, setting=setting, run=run), None
 
 
-def planted_row(kind, setting, runs, seed):
-    """Verdicts of the modules in which at least 80 % of the genes of a planted one are found."""
-    found, verdicts_of, others = [], [], 0
-    for run in range(runs):
-        generator = np.random.default_rng([seed, run])
-        X, sets = PLANTED[setting][kind](generator, N_SAMPLES, N_GENES)
-        model = model_for(setting, generator, N_SAMPLES, N_GENES)
-        names = judged(model, X, run)["verdict"].to_numpy()
-        shares = np.array([[model.columns_[k][members].mean() for k in range(len(names))] for members in sets])
-        found += (shares.max(axis=1) >= 0.8).tolist() if sets else [True]
-        verdicts_of += names[shares.argmax(axis=1)][shares.max(axis=1) >= 0.8].tolist() if sets else [names[0]]
-        unrelated = shares.max(axis=0) < 0.2 if sets else np.zeros(len(names), dtype=bool)
-        others += int(np.isin(names[unrelated], ["strong", "moderate"]).sum())
-    return {
-        "data": kind, "setting": setting, "runs": runs, "found": f"{np.mean(found):.2f}",
-        "strong": f"{np.mean(np.array(verdicts_of) == 'strong'):.2f}",
-        "strong or moderate": f"{np.isin(verdicts_of, ['strong', 'moderate']).mean():.2f}", "false": others,
-    }  # fmt: skip
+def best_match(columns, members):
+    """Of every module: the F1 with the planted one that is most similar, and the share of its features in it."""
+    if not len(members) or not len(columns):
+        return np.zeros(len(columns)), np.zeros(len(columns)), np.full(len(columns), -1)
+    shared = columns.astype(float) @ members.T
+    f1 = 2 * shared / np.maximum(columns.sum(axis=1)[:, None] + members.sum(axis=1), 1)
+    best = f1.argmax(axis=1)
+    rows = np.arange(len(columns))
+    return f1[rows, best], shared[rows, best] / np.maximum(columns.sum(axis=1), 1), best
 
 
-def print_simulations(runs, seed, kinds, settings):
-    nulls = [kind for kind in NULLS if not kinds or kind in kinds]
-    for setting in settings:
-        for number, kind in enumerate(nulls):
-            show(null_row(kind, setting, runs, seed), number == 0)
-        names = [kind for kind in PLANTED[setting] if not kinds or kind in kinds]
-        for number, kind in enumerate(names):
-            show(planted_row(kind, setting, max(runs // 3, 1), seed), number == 0)
+def planted_run(kinds, kind, setting, seed, run):
+    """Modules compared with planted members and with a known factor, and right features by confidence."""
+    rng = np.random.default_rng([seed, run, 7])
+    result = kinds[kind](rng)
+    planted, factor = result if isinstance(result[0], Planted) else (result, None)
+    model, found, table = judged(planted.X, setting, run, repeat=True)
+    f1, precision, best = best_match(model.columns_, planted.members)
+    # Features are right if they belong to the planted module with the most similar scores.
+    scores = (planted.X - planted.X.mean(axis=0)) @ model.components_.T
+    follows = np.zeros(len(table))
+    if factor is not None and len(table):
+        follows = np.abs(np.nan_to_num(np.corrcoef(scores.T, factor)[-1, :-1]))
+    table = table.assign(f1=f1, precision=precision, follows=follows, true_size=[
+        planted.members[k].sum() if k >= 0 else 0 for k in best
+    ])  # fmt: skip
+    counts = np.zeros((2, len(BINS) - 1))
+    for k in range(len(table)):
+        own = found.features[found.features["module"] == k + 1]
+        if not len(planted.members) or f1[k] < 0.2 or own["confidence"].isna().any():
+            right = np.zeros(len(own), bool)
+        else:
+            right = planted.members[best[k]][own["feature"].to_numpy(dtype=int)]
+        if kind_of_verdict(table["verdict"][k]) in ("strong", "moderate"):
+            at = np.digitize(own["confidence"].fillna(0), BINS) - 1
+            counts += [np.bincount(at, minlength=len(BINS) - 1), np.bincount(at, right, minlength=len(BINS) - 1)]
+    return table.assign(kind=kind, n=len(planted.X), setting=setting, run=run), counts
 
 
-def show(row, header):
-    cells = [f"{value!s:>{max(len(name), 8)}}" for name, value in list(row.items())[1:]]
-    if header:
-        print(f"\n{'data':38}" + "  ".join(f"{name:>8}" for name in list(row)[1:]))
-    print(f"{row['data']:38}" + "  ".join(cells), flush=True)
+def run_all(task, seed, runs, jobs, kinds):
+    """All data sets: a row per module, and counts of features by confidence."""
+    if task == "noise":
+        calls = [
+            delayed(noise_run)(kind, n, setting, seed, run)
+            for kind, (_, sizes) in NOISE.items() if not kinds or kind in kinds
+            for n in sizes for setting in SETTINGS for run in range(runs)
+        ]  # fmt: skip
+    else:
+        made_of = {"planted": PLANTED, "broad": BROAD, "technical": TECHNICAL}[task]
+        settings = SETTINGS if task != "planted" else {name: SETTINGS[name] for name in ("chosen", "five")}
+        calls = [
+            delayed(planted_run)(made_of, kind, setting, seed, run)
+            for kind in made_of if not kinds or kind in kinds
+            for setting in settings for run in range(runs)
+        ]  # fmt: skip
+    found = Parallel(jobs)(calls)
+    tables = pd.concat([table for table, _ in found], ignore_index=True)
+    tables["word"] = tables["verdict"].map(kind_of_verdict)
+    sets = pd.DataFrame([(table["kind"].iat[0], table["n"].iat[0], table["setting"].iat[0]) for table, _ in found
+                         if len(table)], columns=["kind", "n", "setting"])  # fmt: skip
+    return tables, sets, sum(counts for _, counts in found if counts is not None)
 
 
-# ----------------------------------------------------------------------------------------------------------------
-# Tumours
-# ----------------------------------------------------------------------------------------------------------------
-
-STUDIES = {
-    "COADREAD": ("expr_tcga_coadread_rnaseq", "expr_tcga_coadread_samples", ["site", "missing_block"]),
-    "BRCA RNA-seq": ("expr_tcga_brca_rnaseq", "expr_tcga_brca_agilent2012_samples", ["pam50", "er_status"]),
-    "BRCA Agilent": ("expr_tcga_brca_agilent2012", "expr_tcga_brca_agilent2012_samples", ["pam50", "er_status"]),
-}
+def show(table):
+    print(table.to_string(float_format=lambda value: f"{value:.3f}"), flush=True)
 
 
-def in_network(X, network):
-    """The genes of X that are in the network, and the network."""
-    X = X.loc[:, X.columns.isin(pd.unique(network.to_numpy().ravel()))]
-    return X, Graph.from_edges(network).align(X.columns)
+def show_noise(modules, runs):
+    flags = modules.assign(
+        strong=modules["word"] == "strong", passed=modules["word"].isin(["strong", "moderate"]),
+        broad=modules["word"] == "broad axis",
+    )  # fmt: skip
+    keys = ["kind", "n", "setting"]
+    sets = flags.groupby([*keys, "run"])[["strong", "passed", "broad"]].any()
+    table = sets.groupby(keys).sum() / runs  # data sets without any module count as well
+    show(table.unstack("setting").fillna(0))
+    show(table.groupby("kind").max())
 
 
-def auc(scores, members):
-    """Area under the curve of a group against all others, in either direction."""
-    ranks = pd.Series(scores).rank().to_numpy()
-    inside = int(members.sum())
-    area = (ranks[members].sum() - inside * (inside + 1) / 2) / (inside * (len(members) - inside))
-    return max(area, 1 - area)
+def show_planted(modules, counts):
+    real = modules[modules["f1"] >= 0.8]
+    good = real["word"].isin(["strong", "moderate"]) | (real["word"] == "repeats")
+    by = pd.DataFrame({
+        "recovered": real.groupby(["kind", "setting"]).size(), "believed": good.groupby([real["kind"], real["setting"]]).mean(),
+        "strong": (real["word"] == "strong").groupby([real["kind"], real["setting"]]).mean(),
+    })  # fmt: skip
+    show(by)
+    few = real["true_size"] <= 25
+    print("recovered, at most 25 features:", few.sum(), "believed", good[few].mean(), "more:", good[~few].mean())
+    same = modules["verdict"] == modules["other_seed"]
+    show(
+        pd.DataFrame(
+            {
+                "modules": modules.groupby("word").size(),
+                "precision": modules.groupby("word")["precision"].mean(),
+                "f1": modules.groupby("word")["f1"].mean(),
+                "same by two seeds": same.groupby(modules["word"]).mean(),
+            }
+        )
+    )
+    print(
+        "same verdict by two seeds:",
+        same.mean(),
+        "kind:",
+        (modules["word"] == modules["other_seed"].map(kind_of_verdict)).mean(),
+    )
+    show(pd.DataFrame({"from": BINS[:-1], "features": counts[0], "right": counts[1] / np.maximum(counts[0], 1)}))
+    above = BINS[:-1] >= 0.8
+    print("right of those with a confidence of at least .8:", counts[1][above].sum() / counts[0][above].sum())
 
 
-def best_label(scores, labels):
-    """The group of samples that the scores separate best."""
-    areas = {
-        f"{name} {value}": auc(scores[known], (labels.loc[known, name] == value).to_numpy())
-        for name in labels
-        for known in [labels[name].notna().to_numpy()]
-        for value in labels.loc[known, name].unique()
-    }
-    name = max(areas, key=areas.get)
-    return f"{name} {areas[name]:.2f}"
-
-
-def real(folder, seed):
-    network = pd.read_parquet(folder / "network_pathway_commons_v7.parquet")[["gene_a", "gene_b"]]
-    terms = read_gene_sets(folder / "go_bp_human.gmt.gz")
-    for study, (file, samples, names) in STUDIES.items():
-        X, graph = in_network(pd.read_parquet(folder / f"{file}.parquet").T.astype(np.float64), network)
-        labels = pd.read_csv(folder / f"{samples}.tsv", sep="\t", index_col=0)[names]
-        labels = labels.set_axis(labels.index.str[:12]).reindex(X.index.str[:12])  # by patient
-        for setting in ("all samples", "tenth"):
-            options = {"n_columns": 100, "column_graph": graph, "random_state": 0}
-            options |= (OLD | {"n_rows": len(X) // 10}) if setting == "tenth" else {}
-            model = SparseGraphSVD(10, **options)
-            table = judged(model, X, seed)
-            scores = (X - X.mean()).to_numpy() @ model.components_.T
-            best = gene_sets(model, terms, by_sign=False).drop_duplicates("module").set_index("module")
-            named = best["name"].str[:40] + best["q_value"].map(" (q = {:.0e})".format)
-            table["best GO term"] = named.reindex(table["module"]).to_numpy()
-            table["best label (AUC)"] = [best_label(column, labels) for column in scores.T]
-            columns = ["module", "verdict", "score", "ratio", "ratio_alone", "features_found_again", "by_data_alone"]
-            shown = table[[*columns, "best GO term", "best label (AUC)"]]
-            print(f"\n{study}, {setting}: {X.shape[0]} samples, {X.shape[1]} genes")
-            print(shown.round(2).to_string(index=False), flush=True)
+def show_factors(modules):
+    own = modules[modules["follows"] >= 0.8]
+    share = lambda column: column.groupby([own["kind"], own["setting"]]).mean()  # noqa: E731
+    show(pd.DataFrame({
+        "modules": own.groupby(["kind", "setting"]).size(),
+        "flagged": share(own["technical"] != ""), "strong": share(own["word"] == "strong"),
+        "moderate": share(own["word"] == "moderate"), "broad": share(own["word"] == "broad axis"),
+    }))  # fmt: skip
+    clean = modules[modules["follows"] < 0.5]
+    print("other modules flagged:", (clean["technical"] != "").mean(), "of", len(clean))
+    show(clean.groupby("kind")["technical"].agg(lambda column: (column != "").mean()))
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--runs", type=int, default=60)
+    parser.add_argument("task", choices=["noise", "planted", "broad", "technical"])
+    parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--kinds", default="", help="names of data, separated by semicolons")
-    parser.add_argument("--settings", default=";".join(PLANTED), help="all samples, chosen or tenth, by semicolons")
-    parser.add_argument("--real", action="store_true")
+    parser.add_argument("--modules", type=Path, help="a tab-separated file with a row per module")
     options = parser.parse_args()
-    if options.real:
-        real(Path(os.environ["NETBIC_DATA"]), options.seed)
+    kinds = [kind for kind in options.kinds.split(";") if kind]
+    modules, _, counts = run_all(options.task, options.seed, options.runs, options.jobs, kinds)
+    if options.modules:
+        modules.to_csv(options.modules, sep="\t", index=False)
+    if options.task == "noise":
+        show_noise(modules, options.runs)
+    elif options.task == "planted":
+        show_planted(modules, counts)
     else:
-        kinds = [kind for kind in options.kinds.split(";") if kind]
-        print_simulations(options.runs, options.seed, kinds, options.settings.split(";"))
+        show_factors(modules)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from netbic.estimators.covariates import own_covariates
 from netbic.estimators.prediction import module_scores
 from netbic.estimators.results import names_of, position_of
 from netbic.estimators.svd import SparseGraphSVD, fitted_model, is_model
+from netbic.files import read_table
 from netbic.storage.models import fitted_pair_model, load, load_modules
 from netbic.storage.runs import read_again
 from netbic.storage.tables import modules_table, pairs_table, read_results_table, summary_table
@@ -52,7 +53,8 @@ def modules_df(source: Any, module: int | None = None, *, axis: str = "features"
     -------
     DataFrame
         `module`; `name`; `weight`; `side` ("up": positive weight, "down": negative weight). In samples with positive
-        weights, features of the side "up" are above their means and those of the side "down" below.
+        weights, features of the side "up" are above their means and those of the side "down" below. If modules were
+        judged, `found_again`, `kme` and `confidence` of each feature, as in :class:`netbic.selection.Verdicts`.
 
     Examples
     --------
@@ -67,7 +69,7 @@ def modules_df(source: Any, module: int | None = None, *, axis: str = "features"
     """
     check_choice("axis", axis, ("features", "genes", "samples", "cells"), InputError)
     model = _model(source, key)
-    table = modules_table(model)
+    table = modules_table(model, judged=_judged_features(source, key))
     wanted = (table["axis"] == "sample") == (axis in ("samples", "cells"))
     return _chosen(table[wanted].drop(columns="axis"), model, module, key)
 
@@ -298,6 +300,18 @@ def _model(source: Any, key: str) -> SparseGraphSVD:
     raise TypeError(
         f"source={type(source).__name__}: expected a fitted model, an AnnData object or the folder of a fit"
     )
+
+
+def _judged_features(source: Any, key: str) -> pd.DataFrame | None:
+    """Columns about each feature of a module, if modules were judged: with `module`, `feature` and `weight`."""
+    if kind_of(source) == "anndata":
+        table = source.uns.get(key, {}).get("genes")
+        return None if table is None else pd.DataFrame(table).rename(columns={"gene": "feature"})
+    path = Path(source) / "modules.tsv" if isinstance(source, (str, Path)) else None
+    if path is None or not path.is_file() or "confidence" not in (table := read_table(path)):
+        return None
+    table = table[table["axis"] != "sample"].rename(columns={"name": "feature"})
+    return pd.DataFrame(table.drop(columns=["axis", "side"], errors="ignore"))
 
 
 def _by_module(values: np.ndarray, names: Any) -> pd.DataFrame:

@@ -9,9 +9,9 @@ from sklearn.base import clone
 from netbic import Graph, SparseGraphSVD, selection
 from netbic.errors import InputError
 from netbic.selection.graph_value import fit_folds
+from netbic.selection.halves import Part
 from netbic.selection.n_modules import Evening, with_random_signs
 from netbic.selection.tune import Block
-from netbic.selection.verdicts import Half
 from support.batches import assert_equal_fits, cohort, residuals
 
 X, TABLE = cohort(2, n_samples=100)
@@ -44,17 +44,17 @@ def test_halves_are_residuals_of_their_own():
     rest = residuals(X[rows], TABLE.iloc[rows])
     rest /= rest.std(axis=0)
     for part in (X[rows], sp.csr_array(X[rows])):
-        half = Half(part, SparseGraphSVD(scale=True), design)
+        half = Part(part, SparseGraphSVD(scale=True), design)
         np.testing.assert_allclose(half.scores(FITTED.components_), FITTED.components_ @ rest.T, atol=1e-9)
-        np.testing.assert_allclose(half.columns(np.array([3, 60]), np.empty((0, 50))), rest[:, [3, 60]], atol=1e-10)
+        np.testing.assert_allclose(half.columns(np.array([3, 60])), rest[:, [3, 60]], atol=1e-10)
 
 
 def test_halves_with_missing_entries():
     holes = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
     design = FITTED.covariates_.to_numpy()
     filled = np.nan_to_num(residuals(holes, TABLE))
-    half = Half(holes, SparseGraphSVD(missing="ignore", scale=False), design)
-    every = half.columns(np.arange(90), np.empty((0, 100)))
+    half = Part(holes, SparseGraphSVD(missing="ignore", scale=False), design)
+    every = half.columns(np.arange(90))
     np.testing.assert_allclose(every, filled - filled.mean(axis=0), atol=1e-9)
 
 

@@ -13,7 +13,7 @@ import click
 from click import option
 
 from netbic.cli import options
-from netbic.cli.command import Command, Progress, counted, echo, in_options
+from netbic.cli.command import Command, Progress, echo, in_options
 from netbic.cli.fit import check_data, fit
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 _ALL_OR_NOTHING = {"restart_hint": "nothing was written", "unchanged_hint": "nothing was written"}
 _FOUND = 0.5  # F1 of genes from which a program of the demo counts as found
-_VERDICTS = {"strong": "strong", "moderate": "moderate", "repeats": "repeats another one", "doubtful": "doubtful"}
 
 
 @click.command(cls=Command)
@@ -178,6 +177,7 @@ def demo(out: Path, seed: int, force: bool) -> None:
 def _answer(cohort: Cohort, folder: Path) -> Iterator[Any]:
     """What was planted and what was found: the verdicts, a table, how to read it, and reasons."""
     from netbic.files import read_table
+    from netbic.selection import kind_of_verdict, verdict_sentence
     from netbic.simulate import recovery
     from netbic.storage.models import load_modules
 
@@ -185,12 +185,10 @@ def _answer(cohort: Cohort, folder: Path) -> Iterator[Any]:
     columns = load_modules(folder).columns_
     recovered = recovery(columns, cohort.genes)
     found = recovered[recovered["f1"] >= _FOUND]
-    kinds = verdicts["verdict"].str.split().str[0]
-    counts = kinds.value_counts()
-    parts = [f"{counts[verdict]} {text}" for verdict, text in _VERDICTS.items() if verdict in counts]
+    kinds = verdicts["verdict"].map(kind_of_verdict)
     yield (
         f"[bold]netbic found {len(found)} of {len(recovered)} planted gene programs, without being told how many genes "
-        f"or patients they have.[/]\nVerdicts on the {counted(len(verdicts), 'module')}: {', '.join(parts)}."
+        f"or patients they have.[/]\n{verdict_sentence(verdicts)}"
     )
     yield ""
     module_of = dict(zip(found["planted"], found["found"] + 1, strict=True))

@@ -28,7 +28,7 @@ _MANY = 3  # samples per module below which the number of modules is remarkable
 # The number of pairs of halves depends on the data only, not on the time they take: results are then reproducible.
 _VERDICT_SECONDS: Final = 20  # budget for the verdicts, if a fit takes as long as expected; three pairs in any case
 _SECONDS_PER_ENTRY = 1e-8  # time of a pair, per module and entry of X
-_PAIRS = (3, 10)  # fewest and most
+_PAIRS = (3, 8)  # fewest and most
 _STAGES: Final = {
     "modules": "finding modules",
     "pairs": "judging modules in pairs of halves",
@@ -141,6 +141,7 @@ def fit(
     inputs |= {} if labels is None else labels.record()
     run = Run.open(out, settings, data, inputs, resume=resume, force=force)
     if run is None:
+        context.meta[command.RESUMABLE] = True
         lines = list(_complete(out, dataset, labels, sets, gene_sets, jobs, verdict=verdict, report=report))
         echo(f"{out} is already finished: {'the modules are unchanged' if lines else 'nothing to do'}")
     else:
@@ -291,7 +292,7 @@ def _fit(
                     tested = write_enrichment(model, staged, sets, X=dataset.X, random_state=model.random_state)
                     lines.extend(f"{out}/{line}" for line in tested)
                 summary = summary_table(model, judgement.summary, feature_name="gene")
-                tables = {"modules": modules_table(model, "gene"), "summary": summary}
+                tables = {"modules": modules_table(model, "gene", judgement.features), "summary": summary}
                 tables |= {} if model.studies_ is None else {"studies": model.studies_}
                 write_results(staged, model, dataset.alignment.to_dict(), tables)
                 if report:
@@ -401,7 +402,7 @@ def _complete(
     from netbic.enrichment import write_enrichment
     from netbic.report import write_heatmaps
     from netbic.storage.models import load_modules
-    from netbic.storage.tables import summary_table
+    from netbic.storage.tables import modules_table, summary_table
 
     def has(name: str) -> bool:
         return (out / name).is_file()
@@ -419,7 +420,8 @@ def _complete(
             write_heatmaps(out, model, dataset.X)
         if judge:
             judgement, lines = _judge(model, dataset, labels, verdict, progress)
-            judgement.write(out, summary_table(model, judgement.summary, feature_name="gene"))
+            summary = summary_table(model, judgement.summary, feature_name="gene")
+            judgement.write(out, {"modules": modules_table(model, "gene", judgement.features), "summary": summary})
             yield from lines
         progress.update("tables", 0, 1)
         if enrich:
@@ -473,4 +475,6 @@ def _described(row: dict[Any, Any]) -> str:
         samples = f"{', '.join(parts)} of {row['n_samples']:,} samples"
     is_doubtful = row.get("verdict") == "doubtful"  # where noise lives would mean nothing
     where = f", {row['studies']}" if isinstance(row.get("studies"), str) and not is_doubtful else ""
-    return f"{verdict}{counted(row['n_genes'], 'gene')} ({row['top_genes']}{more}), {samples}{where}"
+    technical = row.get("technical")
+    remark = f"; {'may be technical: ' * technical.startswith('its')}{technical}" if isinstance(technical, str) else ""
+    return f"{verdict}{counted(row['n_genes'], 'gene')} ({row['top_genes']}{more}), {samples}{where}{remark}"

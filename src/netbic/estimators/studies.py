@@ -25,6 +25,7 @@ from netbic.arrays import (
     Indices,
     Matrix,
     check_in_memory,
+    check_range,
     checked,
     is_sparse,
     kind_of,
@@ -198,6 +199,7 @@ def study_labels(studies: Any, n_samples: int, names: Array | None) -> Array:
 def _scaling_within(model: SparseGraphSVD, X: Matrix, basis: Floats, name: str) -> tuple[float, Floats]:
     """The squared norm of one study, centred, scaled and without covariates, and the factors of its columns."""
     within, factors = basis if basis.shape[1] else None, np.ones(X.shape[1])
+    check_range(X, f"study {shown(name)}")
     if has_missing(X):
         varies = ~np.isnan(X).all(axis=0)  # a feature may be missing in one of the studies
         scaler = learn_from_observed(X[:, varies], "columns", model.scale_power, within)
@@ -208,8 +210,9 @@ def _scaling_within(model: SparseGraphSVD, X: Matrix, basis: Floats, name: str) 
         scaler = Scaler.learn(data, "columns", model.scale_power, within)
         factors[:] = 1.0 if scaler.factors is None else scaler.factors
         norm = scaler.operator(data, within).squared_norm
-    rounding = 10 * float(np.finfo(X.dtype).eps)
-    if not norm > rounding**2 * float(np.nansum(np.square(stored_values(X), dtype=np.float64))):
+    rounding, values = 10 * float(np.finfo(X.dtype).eps), stored_values(X)
+    scaled = values * (factors[X.indices] if is_sparse(X) else factors)
+    if not norm > rounding**2 * float(np.nansum(np.square(scaled))):
         raise InputError(f"study {shown(name)} does not vary, at least not beyond its covariates: leave it out")
     return norm, factors
 
@@ -390,7 +393,8 @@ def _coherences(operator: Corrected, parts: list[Any], features: Indices, start:
         halves += [own[half] for half in positions]
     grams = [half.T @ half for half in halves]
     total = np.sum(grams, axis=0)
-    each = [coherence(half, _leading(total - gram, start)) for half, gram in zip(halves, grams, strict=True)]
+    loadings = [_leading(total - gram, start) for gram in grams]
+    each = [coherence(half, own[:, None])[0] for half, own in zip(halves, loadings, strict=True)]
     return np.asarray(np.reshape(each, (-1, 2)).mean(axis=1))
 
 
@@ -405,23 +409,23 @@ def _leading(gram: Floats, vector: Floats) -> Floats:
     return vector
 
 
-def coherence(columns: Floats, weights: Floats) -> float:
-    """|Bv|^2 / sum_g v_g^2 |B_g|^2 without the sample with the largest (Bv)^2; 0 if nothing varies.
+def coherence(columns: Floats, weights: Floats) -> Floats:
+    """|Bv|^2 / sum_g v_g^2 |B_g|^2 of each column v of weights, without the sample with the largest (Bv)^2.
 
-    The features of one outlier move together by chance.
+    The features of one outlier move together by chance. It is 0 if nothing varies.
 
     Examples
     --------
     >>> import numpy as np
     >>> one = np.array([1.0, -1.0, 1.0, -1.0])
-    >>> coherence(np.column_stack([one, one, one]), np.ones(3))
-    3.0
+    >>> coherence(np.column_stack([one, one, one]), np.ones((3, 1)))
+    array([3.])
     """
     together, apart = (columns @ weights) ** 2, columns**2 @ weights**2
-    kept = np.arange(len(together)) != together.argmax()
-    expected = float(apart[kept].sum())
-    return float(together[kept].sum()) / expected if expected > 0 else 0.0
-
+    most = together.argmax(axis=0), np.arange(weights.shape[1])
+    expected = apart.sum(axis=0) - apart[most]
+    found = together.sum(axis=0) - together[most]
+    return np.asarray(np.where(expected > 0, found / np.where(expected > 0, expected, 1.0), 0.0))
 
 def studies_table(model: SparseGraphSVD, scaling: StudyScaling, found: StudyNumbers) -> pd.DataFrame:
     """A row per module and study: `module`, `study`, `n_samples`, `d`, `share`, `ratio` and `lives_here`."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
@@ -183,14 +184,20 @@ class Judgement(NamedTuple):
 
     @property
     def summary(self) -> pd.DataFrame:
-        """Columns for the summary of the modules: `sample_kind`, `n_up`, `n_down` and, if known, `verdict`."""
+        """Columns for the summary: `sample_kind`, `n_up`, `n_down` and, if known, `verdict` and `technical`."""
         groups = self.groups.summary
         table = pd.DataFrame({"sample_kind": groups["kind"], "n_up": groups["up"], "n_down": groups["down"]})
-        return table if self.verdicts is None else table.assign(verdict=self.verdicts.table["verdict"])
+        return table if self.verdicts is None else table.join(self.verdicts.table[["verdict", "technical"]])
 
-    def write(self, folder: Path, summary: pd.DataFrame | None = None) -> None:
-        """Write samples.tsv, verdicts.tsv and, if it is given, summary.tsv; all appear at the same time."""
-        tables = {"samples.tsv": self.groups.table} | ({} if summary is None else {"summary.tsv": summary})
+    @property
+    def features(self) -> pd.DataFrame | None:
+        """The confidence of the features of all modules, if it is known."""
+        return None if self.verdicts is None else self.verdicts.features
+
+    def write(self, folder: Path, further: Mapping[str, pd.DataFrame] = MappingProxyType({})) -> None:
+        """Write samples.tsv, verdicts.tsv and further tables, by name; all appear at the same time."""
+        tables = {"samples": self.groups.table, **further}
         if self.verdicts is not None:
-            tables["verdicts.tsv"] = self.verdicts.table
-        add_files(folder, {name: table_bytes(folder / name, table) for name, table in tables.items()})
+            tables["verdicts"] = self.verdicts.table
+        paths = {name: folder / f"{name}.tsv" for name in tables}
+        add_files(folder, {path.name: table_bytes(path, tables[name]) for name, path in paths.items()})

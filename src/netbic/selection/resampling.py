@@ -122,9 +122,10 @@ def n_asked(fitted: SparseGraphSVD) -> int:
 def n_searched_again(model: SparseGraphSVD, number: int) -> int:
     """How many modules to search for in some of the samples, to find `number` modules again.
 
-    One after another, modules of similar strength are found in another order, and the last ones later.
+    Modules of similar strength are found in another order, and the last ones later; a joint search divides what is left
+    in another way.
     """
-    return number if model.is_joint else number + max(_FURTHER, number // 3)
+    return number + max(_FURTHER, 2 * number // 5 if model.is_joint else number // 3)
 
 
 # Models for part of the data

@@ -1,108 +1,117 @@
-"""One verdict per module: whether it is found again in samples that were not used, or repeats an earlier one.
-
-The coherence of a vector v of weights in a centred matrix B is |Bv|^2 / sum_g v_g^2 |B_g|^2: the variance of the
-weighted sum of features, relative to what it would be if they were independent. The most extreme sample is left out:
-the features of one outlier move together by chance, and both halves of the samples may have one.
-"""
+"""One verdict per module, and a confidence for each of its features, by samples that were not used."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from dataclasses import dataclass
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.linalg import orth
 
-from netbic.arrays import Array, Floats, Indices, Matrix, RandomState, is_sparse, jaccard, leading_right_vector
-from netbic.estimators.covariates import basis_of, training_design
-from netbic.estimators.inputs import check_same_data, has_missing
+from netbic.arrays import Floats, Indices, Matrix, RandomState, jaccard
+from netbic.errors import some_names
+from netbic.estimators.inputs import check_same_data
 from netbic.estimators.parameters import check_count
-from netbic.estimators.results import heaviest, name_features
-from netbic.estimators.studies import as_one_study, coherence
+from netbic.estimators.results import heaviest, name_features, names_of
 from netbic.estimators.svd import SparseGraphSVD, fitted_model
-from netbic.operators.base import as_operator
-from netbic.operators.corrected import Scaler
-from netbic.operators.masked import learn_from_observed
+from netbic.selection.confidence import confidence
 from netbic.selection.fits import Fits, Jobs, Progress, quiet
-from netbic.selection.resampling import (
-    by_position,
-    correlation,
-    draw_half_of_groups,
-    draw_seed,
-    fill_unobserved,
-    match_rows,
-    n_searched_again,
-    restrict,
-    seeded,
-)
+from netbic.selection.halves import FEWEST_GROUPS, Measures, Splits
+from netbic.selection.resampling import correlation, draw_seed
+from netbic.selection.technical import Followed, SampleProperties, carriers
 from netbic.solver.search import LOW_RANK, REPEATED
 
-TOO_FEW = "too few samples to tell"
+TOO_FEW: Final = "too few samples to tell"
+BROAD: Final = "broad axis"
+KINDS: Final = ("strong", "moderate", BROAD, "repeats", "doubtful")  # of verdicts, the best first
 FEWEST_SAMPLES: Final = 20  # fewer leave fewer than ten in each half
+_FEWEST_IN_GROUP = 10  # samples of a group that is left out
 _MIN_PAIRS = 3
-_MORE_PAIRS = 2  # pairs after which it is checked again whether more are needed
-_SCORE, _RATIO, _SHARE = 0.6, 2.0, 0.5  # smallest score, ratio and share of features of a module that is not in doubt
-_OTHERWISE = 1 / 3  # share of the pairs with another verdict from which on a module is close to a limit
-_MOST_FEATURES = 500  # of a module that are judged, the heaviest ones: their columns are dense
-_RANDOM_SETS = 5  # of features per module and half
-_SAMPLES_PER_SCORE = 3  # of a half, for every earlier score that is regressed out
+_MORE_PAIRS = 2  # after which it is checked again whether verdicts change
+_SCORE = 0.6  # smallest correlation of the scores of a module found again
+_Z = 5.0  # standard deviations of random features by which those of a module move together more
+_STRONG, _MODERATE = 0.8, 0.4  # smallest mean confidence of the features
+_BREADTH = 0.15  # of a broad axis: squared correlation of other features, relative to its own ones
+_TOGETHER = 2.0  # coherence of random features on a broad axis
+_BY_DATA = 0.5  # smallest share of features that would be chosen without the graph
 _COLUMNS = [
-    "module", "verdict", "score", "ratio", "ratio_alone", "features_found_again", "by_data_alone", "worst_rank",
-    "repeats", "closest", "correlation", "feature_overlap", "sample_overlap", "reason",
+    "module", "verdict", "score", "ratio", "z", "confidence", "features_found_again", "kme_by_chance", "breadth",
+    "by_data_alone", "worst_rank", "repeats", "closest", "correlation", "feature_overlap", "sample_overlap",
+    "technical", "reason",
 ]  # fmt: skip
 
 
 @dataclass(frozen=True, repr=False)
 class Verdicts:
-    """One verdict per module.
+    """One verdict per module, and a confidence for each of its features.
 
     Attributes
     ----------
     table : DataFrame
-        A row per module. Numbers that depend on halves are medians over the pairs.
+        A row per module. Numbers that depend on halves are means over the halves.
 
         - `module`: its number, from 1.
-        - `verdict`: "strong", "moderate", "repeats k" (another module), "doubtful" or "too few samples to tell".
+        - `verdict`: "strong", "moderate", "broad axis", "repeats k" (another module), "doubtful" or "too few samples to
+          tell".
         - `score`: absolute correlation, in samples not used, of its scores with those of the module found again.
-        - `ratio`: how many times as much as random features those found again move together in samples not used,
-          beyond the earlier modules (whose scores are regressed out); `ratio_alone`: earlier modules included.
-        - `features_found_again`: share of its features.
+        - `ratio`: how many times as much as random features its features move together in samples not used, beyond
+          other modules; `z`: the difference in standard deviations of random features.
+        - `confidence`: mean of its features, the share of them that is expected to be right.
+        - `features_found_again`: share of its features in the module found again, mean over the halves.
+        - `kme_by_chance`: the absolute kME that 5 % of the other features exceed.
+        - `breadth`: squared correlation with the score of other features, relative to that of its own.
         - `by_data_alone`: share of its features that would be chosen without the graph; `worst_rank`: the worst rank of
           its 20 leading features by the data alone (both as in `diagnostics_`).
         - `repeats`: the earlier module that it repeats; missing if none.
         - `closest`: that module or, if there is none, the earlier one whose scores are most correlated (none for
           the first module); `correlation` of the scores of both in all samples; `feature_overlap` and `sample_overlap`:
           Jaccard indices of their members (`sample_overlap` is NaN if both keep all samples).
-        - `reason`: the verdict as a sentence; a second sentence if at least a third of the pairs of halves, each judged
-          alone, agree on another verdict.
+        - `technical`: what its scores follow, if it may be technical, or the one or two samples that carry it; empty
+          otherwise.
+        - `reason`: the verdict in words.
+    features : DataFrame
+        A row per module and feature, the most confident first: `module`, `feature`, `weight`, `found_again` (share of
+        the halves in which the feature is found again with the same sign), `kme` (its correlation with the score that
+        the other features give, in samples not used, beyond other modules) and `confidence` (that this correlation is
+        not chance, from 0 to 1: one minus the local false discovery rate among all features).
     n_pairs : int
-        Number of pairs of halves.
+        Number of pairs of halves, or of groups that were left out in turn.
     """
 
     table: pd.DataFrame
+    features: pd.DataFrame
     n_pairs: int
+    unit: str = "pairs of halves of the samples"
 
     @property
     def verdict(self) -> str:
         """One plain sentence."""
-        if self.table.empty:
-            return "No module was found in X, so there is none to judge."
-        if (self.table["verdict"] == TOO_FEW).all():
-            return str(self.table["reason"].iloc[0])
-        kinds = self.table["verdict"].str.partition(" ")[0].tolist()
-        words = {kind: (f"is {kind}", f"are {kind}") for kind in ("strong", "moderate", "repeats", "doubtful")}
-        words["repeats"] = "repeats an earlier one", "repeat an earlier one"
-        parts = [f"{kinds.count(kind)} {says[kinds.count(kind) > 1]}" for kind, says in words.items() if kind in kinds]
-        total = f"{len(kinds)} module{'s' * (len(kinds) != 1)}"
-        return f"Of {total}, {', '.join(parts)} (judged in {self.n_pairs} pairs of halves of the samples)."
+        return verdict_sentence(self.table, f" (judged in {self.n_pairs} {self.unit})")
 
     def __repr__(self) -> str:
         lines = [f"  {module}  {reason}" for module, reason in self.table[["module", "reason"]].to_numpy()]
         return "\n".join([self.verdict, *lines])
+
+
+def kind_of_verdict(verdict: str) -> str:
+    """One of `KINDS`, without the number of the module that is repeated; "unknown" if it could not be judged."""
+    return next((kind for kind in KINDS if verdict == kind or verdict.startswith(f"{kind} ")), "unknown")
+
+
+def verdict_sentence(table: pd.DataFrame, how: str = "") -> str:
+    """How many modules have which verdict, as one sentence."""
+    if table.empty:
+        return "No module was found in X, so there is none to judge."
+    if (table["verdict"] == TOO_FEW).all():
+        return str(table["reason"].iloc[0])
+    kinds = [kind_of_verdict(verdict) for verdict in table["verdict"]]
+    words = {kind: (f"is {kind}", f"are {kind}") for kind in KINDS}
+    words |= {BROAD: ("is a broad axis", "are broad axes"), "repeats": ("repeats another one", "repeat another one")}
+    parts = [f"{kinds.count(kind)} {words[kind][kinds.count(kind) > 1]}" for kind in KINDS if kind in kinds]
+    return f"Of {len(kinds)} module{'s' * (len(kinds) != 1)}, {', '.join(parts)}{how}."
 
 
 def verdicts(
@@ -110,44 +119,50 @@ def verdicts(
     X: Matrix,
     *,
     groups: ArrayLike | None = None,
-    n_pairs: int = 10,
+    n_pairs: int = 8,
     early_stopping: bool = True,
     progress: Progress | None = None,
     random_state: RandomState = None,
     n_jobs: Jobs = None,
     feature_name: str = "feature",
 ) -> Verdicts:
-    """Judge every module of a fitted model in samples that were not used to find it.
+    """Judge every module of a fitted model, and each of its features, in samples that were not used to find it.
 
-    The samples are split at random into two halves, several times. The model is fitted to one half (sizes in
-    proportion, in a sequential search a third more modules), and its modules are matched one to one to those of the
-    whole fit by the correlation of their scores in the *other* half. There, the features of a module found again should
-    move together more than as many random features (others than its own), whose weights are fitted to the first half as
-    well.
+    The samples are split at random into two halves, several times. The model is fitted to each half (sizes of sample
+    groups in proportion, and about a third more modules), and its modules are matched one to one to those
+    of the whole fit by the correlation of their scores in the *other* half, where all numbers are measured. A module
+    found again has as many features as the module itself. The scores of other modules that are correlated with its own
+    (unless one repeats the other) are regressed out.
 
-    A module is *doubtful* if its scores are not found again (correlation below 0.6), or if its features move together
-    less than twice as much as random features. Otherwise it *repeats* an earlier one if the scores of both are
-    correlated (0.7 or more) in all samples; it is *strong* if half of its features or more are found again and half or
-    more would be chosen without the graph (all of its 20 leading features being among the first 200 by the data alone),
-    *moderate* if one of these holds, and doubtful if neither does.
+    A module is *doubtful* if its scores are not found again (mean correlation below 0.6), or if its features move
+    together no more than random ones (by less than five standard deviations of sets of as many random features,
+    weighted by their correlation with the module in the half of the fit). Otherwise it *repeats* an earlier one if the
+    scores of both are correlated (0.7 or more) in all samples. It is *strong* if the mean confidence of its features is
+    at least 0.8, and *moderate* if it is at least 0.4; it is less by one step if the graph has chosen the features
+    (fewer than half would be chosen without it, or one of the 20 leading ones is not among the first 200 by the data
+    alone). It is a *broad axis* if most features follow it (breadth of 0.15 or more), even if random ones move together
+    as much: its scores can be interpreted, a list of features cannot. A module that follows the mean of the samples, as
+    the depth of sequencing gives it, is doubtful.
 
-    Samples (or `groups` of them) are assumed to be independent: replicates and time series have to be given as groups.
-    A module that is found again is a pattern of the data, whatever its cause: batches form modules as well, unless they
-    are covariates of the model, which are removed from each half. Halves of several studies are drawn within each.
+    Samples (or `groups` of them) are assumed to be independent: replicates, cells of one donor and time series have to
+    be given as groups. A module that is found again is a pattern of the data, whatever its cause: batches form modules
+    as well, unless they are covariates of the model, which are removed from each half. Halves of several studies are
+    drawn within each.
 
     Parameters
     ----------
     model : SparseGraphSVD
-        Fitted to X. `n_pairs` clones of it are fitted to halves.
+        Fitted to X. Clones of it are fitted to halves.
     X : array, DataFrame or sparse matrix
         The same data.
     groups : array of shape (n_samples,), optional
-        Labels of samples that belong together, such as replicates of a patient, and stay in the same half.
+        Labels of samples that belong together, such as cells of a donor, and stay in the same half. If there are fewer
+        than 20 groups, each group of at least 10 samples is left out in turn instead; at least 3 such groups are
+        needed.
     n_pairs : int
         Pairs of halves, at least 3.
     early_stopping : bool
-        Make no further fits when more than half of `n_pairs` agree on which side of every limit each module is, so that
-        medians cannot cross a limit any more. The numbers are medians over the pairs used (`Verdicts.n_pairs`).
+        Make no further fits when two more pairs have changed no verdict.
     progress : function, optional
         Called after each pair, in the calling thread, with the numbers of finished pairs and of all pairs.
     random_state, n_jobs
@@ -164,316 +179,304 @@ def verdicts(
     >>> found.table["verdict"].tolist()
     ['strong', 'strong', 'doubtful']
     >>> print(found.table["reason"][0])
-    Strong: in samples not used to find it, its features move together ... % of them are found again.
+    Strong: in samples not used to find it, its features move together ... % of them are expected to be right.
+    >>> list(found.features.columns)
+    ['module', 'feature', 'weight', 'found_again', 'kme', 'confidence']
     """
     check_count("n_pairs", n_pairs)
     if n_pairs < _MIN_PAIRS:
         raise ValueError(f"n_pairs={n_pairs}: at least {_MIN_PAIRS} are needed")
     model = fitted_model(model)
     check_same_data(model, X)
-    labels = np.arange(X.shape[0]) if groups is None else np.asarray(groups)
-    if labels.shape != (X.shape[0],):
-        raise ValueError(f"groups has shape {labels.shape}: one label for each of the {X.shape[0]} samples is needed")
+    numbers = _group_numbers(groups, X.shape[0])
+    seed, fits = draw_seed(random_state), Fits(X, n_jobs, progress)
+    with quiet():
+        splits = Splits(model, X, numbers, seed)
+        n_covariates = 0 if splits.covariates is None else splits.covariates.shape[1]
+        plan = _Plan.of(numbers, n_covariates, grouped=groups is not None)
+        known = _Known.of(model, splits, seed)
+        measures: list[Measures] = []
+        if not plan.too_few and model.n_components_:
+            for found in plan.run(splits, fits, known, seed, n_pairs, early_stopping):
+                measures += found
+    judged = _judgements(measures, known)
+    table = _table(judged, known, model, plan.too_few, feature_name)
+    n_done = len(measures) if plan.left_out.size else len(measures) // 2
+    return Verdicts(table, _features(measures, judged, model, feature_name), n_done, plan.unit)
+
+
+def _group_numbers(groups: ArrayLike | None, n_samples: int) -> Indices:
+    """A number per sample, from 0: that of its group, or its own."""
+    labels = np.arange(n_samples) if groups is None else np.asarray(groups)
+    if labels.shape != (n_samples,):
+        raise ValueError(f"groups has shape {labels.shape}: one label for each of the {n_samples} samples is needed")
     if pd.isna(labels).any():
         raise ValueError("groups has missing labels: give every sample a label, its own if it belongs to no group")
-    numbers = np.asarray(pd.factorize(labels)[0], dtype=np.intp)
-    seed, n_units, fits = draw_seed(random_state), int(numbers.max()) + 1, Fits(X, n_jobs, progress)
-    with quiet():
-        halves = Halves(model, X, numbers, seed)
-        n_covariates = 0 if halves.covariates is None else halves.covariates.shape[1]
-        enough = n_units - 2 * n_covariates >= FEWEST_SAMPLES and model.n_components_ > 0  # they count in each half
-        scores = halves.half(slice(None)).scores(halves.components)
-        correlations = correlation(scores, scores)
-        most, measures = n_pairs if enough else 0, list[HalfMeasures]()
-        least = max(n_pairs // 2 + 1, _MIN_PAIRS)
-        while (done := len(measures)) < most:
-            if early_stopping and done >= least and _is_decided(measures, correlations, n_pairs):
-                break
-            size = min(most - done, max(least - done, _MORE_PAIRS)) if early_stopping else most - done
-            fits.left = most - done - size
-            measures += fits.map(Halves.measure, halves, [(seed, number) for number in range(done, done + size)])
-    units = "samples" if groups is None else "groups of samples"
-    given = f"{n_units} {units}" + (f" and {n_covariates} degrees of freedom of covariates" if n_covariates else "")
-    too_few = f"Too few samples to tell: {given}, at least {FEWEST_SAMPLES + 2 * n_covariates} are needed."
-    return Verdicts(_table(measures, correlations, model, too_few, feature_name), len(measures))
+    return np.asarray(pd.factorize(labels)[0], dtype=np.intp)
 
 
-def _is_decided(found: list[HalfMeasures], correlations: Floats, n_pairs: int) -> bool:
-    """Whether the medians of all pairs will be on the same side of every limit as now, for every module."""
-    score, ratio, ratio_alone, features = np.array(found).swapaxes(0, 1)
-    redundant = np.array([_redundant(correlations, k).size > 0 for k in range(score.shape[1])])
-    ratio = np.where(redundant, ratio_alone, ratio)
-    above = np.array([score >= _SCORE, ratio >= _RATIO, features >= _SHARE]).sum(axis=1)
-    high, low = 2 * above > n_pairs, 2 * (len(found) - above) > n_pairs
-    doubtful, found_again = low[0] | low[1], high[0] & high[1]
-    return bool((doubtful | (found_again & (high[2] | low[2]))).all())
+@dataclass(frozen=True)
+class _Plan:
+    """How samples are split: in halves, or with some groups (`left_out`) left out in turn; why not, if too few."""
+
+    left_out: Indices
+    too_few: str
+    unit: str
+
+    @classmethod
+    def of(cls, groups: Indices, n_covariates: int, *, grouped: bool) -> _Plan:
+        """Halves of the groups of samples or, if these are fewer than 20 but large, each of them."""
+        sizes = np.bincount(groups)
+        needed = FEWEST_SAMPLES + 2 * n_covariates  # covariates count in each half
+        large = np.flatnonzero(sizes >= _FEWEST_IN_GROUP + n_covariates)
+        if sizes.size >= needed:
+            return cls(large[:0], "", f"pairs of halves of the {'groups of ' * grouped}samples")
+        if grouped and large.size >= FEWEST_GROUPS:
+            return cls(large, "", "groups of samples, each left out in turn")
+        given = f"{sizes.size} {'groups of ' * grouped}samples"
+        given += f" and {n_covariates} degrees of freedom of covariates" if n_covariates else ""
+        also = f", or {FEWEST_GROUPS} groups of at least {_FEWEST_IN_GROUP} samples" if grouped else ""
+        return cls(large[:0], f"Too few samples to tell: {given}, at least {needed}{also} are needed.", "")
+
+    def run(self, splits: Splits, fits: Fits, known: _Known, seed: int, n_pairs: int, early_stopping: bool) -> Any:
+        """The measures of each pair of halves or group, until verdicts do not change any more."""
+        if self.left_out.size:
+            yield from fits.map(Splits.without, splits, self.left_out.tolist())
+            return
+        done: list[Measures] = []
+        before: list[str] | None = None
+        number, size = 0, min(n_pairs, _MIN_PAIRS if early_stopping else n_pairs)
+        while size:
+            fits.left = n_pairs - number - size
+            for found in fits.map(Splits.halves, splits, [(seed, each) for each in range(number, number + size)]):
+                done += found
+                yield found
+            number, words = number + size, [one.verdict for one in _judgements(done, known)]
+            size = 0 if words == before else min(_MORE_PAIRS, n_pairs - number)
+            before = words
 
 
-# Measures in halves of the samples
+class _Known(NamedTuple):
+    """What is known of the modules without halves."""
+
+    weights: Floats
+    correlations: Floats  # of the scores of all modules, in all samples
+    by_data: Floats  # `by_data_alone` and `worst_rank`
+    followed: list[Followed]
+    carried: list[list[str]]  # the samples that carry a module
+
+    @classmethod
+    def of(cls, model: SparseGraphSVD, splits: Splits, seed: int) -> _Known:
+        """Correlations of scores, and what may be technical about them."""
+        every = splits.part(slice(None))
+        scores = every.scores(splits.components)
+        properties = SampleProperties(splits.X, model.names_["columns"], np.random.default_rng(seed))
+        known = zip(scores, splits.components != 0, every.correlations(scores), strict=True)
+        followed = [properties.followed_by(*one) for one in known]
+        names = names_of(model, "rows")
+        carried = [[str(names[at]) for at in carriers(score)] for score in scores]
+        by_data = model.diagnostics_[["by_data_alone", "worst_rank"]].to_numpy(dtype=np.float64)
+        return cls(splits.components, correlation(scores, scores), by_data, followed, carried)
 
 
-class HalfMeasures(NamedTuple):
-    """Modules judged in one half of the samples by a fit to the other half; an entry per module."""
-
-    score: Floats  # |correlation| of the module's scores with those of the module matched to it in the other half
-    ratio: Floats  # coherence of the matched module relative to random features, after regressing earlier scores out
-    ratio_alone: Floats  # the same without regressing anything out
-    features: Floats  # share of the module's features in the matched one
+# From measures to verdicts
 
 
-class Halves:
-    """A model whose graphs match `X` by position, and modules (rows of `components`) to judge in halves of X.
+@dataclass(frozen=True)
+class _Judgement:
+    """What is known about one module, and the verdict."""
 
-    `groups` holds a number per sample, from 0: samples of one group stay in one half. Halves are drawn within studies.
-    """
+    verdict: str
+    repeats: int = -1  # the module that is repeated
+    score: float = np.nan
+    ratio: float = np.nan
+    z: float = np.nan
+    confidence: float = np.nan
+    found_again: float = np.nan
+    kme_by_chance: float = np.nan
+    breadth: float = np.nan
+    of_random: float = np.nan  # how much random features move together
+    by_data_alone: float = np.nan
+    worst_rank: float = np.nan
+    of_features: Floats | None = None  # confidence of every feature
+    closest_other: str = ""  # the verdict by half of the evidence, if it is another one
 
-    def __init__(self, fitted: SparseGraphSVD, X: Matrix, groups: Indices, seed: int) -> None:
-        labels, self.groups = fitted.study_labels_, groups
-        self.studies = None if labels is None else np.unique(labels.astype(str), return_inverse=True)[1]
-        fitted, X = as_one_study(fitted, X)
-        model, self.X = by_position(fitted, X, "csr")
-        if model.diffusion == "cv":
-            model.set_params(diffusion=fitted.diffusion_)  # as chosen once, for all halves
-        self.model, self.components, self.covariates = (
-            seeded(model, seed),
-            fitted.components_,
-            training_design(fitted, X),
-        )
+    @property
+    def is_broad(self) -> bool:
+        """Whether most features follow the module: random ones move together, or less than its own, but with it."""
+        return self.breadth >= _BREADTH and (self.z >= _Z or self.of_random >= _TOGETHER)
 
-    def measure(self, seed: tuple[int, int]) -> HalfMeasures:
-        """Fit a random half of the samples and judge the modules in the other half."""
-        generator = np.random.default_rng(seed)
-        inside = np.isin(self.groups, draw_half_of_groups(generator, self.groups, self.studies))
-        found = self._refit(np.flatnonzero(inside), int(generator.integers(2**31 - 1)))
-        if not len(found):
-            return HalfMeasures(*np.zeros((4, len(self.components))))
-        halves = self.half(np.flatnonzero(inside)), self.half(np.flatnonzero(~inside))
-        scores = halves[0].scores(found), halves[1].scores(found)
-        partner, score = match_rows(np.abs(correlation(halves[1].scores(self.components), scores[1])))
-        fixed = len(set(np.count_nonzero(found, axis=1))) == 1  # all modules found have the same size
-        rows = []
-        for k, at in enumerate(partner):
-            if at < 0:
-                rows.append((0.0, 0.0, 0.0))
-                continue
-            own, features = judged_features(self.components[k]), judged_features(found[at])
-            if fixed:
-                own = own[: features.size]
-                features = features[: own.size]
-            again = np.intersect1d(own, features).size / max(own.size, features.size)
-            # Random features are others than its own, of which a module of many features would leave few out.
-            others = np.setdiff1d(np.arange(found.shape[1]), features)
-            size = min(features.size, others.size)
-            sets = [generator.choice(others, size, replace=False) for _ in range(_RANDOM_SETS)] if size else []
-            # The scores of earlier modules are regressed out; the most correlated ones if samples are few.
-            earlier = partner[:k][partner[:k] >= 0]
-            alike = np.abs(correlation(scores[1][earlier], scores[1][[at]])).ravel()
-            earlier = earlier[np.argsort(-alike, kind="stable")[: scores[1].shape[1] // _SAMPLES_PER_SCORE]]
-            alone = _ratio(found[at], features, sets, halves, (scores[0][:0], scores[1][:0]))
-            given = scores[0][earlier], scores[1][earlier]
-            ratio = _ratio(found[at], features, sets, halves, given) if earlier.size else alone
-            rows.append((ratio, alone, again))
-        return HalfMeasures(score, *np.array(rows).T)
-
-    def half(self, kept: Indices | slice) -> Half:
-        """Some samples, after centring and scaling."""
-        return Half(self.X[kept], self.model, None if self.covariates is None else self.covariates[kept])
-
-    def _refit(self, kept: Indices, random_state: int) -> Floats:
-        """Weights of the modules of some samples, a row each."""
-        model = restrict(self.model, "row", kept, self.X.shape[0])
-        number = len(self.components) if model.is_joint else model.n_components
-        model.set_params(n_components=n_searched_again(model, number), random_state=random_state)
-        covariates = None if self.covariates is None else self.covariates[kept]
-        modules = model.modules_of(model.prepared(fill_unobserved(self.X[kept]), covariates))
-        return np.array([module.v.full() for module in modules]).reshape(len(modules), self.X.shape[1])
+    @property
+    def by_graph(self) -> bool:
+        """Whether the graph has chosen the features."""
+        return self.by_data_alone < _BY_DATA or self.worst_rank > LOW_RANK
 
 
-def _ratio(
-    weights: Floats, features: Indices, sets: list[Indices], halves: tuple[Half, Half], given: tuple[Floats, Floats]
-) -> float:
-    """Coherence of a module in the second half, relative to random `sets` whose weights the first half gives.
-
-    Scores in both halves (`given`) are regressed out.
-    """
-    fitted, other = halves
-    random = [coherence(other.columns(at, given[1]), leading_right_vector(fitted.columns(at, given[0]))) for at in sets]
-    expected = float(np.mean(random)) if random else 0.0
-    return coherence(other.columns(features, given[1]), weights[features]) / expected if expected > 0 else 0.0
-
-
-class Half:
-    """Some samples, centred and scaled by themselves, of which few columns are dense at a time.
-
-    They are not smoothed, even if the model smooths them: diffusion alone makes neighbouring features move together.
-    """
-
-    def __init__(self, part: Matrix, model: SparseGraphSVD, covariates: Floats | None = None) -> None:
-        part = fill_unobserved(part)
-        basis = None if covariates is None else basis_of(covariates)
-        if not is_sparse(part):
-            part, basis = _complete(part, basis)
-        # Features move together only around their means: columns are centred whatever the model does.
-        center = "both" if model.center in ("rows", "both") else "columns"
-        self._scaler = Scaler.learn(as_operator(part, low_memory=True), center, model.scale_power, basis)
-        self._basis = np.empty((part.shape[0], 0)) if basis is None else basis
-        self._effects = np.empty((0, part.shape[1])) if self._scaler.effects is None else self._scaler.effects
-        self._row_means = np.asarray(part.mean(axis=1)).ravel() - self._scaler.offsets.mean()
-        self._row_means -= self._basis @ self._effects.mean(axis=1)
-        self._X = part.tocsc() if is_sparse(part) else part
-
-    def scores(self, vectors: Array) -> Floats:
-        """Centred scores, a row per vector."""
-        products = np.asarray(self._scaler.project(self._X, vectors.T.astype(self._X.dtype)), dtype=np.float64)
-        if self._basis.size:
-            products -= self._basis @ self._scaler.project_effects(vectors.T)
-        scores = products.T
-        return np.asarray(scores - scores.mean(axis=1, keepdims=True))
-
-    def columns(self, at: Indices, given: Floats) -> Floats:
-        """Some columns after regressing scores (the rows of `given`) out."""
-        part = self._X[:, at]
-        values = np.asarray(part.toarray() if is_sparse(part) else part, dtype=np.float64) - self._scaler.offsets[at]
-        if self._basis.size:
-            values -= self._basis @ self._effects[:, at]
-        if self._scaler.rows:
-            values -= self._row_means[:, None]
-        if self._scaler.factors is not None:
-            values *= self._scaler.factors[at]
-        basis = orth(given.T) if len(given) else np.empty((len(values), 0))
-        return np.asarray(values - basis @ (basis.T @ values))
+def _judgements(measures: Sequence[Measures], known: _Known) -> list[_Judgement]:
+    """Every module judged by all measures, and by every second pair of them."""
+    if not measures:
+        return [_Judgement(TOO_FEW, by_data_alone=own[0], worst_rank=own[1]) for own in known.by_data.tolist()]
+    judged = _judged_by(measures, known)
+    if len(measures) >= 2 * _MIN_PAIRS:
+        pairs = np.arange(len(measures)) // 2 % 2
+        for part in (0, 1):
+            others = _judged_by([one for one, at in zip(measures, pairs, strict=True) if at == part], known)
+            judged = [
+                replace(one, closest_other=other.verdict) if other.verdict != one.verdict else one
+                for one, other in zip(judged, others, strict=True)
+            ]
+    return judged
 
 
-def _complete(part: Array, basis: Floats | None) -> tuple[Array, Floats | None]:
-    """A half without missing entries, and the basis of covariates that are still to be removed."""
-    if basis is not None and basis.shape[1]:
-        if not has_missing(part):
-            return part, basis
-        part = learn_from_observed(part, "columns", False, basis).apply(part, basis)
-    return np.where(np.isnan(part), np.nanmean(part, axis=0), part) if has_missing(part) else part, None
+def _judged_by(measures: Sequence[Measures], known: _Known) -> list[_Judgement]:
+    """Every module judged by some measures; a module can repeat an earlier one that is not doubtful."""
+    judged: list[_Judgement] = []
+    for k in range(len(known.weights)):
+        one = _evidence(measures, known, k)
+        redundant = np.flatnonzero(np.abs(known.correlations[k, :k]) >= REPEATED)
+        # One that repeats nothing itself is the better reference.
+        order = sorted(redundant, key=lambda j: (judged[j].repeats >= 0, -abs(known.correlations[k, j])))
+        repeats = next((int(j) for j in order if judged[j].verdict != "doubtful"), -1)
+        judged.append(replace(one, **_verdict(one, repeats, known.followed[k])))
+    return judged
 
 
-def judged_features(vector: Array) -> Indices:
-    """The features by which a module is judged: its members or, if these are more than half of all, the heaviest."""
-    members, most = heaviest(vector), max(1, vector.size // 2)
-    if members.size > most:
-        squares = vector.astype(np.float64) ** 2
-        effective = round(squares.sum() ** 2 / (squares**2).sum())  # their number if all weights were equal
-        members = members[: min(effective, most)]
-    return members[:_MOST_FEATURES]
+def _evidence(measures: Sequence[Measures], known: _Known, k: int) -> _Judgement:
+    """The numbers of one module: means over the parts of the samples."""
+    weights, members = known.weights[k], known.weights[k] != 0
+    own, random = np.mean([one.coherence[k] for one in measures]), np.mean([one.random[k] for one in measures], axis=0)
+    expected, spread = float(random.mean()), float(random.std(ddof=1))
+    # Fisher's z of n samples has the variance 1 / (n - 3).
+    scale = [np.sqrt(max(one.degrees[k] - 2, 1)) for one in measures]
+    z = np.mean([by * np.arctanh(one.kme[k]) for by, one in zip(scale, measures, strict=True)], axis=0, dtype=float)
+    kme = np.mean([one.kme[k] for one in measures], axis=0)
+    found = np.where(np.sign(z) == np.sign(weights), confidence(z, members), 0.0)
+    again = np.mean([np.mean(one.selected[k, members] == np.sign(weights[members])) for one in measures])
+    return _Judgement(
+        "",
+        score=float(np.mean([one.score[k] for one in measures])),
+        ratio=float(own) / expected if expected > 0 else 0.0,
+        z=(float(own) - expected) / spread if spread > 0 else 0.0,
+        confidence=float(found[members].mean()) if members.any() else 0.0,
+        found_again=float(again) if members.any() else 0.0,
+        kme_by_chance=float(np.quantile(np.abs(kme[~members]), 0.95)) if not members.all() else np.nan,
+        breadth=float(np.mean([one.breadth[k] for one in measures])),
+        of_random=expected,
+        by_data_alone=known.by_data[k, 0],
+        worst_rank=known.by_data[k, 1],
+        of_features=found,
+    )
 
 
-# Measures in words
+def _verdict(one: _Judgement, repeats: int, followed: Followed) -> dict[str, Any]:
+    """The verdict, and the module that is repeated (-1: none)."""
+    if one.score < _SCORE or (one.z < _Z and not one.is_broad):
+        return {"verdict": "doubtful", "repeats": -1}
+    if repeats >= 0:
+        return {"verdict": f"repeats {repeats + 1}", "repeats": repeats}
+    if one.is_broad:
+        return {"verdict": BROAD, "repeats": -1}
+    step = int(one.confidence < _STRONG) + int(one.confidence < _MODERATE) * 2 + one.by_graph
+    return {"verdict": ("strong", "moderate", "doubtful")[2 if followed.is_depth else min(step, 2)], "repeats": -1}
 
 
-class _Evidence(NamedTuple):
-    """What is known about one module: by one pair of halves, or medians over all of them."""
-
-    score: float
-    ratio: float
-    ratio_alone: float
-    features_found_again: float
-    by_data_alone: float
-    worst_rank: float
-
-
-def _redundant(correlations: Floats, k: int) -> Indices:
-    """Earlier modules whose scores are correlated with those of module k, the most correlated one first."""
-    earlier = np.abs(correlations[k, :k])
-    order = np.argsort(-earlier, kind="stable")
-    return order[earlier[order] >= REPEATED]
+def _features(
+    measures: Sequence[Measures], judged: Sequence[_Judgement], model: SparseGraphSVD, feature_name: str
+) -> pd.DataFrame:
+    """`Verdicts.features`."""
+    names, parts = names_of(model, "columns"), []
+    for k, (one, weights) in enumerate(zip(judged, model.components_, strict=True)):
+        at = heaviest(weights)
+        table = pd.DataFrame({"module": k + 1, feature_name: names[at], "weight": weights[at]})
+        signs = np.sign(weights[at])
+        found = np.full((3, at.size), np.nan)
+        if measures and one.of_features is not None:
+            found[0] = np.mean([own.selected[k, at] == signs for own in measures], axis=0)
+            found[1] = signs * np.mean([own.kme[k, at] for own in measures], axis=0)
+            found[2] = one.of_features[at]
+        table["found_again"], table["kme"], table["confidence"] = found
+        parts.append(table.sort_values(["confidence", "kme"], ascending=False, kind="stable"))
+    columns = ["module", feature_name, "weight", "found_again", "kme", "confidence"]
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
 
 
 def _table(
-    measures: list[HalfMeasures], correlations: Floats, model: SparseGraphSVD, too_few: str, feature_name: str
+    judged: Sequence[_Judgement], known: _Known, model: SparseGraphSVD, too_few: str, feature_name: str
 ) -> pd.DataFrame:
-    """`Verdicts.table`; `too_few` is the reason if there are no measures."""
-    alone = model.diagnostics_[["by_data_alone", "worst_rank"]].to_numpy(dtype=np.float64)
-    medians = np.median(measures, axis=0) if measures else np.full((len(HalfMeasures._fields), len(alone)), np.nan)
+    """`Verdicts.table`; `too_few` is the reason if nothing could be judged."""
     rows: list[tuple[object, ...]] = []
-    known: list[str] = []
-    for k, by_data in enumerate(alone.tolist()):
-        redundant, evidence = _redundant(correlations, k), _Evidence(*medians[:, k].tolist(), *by_data)
-        verdict, repeats = _judged(evidence, redundant, known)
+    for k, one in enumerate(judged):
         closest, correlated, features, samples = -1, np.nan, np.nan, np.nan
         if k:
-            closest = repeats if repeats >= 0 else int(np.abs(correlations[k, :k]).argmax())
-            correlated = float(correlations[k, closest])
+            closest = one.repeats if one.repeats >= 0 else int(np.abs(known.correlations[k, :k]).argmax())
+            correlated = float(known.correlations[k, closest])
             sides = model.columns_, model.rows_
             features, samples = (float(jaccard(side[[k]], side[[closest]])[0]) for side in sides)
             if model.rows_[[k, closest]].all():  # the overlap of all samples says nothing
                 samples = np.nan
+        technical = _technical(known.followed[k], known.carried[k])
         reason = too_few
-        if measures:
-            single = [_Evidence(*(float(values[k]) for values in pair), *by_data) for pair in measures]
-            others = [_judged(pair, redundant, known)[0] for pair in single]
-            if repeats >= 0:
+        if one.verdict != TOO_FEW:
+            reason = _reason(one, known.followed[k], feature_name)
+            if one.repeats >= 0:
                 reason = _repetition(closest, correlated, features, samples, feature_name)
-            else:
-                reason = _reason(verdict, evidence, redundant.size > 0, feature_name)
-            reason += _close(verdict, others)
-        known.append(verdict)
-        rows.append((k + 1, verdict, *evidence, repeats + 1, closest + 1, correlated, features, samples, reason))
+            if technical:
+                reason += f" {technical}." if known.carried[k] else f" May be technical: {technical}."
+            other = one.closest_other
+            reason += f" Close to the limit: half of the evidence alone says {other}." if other else ""
+        numbers = one.score, one.ratio, one.z, one.confidence, one.found_again, one.kme_by_chance, one.breadth
+        alike = one.repeats + 1, closest + 1, correlated, features, samples
+        rows.append((k + 1, one.verdict, *numbers, one.by_data_alone, one.worst_rank, *alike, technical, reason))
     table = pd.DataFrame(rows, columns=_COLUMNS)
     for name in ("repeats", "closest"):  # 0: none
         table[name] = table[name].where(table[name] > 0).astype("Int64")
     return name_features(table, feature_name)
 
 
-def _judged(evidence: _Evidence, redundant: Indices, known: list[str]) -> tuple[str, int]:
-    """The verdict, given those of earlier modules, and the module that is repeated (-1: none)."""
-    if np.isnan(evidence.score):
-        return TOO_FEW, -1
-    # Nothing would be left of a redundant module beyond the earlier ones.
-    ratio = evidence.ratio_alone if redundant.size else evidence.ratio
-    if evidence.score < _SCORE or ratio < _RATIO:
-        return "doubtful", -1
-    # A module cannot repeat a doubtful one; one that repeats nothing itself is the better reference.
-    repeated = sorted((j for j in redundant if known[j] != "doubtful"), key=lambda j: known[j].startswith("repeats"))
-    if repeated:
-        return f"repeats {repeated[0] + 1}", int(repeated[0])
-    by_graph = evidence.by_data_alone < _SHARE or evidence.worst_rank > LOW_RANK
-    return ("strong", "moderate", "doubtful")[(evidence.features_found_again < _SHARE) + by_graph], -1
+# Verdicts in words
 
 
-def _reason(verdict: str, evidence: _Evidence, redundant: bool, feature_name: str) -> str:
-    """The verdict as a sentence, unless the module repeats another one."""
-    features, ratio = f"{feature_name}s", evidence.ratio_alone if redundant else evidence.ratio
-    if verdict == "doubtful" and evidence.score < _SCORE:
-        limits = f"correlation of scores {evidence.score:.2f}, at least {_SCORE:g} is needed"
-        return f"Doubtful: a search in only half of the samples does not find it again ({limits})."
-    if verdict == "doubtful" and ratio < _RATIO:
-        beyond = "once the signals of earlier modules are removed, " if evidence.ratio_alone >= _RATIO else ""
-        # 1.98 is written as 1.9: "2.0 times" would seem to be enough.
-        limits = f"{math.floor(10 * ratio) / 10:.1f} times as much as random {features} ({_RATIO:g} times are needed)"
-        return f"Doubtful: {beyond}its {features} move together only {limits} in samples not used to find it."
-    by_graph = f"the graph puts a {feature_name} on top whose rank by the data alone is {evidence.worst_rank:,.0f}"
-    if evidence.by_data_alone < _SHARE:
-        by_graph = f"only {evidence.by_data_alone:.0%} of them would be chosen without the graph"
-    share = f"{evidence.features_found_again:.0%}"
-    if verdict == "doubtful":
-        return f"Doubtful: only {share} of its {features} are found again, and {by_graph}.".replace("%", " %")
-    beyond = "" if evidence.ratio_alone >= _RATIO else ", once the signals of earlier modules are removed"
-    times = f"{ratio:.1f} times" if ratio < 10 else f"{ratio:.0f} times"
-    together = f"in samples not used to find it, its {features} move together {times} as much as random {features}"
-    if verdict == "strong":
-        return f"Strong: {together}{beyond}; {share} of them are found again.".replace("%", " %")
-    weak = f"only {share} of them are found again" if evidence.features_found_again < _SHARE else by_graph
-    return f"Moderate: {together}{beyond}, but {weak}.".replace("%", " %")
-
-
-def _close(verdict: str, of_pairs: list[str]) -> str:
-    """A sentence if many pairs of halves, each judged alone, agree on another verdict.
+def _technical(followed: Followed, carried: list[str]) -> str:
+    """What a module follows, or which samples carry it; "" if nothing is known.
 
     Examples
     --------
-    >>> _close("doubtful", ["doubtful"] * 6 + ["strong"] * 4), _close("strong", ["strong"] * 7 + ["doubtful"] * 3)
-    (' Close to the limit: 4 of 10 pairs of halves say strong.', '')
+    >>> _technical(Followed("the mean of the samples", -0.84), [])
+    'its scores follow the mean of the samples (correlation -0.84)'
     """
-    others = Counter(each for each in of_pairs if each != verdict).most_common(1)
-    if not others or others[0][1] < _OTHERWISE * len(of_pairs):
-        return ""
-    return f" Close to the limit: {others[0][1]} of {len(of_pairs)} pairs of halves say {others[0][0]}."
+    if carried:
+        return f"{'One sample carries' if len(carried) == 1 else 'Two samples carry'} it: {some_names(carried)}"
+    return f"its scores follow {followed.name} (correlation {followed.correlation:.2f})" if followed.name else ""
+
+
+def _reason(one: _Judgement, followed: Followed, feature_name: str) -> str:
+    """The verdict as a sentence, unless the module repeats another one."""
+    features = f"{feature_name}s"
+    if one.score < _SCORE:
+        limits = f"correlation of scores {one.score:.2f}, at least {_SCORE:g} is needed"
+        return f"Doubtful: a search in only half of the samples does not find it again ({limits})."
+    if one.verdict == BROAD:
+        return f"Broad axis: most {features} follow it, so interpret the scores of samples, not the list of {features}."
+    times = f"{one.ratio:.1f} times" if one.ratio < 10 else f"{one.ratio:.0f} times"
+    if one.z < _Z:
+        # 4.98 is written as 4.9: "5.0" would seem to be enough.
+        beyond = f"{math.floor(10 * one.z) / 10:.1f} standard deviations, {_Z:g} are needed"
+        what = f"its {features} do not move together clearly more than random {features} ({beyond})"
+        return f"Doubtful: {what} in samples not used to find it."
+    together = f"in samples not used to find it, its {features} move together {times} as much as random {features}"
+    right = f"{one.confidence:.0%} of them are expected to be right".replace("%", " %")
+    by_graph = f"the graph puts a {feature_name} on top whose rank by the data alone is {one.worst_rank:,.0f}"
+    if one.by_data_alone < _BY_DATA:
+        by_graph = f"only {one.by_data_alone:.0%} of them would be chosen without the graph".replace("%", " %")
+    if one.verdict == "strong":
+        return f"Strong: {together}; {right}."
+    weak = f"only {right}" if one.confidence < _STRONG else by_graph
+    if one.verdict == "moderate":
+        return f"Moderate: {together}, but {weak}."
+    if followed.is_depth and one.confidence >= _MODERATE:
+        return "Doubtful: it is hardly more than the mean of each sample, as the depth of sequencing gives it."
+    also = f", and {by_graph}" if one.by_graph and one.confidence < _STRONG else ""
+    return f"Doubtful: its {features} do not stand out from the others ({right}{also})."
 
 
 def _repetition(closest: int, correlated: float, features: float, samples: float, feature_name: str) -> str:

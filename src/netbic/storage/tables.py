@@ -23,12 +23,16 @@ from netbic.storage.models import PairModel, fitted_pair_model, npz_bytes
 _TABLES = {1: "x", 2: "y"}  # as two tables are called in files, and in the attributes of a model
 
 
-def modules_table(model: SparseGraphSVD, feature_name: str = "feature") -> pd.DataFrame:
+def modules_table(
+    model: SparseGraphSVD, feature_name: str = "feature", judged: pd.DataFrame | None = None
+) -> pd.DataFrame:
     """Members of every module by name, largest absolute weight first.
 
     Columns are `module` (from 1), `axis` ("sample", or `feature_name`), `name`, `weight` and `side`: "up" if the weight
     is positive, "down" if it is negative. In samples with positive weights, features of the side "up" are above their
-    means and those of the side "down" below; the largest weight of a feature is positive.
+    means and those of the side "down" below; the largest weight of a feature is positive. If features were `judged`
+    (:class:`netbic.selection.Verdicts`, `features`), the columns `found_again`, `kme` and `confidence` follow; they are
+    missing for samples.
     """
     model = fitted_model(model)
     vectors = {feature_name: (model.components_, "columns"), "sample": (model.left_vectors_.T, "rows")}
@@ -37,7 +41,12 @@ def modules_table(model: SparseGraphSVD, feature_name: str = "feature") -> pd.Da
         for module in range(model.n_components_)
         for axis, (rows, side) in vectors.items()
     ]
-    return _concatenated(parts, ["module", "axis", "name", "weight", "side"])
+    table = _concatenated(parts, ["module", "axis", "name", "weight", "side"])
+    if judged is None:
+        return table
+    keys = ["module", "axis", "name", "weight"]
+    judged = judged.rename(columns={feature_name: "name"}).assign(axis=feature_name).drop_duplicates(keys)
+    return table.merge(judged, how="left", on=keys)
 
 
 def _members(where: dict[str, object], vector: Array, names: Array) -> pd.DataFrame:
@@ -187,6 +196,8 @@ def read_results_table(folder: Path, name: str) -> pd.DataFrame | None:
         return None
     try:
         table = files.read_table(path)
+    except InputError:
+        raise
     except (ValueError, OSError):
         raise unusable(path, "cannot be read as a table", "netbic did not write it: fit again") from None
     if missing := sorted(_NEEDED[name] - set(table.columns)):

@@ -11,7 +11,8 @@ With `key_added="netbic"` an object gets
 - `uns["netbic"]`: settings, singular values and diagnostics of each module;
 - after `sample_groups`: `obsm["netbic_scores"]` and `obsm["netbic_groups"]`, and their summary in
   `uns["netbic"]["groups"]`;
-- after `verdicts`: `uns["netbic"]["verdicts"]`;
+- after `verdicts`: `uns["netbic"]["verdicts"]`, and for each gene of a module `uns["netbic"]["genes"]` and
+  `varm["netbic_confidence"]`;
 - after `associate`: `uns["netbic"]["associations"]` and `uns["netbic"]["variables"]`.
 
 With `pairs` (or `modules(mdata, mods=...)`) and `key_added="netbic_pairs"`, two modalities of a MuData object get

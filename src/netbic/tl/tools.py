@@ -311,7 +311,7 @@ def verdicts(adata: AnnData, *, key: str = "netbic", copy: bool = False, **optio
     """Judge every module in cells (or samples) that were not used to find it, and store the verdicts.
 
     See :func:`netbic.selection.verdicts` for how modules are judged. Cells of one donor are not independent: give the
-    donors as `groups`.
+    donors as `groups`; with fewer than 20 donors, each is left out in turn.
 
     Parameters
     ----------
@@ -328,7 +328,9 @@ def verdicts(adata: AnnData, *, key: str = "netbic", copy: bool = False, **optio
     Returns
     -------
     AnnData or None
-        `uns[key]["verdicts"]` is the table of :class:`netbic.selection.Verdicts`, a row per module.
+        `uns[key]["verdicts"]` is the table of :class:`netbic.selection.Verdicts`, a row per module;
+        `uns[key]["genes"]` its features, a row per module and gene; `varm[f"{key}_confidence"]` the confidence of each
+        gene in each module, missing for other genes.
 
     Examples
     --------
@@ -348,7 +350,12 @@ def verdicts(adata: AnnData, *, key: str = "netbic", copy: bool = False, **optio
     X = objects.matrix_of_model(adata, key)
     if kind_of(X) == "dask":
         raise InputError("verdicts need the data in memory: use adata.to_memory() if they fit")
-    adata.uns[key]["verdicts"] = objects.storable(judge(model, X, **{"feature_name": "gene"} | options).table)
+    found = judge(model, X, **{"feature_name": "gene"} | options)
+    adata.uns[key] |= {"verdicts": objects.storable(found.table), "genes": objects.storable(found.features)}
+    names = objects.columns_of_modules(key, model.n_components_)
+    table = found.features.assign(module=[names[module - 1] for module in found.features["module"]])
+    confidence = table.pivot_table("confidence", "gene", "module", "first") if len(table) else pd.DataFrame()
+    adata.varm[f"{key}_confidence"] = confidence.reindex(index=adata.var_names, columns=names)
     return adata if copy else None
 
 

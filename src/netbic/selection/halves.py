@@ -1,0 +1,268 @@
+"""Modules in parts of the samples: a model is fitted to one part, and its modules are judged in the other one.
+
+Everything that verdicts and confidences of features need is measured here: `Splits.measure` returns a `Measures` for
+every part in which modules are judged. The part of the fit is called A, the other one B.
+
+The coherence of a vector v of weights in a centred matrix B is |Bv|^2 / sum_g v_g^2 |B_g|^2: the variance of the
+weighted sum of features, relative to what it would be if they were independent. The sample with the largest (Bv)^2 is
+left out: the features of one outlier move together by chance.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from netbic.arrays import Array, Floats, Indices, Matrix, is_sparse
+from netbic.estimators.covariates import basis_of, training_design
+from netbic.estimators.inputs import has_missing
+from netbic.estimators.results import heaviest
+from netbic.estimators.studies import as_one_study, coherence
+from netbic.estimators.svd import SparseGraphSVD
+from netbic.operators.base import as_operator
+from netbic.operators.corrected import Scaler
+from netbic.operators.masked import learn_from_observed
+from netbic.selection.resampling import (
+    by_position,
+    correlation,
+    draw_half_of_groups,
+    fill_unobserved,
+    match_rows,
+    n_searched_again,
+    restrict,
+    seeded,
+)
+from netbic.solver.search import REPEATED
+
+FEWEST_GROUPS: Final = 3  # of samples, of which each is left out in turn if they are too few for halves
+_MOST_FEATURES = 500  # of a module by which its coherence is judged, the heaviest ones
+_ROUNDS = 30  # of a joint search, after the first ones
+_RANDOM_SETS = 20  # of features, for each module
+_POOL = 1000  # features from which they are drawn
+_UNRELATED, _MOST_SCORES = 0.1, 10  # correlation from which other modules are regressed out, and how many at most
+_SAMPLES_PER_SCORE = 10  # of B, for each of these
+_LARGEST_CORRELATION = 1 - 1e-6
+_EXPLAINED = 1e-9  # share of variance that is rounding error
+
+
+class Measures(NamedTuple):
+    """The modules of the whole fit, judged in one part of the samples; the first axis is that of the modules."""
+
+    score: Floats  # |correlation| of the module's scores with those of the module matched to it
+    coherence: Floats  # of the matched module, after regressing the scores of other ones out
+    random: Floats  # the same of random features, a column per set
+    selected: Array  # 1 or -1 for the features of the matched module, with the sign relative to the whole fit; or 0
+    kme: Array  # correlation of every feature with the score that the other features give, in single precision
+    degrees: Floats  # degrees of freedom of these correlations
+    breadth: Floats  # squared correlation with the score, mean of random features relative to that of its own ones
+
+    @classmethod
+    def empty(cls, n: int, p: int) -> Measures:
+        """Zeros for n modules and p features: nothing is found again."""
+        score, coherence, degrees, breadth = np.zeros((4, n))
+        kme = np.zeros((n, p), np.float32)
+        return cls(score, coherence, np.zeros((n, _RANDOM_SETS)), kme.astype(np.int8), kme, degrees, breadth)
+
+
+class Splits:
+    """A model whose graphs match `X` by position, and modules (rows of `components`) to judge in parts of X.
+
+    `groups` holds a number per sample, from 0: samples of one group stay in one part. Halves are drawn within studies.
+    """
+
+    def __init__(self, fitted: SparseGraphSVD, X: Matrix, groups: Indices, seed: int) -> None:
+        labels, self.groups = fitted.study_labels_, groups
+        self.studies = None if labels is None else np.unique(labels.astype(str), return_inverse=True)[1]
+        fitted, X = as_one_study(fitted, X)
+        model, self.X = by_position(fitted, X, "csr")
+        if model.diffusion == "cv":
+            model.set_params(diffusion=fitted.diffusion_)  # as chosen once, for all halves
+        self.model, self.components = seeded(model, seed), fitted.components_.astype(np.float64)
+        self.covariates, generator = training_design(fitted, X), np.random.default_rng(seed)
+        p = self.components.shape[1]
+        self.pool = np.sort(generator.choice(p, min(p, _POOL), replace=False))
+        self.sets = [self._random_sets(generator, weights) for weights in self.components]
+
+    def _random_sets(self, generator: np.random.Generator, weights: Floats) -> Array:
+        """Random sets of features that are not in a module: positions in the pool, a row per set."""
+        others = np.flatnonzero(weights[self.pool] == 0)
+        size = min(judged_features(weights).size, others.size)
+        return np.array([generator.choice(others, size, replace=False) for _ in range(_RANDOM_SETS if size else 0)])
+
+    def halves(self, seed: tuple[int, int]) -> list[Measures]:
+        """Two random halves of the groups of samples, each judged by a fit to the other one."""
+        generator = np.random.default_rng(seed)
+        inside = np.isin(self.groups, draw_half_of_groups(generator, self.groups, self.studies))
+        starts = generator.integers(2**31 - 1, size=2).tolist()
+        return self._measure([(inside, starts[0]), (~inside, starts[1])])
+
+    def without(self, group: int) -> list[Measures]:
+        """One group of samples, judged by a fit to the others."""
+        return self._measure([(self.groups != group, group)])
+
+    def _measure(self, parts: list[tuple[Array, int]]) -> list[Measures]:
+        """For each part of the samples (a mask, and the random state of the fit): a fit to it, judged in the rest."""
+        known = {inside.tobytes(): self.part(np.flatnonzero(inside)) for one, _ in parts for inside in (one, ~one)}
+        found = []
+        for inside, start in parts:
+            vectors = self._refit(np.flatnonzero(inside), start)
+            found.append(self._judge(vectors, known[inside.tobytes()], known[(~inside).tobytes()]))
+        return found
+
+    def part(self, kept: Indices | slice) -> Part:
+        """Some samples, after centring and scaling."""
+        return Part(self.X[kept], self.model, None if self.covariates is None else self.covariates[kept])
+
+    def _refit(self, kept: Indices, random_state: int) -> Floats:
+        """Weights of the modules of some samples, a row each."""
+        model = restrict(self.model, "row", kept, self.X.shape[0])
+        number = len(self.components) if model.is_joint else model.n_components
+        model.set_params(n_components=n_searched_again(model, number), random_state=random_state)
+        if model.is_joint:  # enough to tell which modules are the same
+            model.set_params(max_iter=min(model.max_iter, _ROUNDS))
+        covariates = None if self.covariates is None else self.covariates[kept]
+        modules = model.modules_of(model.prepared(fill_unobserved(self.X[kept]), covariates))
+        return np.array([module.v.full() for module in modules], np.float64).reshape(len(modules), self.X.shape[1])
+
+    def _judge(self, vectors: Floats, fitted: Part, other: Part) -> Measures:
+        """The modules of the whole fit, judged in one part by modules (`vectors`) of the other part."""
+        n_modules, p = self.components.shape
+        partner, known = np.full(n_modules, -1), other.scores(self.components)
+        if len(vectors):
+            partner, score = match_rows(np.abs(correlation(known, other.scores(vectors))))
+        at = np.flatnonzero(partner >= 0)
+        made = Measures.empty(n_modules, p)
+        if not at.size:
+            return made
+        made.score[at] = score[at]
+        in_fit = fitted.correlations(fitted.scores(vectors[partner[at]]))
+        parts = zip(self.components[at], vectors[partner[at]], in_fit, strict=True)
+        matched = np.array([resized(*each) for each in parts])
+        signs = np.sign(np.einsum("ij,ij->i", matched, self.components[at]))
+        made.selected[at] = np.sign(matched) * signs[:, None]
+        scores, pool = other.scores(matched), other.columns(self.pool)
+        products, of_known, alike = other.products(scores), other.products(known), np.abs(correlation(known, known))
+        for number, k in enumerate(at):
+            others = _others(alike[k], int(k), scores.shape[1] // _SAMPLES_PER_SCORE)
+            vector, beside = matched[number], (known[others], of_known[others])
+            found = other.partial_correlations(scores[number], products[number], vector, *beside)
+            made.kme[k], made.degrees[k] = signs[number] * found, other.degrees - others.size
+            basis = np.linalg.qr(known[others].T)[0]
+            judged = np.sort(judged_features(vector))
+            made.coherence[k] = coherence(without(other.columns(judged), basis), vector[judged, None])[0]
+            weights, sets = np.zeros((self.pool.size, _RANDOM_SETS)), self.sets[k]
+            if sets.size:
+                loads = in_fit[number][self.pool] * fitted.lengths[self.pool]
+                weights[sets.T, np.arange(_RANDOM_SETS)] = loads[sets.T]
+                made.random[k] = coherence(without(pool, basis), weights)
+            outside = self.pool[(vector[self.pool] == 0) & (self.components[k, self.pool] == 0)]
+            typical = float(np.mean(found[judged] ** 2))
+            if outside.size and typical > 0:
+                made.breadth[k] = float(np.mean(in_fit[number, outside] * found[outside])) / typical
+        return made
+
+
+def _others(alike: Floats, k: int, most: int) -> Indices:
+    """The modules to regress out: those that are correlated with module k but do not repeat it, the closest first."""
+    others = np.flatnonzero((alike < REPEATED) & (alike >= _UNRELATED) & (np.arange(alike.size) != k))
+    return others[np.argsort(-alike[others], kind="stable")[: min(most, _MOST_SCORES)]]
+
+
+def without(columns: Floats, basis: Floats) -> Floats:
+    """Columns after regressing the orthonormal columns of a basis out."""
+    return np.asarray(columns - basis @ (basis.T @ columns))
+
+
+def resized(own: Floats, found: Floats, loadings: Floats) -> Floats:
+    """A module found again, with as many features as the module itself has.
+
+    Its heaviest features are kept; if it has too few, those with the largest loadings follow.
+    """
+    size, support = int(np.count_nonzero(own)), heaviest(found)
+    if size == support.size:
+        return found
+    vector, kept = np.zeros_like(found), support[:size]
+    vector[kept] = found[kept]
+    if kept.size < size:
+        order = np.argsort(-np.abs(np.where(found == 0, loadings, 0.0)), kind="stable")[: size - kept.size]
+        smallest = np.abs(found[kept]).min(initial=1.0)
+        vector[order] = np.sign(loadings[order]) * smallest
+    return vector
+
+
+class Part:
+    """Some samples, centred and scaled by themselves, of which few columns are dense at a time.
+
+    They are not smoothed, even if the model smooths them: diffusion alone makes neighbouring features move together.
+    """
+
+    def __init__(self, part: Matrix, model: SparseGraphSVD, covariates: Floats | None = None) -> None:
+        part = fill_unobserved(part)
+        basis = None if covariates is None else basis_of(covariates)
+        if not is_sparse(part):
+            part, basis = _complete(part, basis)
+        # Features move together only around their means: columns are centred whatever the model does.
+        center = "both" if model.center in ("rows", "both") else "columns"
+        data = as_operator(part, low_memory=True)
+        self._operator = Scaler.learn(data, center, model.scale_power, basis).operator(data, basis)
+        self.degrees = part.shape[0] - 1 - (0 if basis is None else basis.shape[1])
+        self.lengths = np.sqrt(np.maximum(self._operator.squared_lengths()[1], 0.0))  # of the columns
+
+    def scores(self, vectors: Floats) -> Floats:
+        """Centred scores, a row per vector."""
+        supports = [np.flatnonzero(vector) for vector in vectors]
+        products = self._operator.products([(at, v[at]) for at, v in zip(supports, vectors, strict=True)])
+        scores = np.asarray(products, dtype=np.float64).reshape(len(vectors), self._operator.shape[0])
+        return np.asarray(scores - scores.mean(axis=1, keepdims=True))
+
+    def columns(self, at: Indices) -> Floats:
+        """Some columns."""
+        return np.asarray(self._operator.submatrix(np.arange(self._operator.shape[0]), at), dtype=np.float64)
+
+    def products(self, scores: Floats) -> Floats:
+        """Products of scores (rows) with every column."""
+        return np.asarray(self._operator.left_products(scores.T), dtype=np.float64)
+
+    def correlations(self, scores: Floats) -> Floats:
+        """Correlations of scores (rows) with every column."""
+        lengths = np.linalg.norm(scores, axis=1)[:, None] * self.lengths
+        return np.asarray(self.products(scores) / np.maximum(lengths, np.finfo(float).tiny))
+
+    def partial_correlations(
+        self, score: Floats, products: Floats, vector: Floats, others: Floats, of_others: Floats
+    ) -> Floats:
+        """Correlation of every column with a score, both after regressing other scores (rows) out.
+
+        `products` are those of the scores with the columns. For the members of the module (of its `vector` of weights),
+        the score is the one that its other members give.
+        """
+        weights = np.linalg.pinv(others @ others.T) @ np.column_stack([others @ score, of_others])
+        square = float(score @ score - score @ others.T @ weights[:, 0])
+        squares = self.lengths**2 - np.einsum("ij,ij->j", of_others, weights[:, 1:])
+        squares = np.where(squares > _EXPLAINED * self.lengths**2, squares, 0.0)  # of the columns
+        found = products - weights[:, 0] @ of_others
+        rest = np.maximum(square - 2 * vector * found + vector**2 * squares, 0.0)  # of the score without the column
+        lengths = np.sqrt(rest * squares)
+        usable = lengths > _EXPLAINED * np.sqrt(max(square, 0.0)) * self.lengths
+        found = np.where(usable, found - vector * squares, 0.0) / np.where(usable, lengths, 1.0)
+        return np.asarray(np.clip(found, -_LARGEST_CORRELATION, _LARGEST_CORRELATION))
+
+
+def _complete(part: Array, basis: Floats | None) -> tuple[Array, Floats | None]:
+    """A half without missing entries, and the basis of covariates that are still to be removed."""
+    if basis is not None and basis.shape[1]:
+        if not has_missing(part):
+            return part, basis
+        part = learn_from_observed(part, "columns", False, basis).apply(part, basis)
+    return np.where(np.isnan(part), np.nanmean(part, axis=0), part) if has_missing(part) else part, None
+
+
+def judged_features(vector: Array) -> Indices:
+    """The features by which a module is judged: its members or, if these are more than half of all, the heaviest."""
+    members, most = heaviest(vector), max(1, vector.size // 2)
+    if members.size > most:
+        squares = vector.astype(np.float64) ** 2
+        effective = round(squares.sum() ** 2 / (squares**2).sum())  # their number if all weights were equal
+        members = members[: min(effective, most)]
+    return members[:_MOST_FEATURES]
