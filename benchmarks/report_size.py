@@ -3,7 +3,7 @@
 python benchmarks/report_size.py [--modules 20] [--samples 500] [--genes 12000] [--repeats 5] [--keep FOLDER]
 
 Needs playwright and Chromium. Times are those of the Performance API from the start of the navigation, in a fresh
-browser context each: first contentful paint, DOMContentLoaded, load, and until all charts are drawn.
+browser context each: first contentful paint, DOMContentLoaded and load.
 """
 
 import argparse
@@ -61,9 +61,7 @@ def measure(browser, report):
     page = context.new_page()
     page.goto(report.as_uri())
     page.wait_for_function("performance.getEntriesByName('first-contentful-paint').length")
-    n_charts = page.locator("[data-chart]").count()
-    page.wait_for_function(f"document.querySelectorAll('.chart canvas').length === {n_charts}")
-    times = page.evaluate(TIMES) | {"charts": page.evaluate("performance.now()")}
+    times = page.evaluate(TIMES)
     context.close()
     return times
 

@@ -79,7 +79,7 @@ _HEAVY = """
 import sys
 from netbic.cli import main
 main(sys.argv[1:], standalone_mode=False)
-heavy = ("matplotlib", "altair", "anndata", "dask", "distributed", "openpyxl", "h5py", "zarr")
+heavy = ("matplotlib", "anndata", "dask", "distributed", "openpyxl", "h5py", "zarr")
 print([name for name in heavy if name in sys.modules])
 """
 

@@ -31,7 +31,7 @@ from netbic.cli import main
 
 # What commands load when they run, loaded once for all children.
 LIBRARIES = ["estimators", "enrichment", "io", "report", "selection"]
-LIBRARIES = [*(f"netbic.{name}" for name in LIBRARIES), "altair", "dask.array", "jinja2", "matplotlib", "PIL", "zarr"]
+LIBRARIES = [*(f"netbic.{name}" for name in LIBRARIES), "dask.array", "jinja2", "matplotlib", "PIL", "zarr"]
 SIGNALS = (signal.SIGTERM, signal.SIGKILL, signal.SIGINT)
 USER_FILES = {"notes.txt": b"mine", "checkpoint/epoch1.ckpt": b"mine too", "model/weights.pt": b"and mine"}
 TIMEOUT = 300.0  # seconds after which a command counts as hanging

@@ -135,12 +135,6 @@ def test_at_most_four_strips_the_strongest_first(labelled_folder, contents):
         assert [len(drawn(strip)) for strip in module.strips] == [module.heatmap.samples.size] * 4
 
 
-def values_of(chart):
-    """The rows of the data of an overlap."""
-    data = next(each["values"] for each in chart.vega["data"] if "values" in each)
-    return {(row["module"], row["other"]): row["share"] for row in data}
-
-
 def test_overlaps_are_of_members_or_of_scores():
     def jaccard(one, other):
         return (one & other).sum() / (one | other).sum()
@@ -153,10 +147,15 @@ def test_overlaps_are_of_members_or_of_scores():
         found = {chart.name: chart for chart in charts(model, table, 0.05, scores)}
         assert found["samples"].title == title
         expected = jaccard(*model.rows_) if n_rows else np.abs(np.corrcoef(scores))[0, 1]
-        assert values_of(found["samples"])[1, 2] == pytest.approx(expected, abs=0.0006)
-        assert values_of(found["shared"])[2, 1] == pytest.approx(jaccard(*model.columns_), abs=0.0006)
-        scales = [scale["domain"] for scale in found["shared"].vega["scales"] if scale["name"] == "color"]
-        assert scales == [[0, 0.5, 1]]  # whatever the largest overlap is
+        for name, share in (("samples", expected), ("shared", jaccard(*model.columns_))):
+            groups = found[name].drawing["groups"]
+            assert [group["module"] for group in groups] == [1, 2]
+            for group, other in zip(groups, (2, 1), strict=True):
+                (mark,) = group["marks"]  # none for the module itself
+                assert mark["opacity"] == pytest.approx(0.06 + 0.94 * share, abs=0.001)  # whatever the largest is
+                assert mark["text"].startswith(f"modules {group['module']} and {other}\n")
+                assert group["text"].startswith(f"module {group['module']}, closest to module {other}\n")
+                assert mark.get("number", "0.00") == f"{share:.2f}"
 
 
 def test_settings_name_covariates_of_the_fit_and_of_the_tests(tmp_path):

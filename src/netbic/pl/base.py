@@ -427,10 +427,10 @@ def annotation_strips(
 def shaded_strip(name: str, values: Floats, levels: Sequence[str] = ()) -> Strip:
     """Shades between the lowest and the highest number, or the first and the last one of some ordered levels."""
     from matplotlib import colormaps
-    from matplotlib.colors import to_hex
 
     def shades(numbers: Any) -> list[str]:
-        return [to_hex(colour).upper() for colour in colormaps[SEQUENTIAL]((numbers - low) / ((high - low) or 1.0))]
+        colours = colormaps[SEQUENTIAL]((numbers - low) / ((high - low) or 1.0))
+        return ["#{:02X}{:02X}{:02X}".format(*colour) for colour in np.rint(255 * colours).astype(int)[:, :3].tolist()]
 
     known = np.isfinite(values)
     low, high = (0.0, len(levels) - 1.0) if levels else (float(values[known].min()), float(values[known].max()))

@@ -1,46 +1,44 @@
-"""Charts of all modules: Altair describes them, vl-convert compiles them and contains the library that draws them."""
+"""Charts of all modules: positions and texts, which the template draws as SVG."""
 
 from __future__ import annotations
 
-import io
-from functools import cache
-from typing import Any, NamedTuple
+import math
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
 
-import altair
 import numpy as np
 import pandas as pd
-import vl_convert
-from PIL import Image
 
 from netbic.arrays import Array, Floats
 from netbic.estimators.svd import SparseGraphSVD
-from netbic.report.pictures import png
+from netbic.pl.base import MINUS
+from netbic.report.pictures import Figure, Scale, round_ticks
 from netbic.solver.count import Count
 
-_BLUE, _ORANGE = "#0072B2", "#D55E00"
-_VERDICTS = {"strong": "#00805B", "moderate": _BLUE, "repeats": "#9A6FB0", "doubtful": _ORANGE, "unknown": "#8A8F94"}
-_SHADES = ("#F1EFE9", "#7FB1D3", "#0B3C6D")  # of overlaps from 0 to 1
-_HEIGHT, _STATIC_WIDTH = 260, 520
+_VERDICTS: Final = ("strong", "moderate", "broad axis", "repeats", "doubtful", "unknown")  # also classes of marks
+_PLAIN, _WARNED = "plain", "warned"
+_TIMES: Final = "\N{MULTIPLICATION SIGN}"
+_LEFT, _WIDTH, _HEIGHT = 72, 400, 250
+_LETTER, _LINE, _KEY, _GAP = 7, 20, 18, 14  # of the legend: width of a letter, height of a line, mark, space after
+_WIDE, _HIGH = 18, 12  # the least room for the number of a module
+_RADIUS = 5
 _MOST_COMPARED = 80
 _MOST_WRITTEN = 12  # modules up to which overlaps are written as numbers
-_MORE, _NOT_MORE = "more than expected from the degrees (q ≤ {:g})", "not more"
-_READY = "window.vegaEmbed = vegaEmbed; window.dispatchEvent(new Event('vega-ready'));"
+
+Places = list[tuple[float, str]]  # of ticks, with their labels
 
 
 class Chart(NamedTuple):
-    """A chart as a page needs it: a Vega specification, and an image for readers without JavaScript."""
+    """A chart as the template needs it.
+
+    The drawing has groups of marks; a group leads to the details of its module. A mark is a path with a class; the
+    tooltip belongs to the group or to each mark.
+    """
 
     name: str
     title: str
     caption: str
-    vega: dict[str, Any]
-    static: str
-
-
-@cache
-def library() -> str:
-    """Vega as one script, which raises the event `vega-ready`. Bundling takes seconds, so the result is cached."""
-    return str(vl_convert.javascript_bundle(_READY))
+    drawing: Figure
 
 
 def charts(model: SparseGraphSVD, table: pd.DataFrame, level: float, scores: Floats | None = None) -> list[Chart]:
@@ -64,72 +62,80 @@ def charts(model: SparseGraphSVD, table: pd.DataFrame, level: float, scores: Flo
     return made
 
 
-def _finish(name: str, title: str, caption: str, chart: Any) -> Chart:
-    """The chart as wide as the page, and as a small image on white: 128 colours are plenty for a chart."""
-    chart = chart.properties(height=_HEIGHT).configure(background="transparent").configure_view(stroke=None)
-    with altair.data_transformers.disable_max_rows():  # here only, not for charts of the user
-        still = chart.properties(width=_STATIC_WIDTH).to_dict()
-        wide = chart.properties(width="container", autosize={"type": "fit-x", "contains": "padding"}).to_dict()
-    vega = vl_convert.vegalite_to_vega(wide)
-    vega.pop("$schema", None)
-    drawn = io.BytesIO(vl_convert.vegalite_to_png(still | {"background": "white"}))
-    return Chart(name, title, caption, vega, png(Image.open(drawn).convert("RGB").quantize(128)))
+def _drawing(groups: list[Figure], x: tuple[str, Places], y: tuple[str, Places], keys: Iterable[Figure] = ()) -> Figure:
+    """Marks in a frame with titles and ticks, and above it a legend in as many lines as it needs."""
+    legend, at, line = list[Figure](), 0, 1
+    for key in keys:
+        mark = _KEY if "style" in key else 0
+        width = mark + _LETTER * len(key["text"]) + _GAP
+        if at and at + width > _LEFT + _WIDTH:
+            at, line = 0, line + 1
+        legend.append(key | {"x": at, "text_x": at + mark, "line": line})
+        at += width
+    above = _LINE * line + 8 if legend else 10
+    legend = [key | {"y": _LINE * key["line"] - above - 6} for key in legend]
+    frame = {"left": _LEFT, "width": _WIDTH, "height": _HEIGHT, "x_title": x[0], "y_title": y[0]}
+    box = 0, -above, _LEFT + _WIDTH + 14, above + _HEIGHT + 52
+    return {"box": box, "groups": groups, "legend": legend, "lines": [], "x_ticks": x[1], "y_ticks": y[1], **frame}
 
 
-def _tooltips(**titles: str) -> list[Any]:
-    """What a chart shows of the point under the pointer: title and format by field, the module first."""
-    found = [altair.Tooltip("module:O")]
-    for name, given in titles.items():
-        title, _, form = given.partition("|")
-        options: dict[str, Any] = {"format": form} if form else {}
-        found.append(altair.Tooltip(f"{name}:{'Q' if form else 'N'}", title=title, **options))
-    return found
+def _modules(n: int, start: int, length: int, least: int) -> tuple[Scale, Places]:
+    """An axis with room for each of n modules, and the numbers of as many as there is room for."""
+    axis = Scale(0.5, n + 0.5, start, length)
+    return axis, [(axis.at(k), str(k)) for k in range(1, n + 1, math.ceil(least * n / length))]
 
 
-def _x_modules(**options: Any) -> Any:
-    return altair.X("module:O", title="module", axis=altair.Axis(labelAngle=0, labelOverlap=True), **options)
+def _rectangle(left: float, right: float, top: float, bottom: float) -> str:
+    return f"M{left:g} {top:g}H{right:g}V{bottom:g}H{left:g}z"
 
 
-def _colours(field: str, colours: dict[str, str]) -> Any:
-    """A colour for each kind."""
-    legend = altair.Legend(orient="top", title=None, labelLimit=300)
-    scale = altair.Scale(domain=list(colours), range=list(colours.values()))
-    return altair.Color(field, scale=scale, legend=legend)
+def _point(x: float, y: float) -> str:
+    half = f"a{_RADIUS} {_RADIUS} 0 1 0"
+    return f"M{x - _RADIUS:g} {y:g}{half} {2 * _RADIUS} 0{half} {-2 * _RADIUS} 0z"
 
 
 def _variance(table: pd.DataFrame) -> Chart:
     """A bar per module, coloured by its verdict, or by whether there are diagnostics."""
-    kinds, colours, judged = table.get("verdict"), _VERDICTS, "verdict" in table
-    if kinds is None:
-        colours = {"without diagnostics": _BLUE, "with a diagnostic": _ORANGE}
-        kinds = pd.Series(np.where(table["diagnostics"].str.len() > 0, *reversed(colours)))
-    data = table[["module"]].assign(variance=table["explained_variance_ratio"].round(6))
-    data = data.assign(strength=table["singular_value"].round(4), genes=table["top_genes"], kind=kinds)
-    used = {kind: colour for kind, colour in colours.items() if not judged or kind in set(kinds)}
-    titles = {"variance": "variance explained|.2%", "strength": "strength d|,.1f", "genes": "top genes"}
-    chart = altair.Chart(data).mark_bar(cursor="pointer")
-    chart = chart.encode(
-        x=_x_modules(),
-        y=altair.Y("variance:Q", title="variance explained", axis=altair.Axis(format="%", tickCount=5)),
-        color=_colours("kind:N", used),
-        tooltip=_tooltips(kind="verdict" if judged else "kind", **titles),
-    )
+    if "verdict" in table:
+        kinds, words = list(table["verdict"]), {kind: kind for kind in _VERDICTS if kind in set(table["verdict"])}
+    else:
+        kinds = [_WARNED if text else _PLAIN for text in table["diagnostics"]]
+        words = {_PLAIN: "without diagnostics", _WARNED: "with a diagnostic"}
+    percents = 100 * table["explained_variance_ratio"].fillna(0.0)
+    most = max(0.0, percents.max()) or 1.0
+    step = round_ticks(0.0, most)[1]
+    up = Scale(min(0.0, percents.min()), step * math.ceil(most / step), _HEIGHT, -_HEIGHT)
+    across, numbers = _modules(len(table), _LEFT, _WIDTH, _WIDE)
+    groups = list[Figure]()
+    for at, (row, kind, percent) in enumerate(zip(table.to_dict("records"), kinds, percents, strict=True), start=1):
+        text = (
+            f"module {row['module']}: {words[kind]}\nvariance explained: {percent:.2f}%\n"
+            f"strength d: {row['singular_value']:,.1f}\ntop genes: {row['top_genes']}"
+        )
+        bar = _rectangle(across.at(at - 0.46), across.at(at + 0.46), up.at(percent), up.at(0.0))
+        groups.append({"module": row["module"], "text": text, "marks": [{"style": kind, "path": bar}]})
+    y = "variance explained", [(at, f"{label}%") for at, label in up.ticks]
+    keys = [{"style": kind, "text": word} for kind, word in words.items()]
     caption = "One bar per module: the variance that it explains beyond those before it."
-    return _finish("variance", "Explained variance of each module", caption, chart)
+    drawing = _drawing(groups, ("module", numbers), y, keys)
+    return Chart("variance", "Explained variance of each module", caption, drawing)
 
 
 def _found_again(count: Count) -> Chart:
     """Modules found again in halves of the samples against how many are searched for."""
-    data = pd.DataFrame(count.curve, columns=["searched", "again"])
-    axes = altair.X("searched:Q", title="modules searched for"), altair.Y("again:Q", title="found again")
-    every = pd.DataFrame({"searched": [0, count.searched], "again": [0, count.searched]})
-    layers = (
-        altair.Chart(every).mark_line(strokeDash=[4, 4], color="#8A8F94", strokeWidth=1).encode(x=axes[0], y=axes[1]),
-        altair.Chart(data).mark_line(point=True, color=_BLUE).encode(x=axes[0], y=axes[1]),
-        altair.Chart(pd.DataFrame({"again": [count.n]})).mark_rule(color=_ORANGE).encode(y=axes[1]),
-    )
+    most = max(count.searched, 1)
+    x, y = Scale(0, most, _LEFT, _WIDTH), Scale(0, most, _HEIGHT, -_HEIGHT)
+    groups, places = list[Figure](), list[str]()
+    for searched, again in count.curve:
+        text = f"modules searched for: {searched}\nfound again: {again}"
+        mark = {"style": _PLAIN, "path": _point(x.at(searched), y.at(again)), "text": text}
+        groups.append({"marks": [mark]})
+        places.append(f"{x.at(searched):g} {y.at(again):g}")
+    drawing = _drawing(groups, ("modules searched for", x.ticks), ("found again", y.ticks))
+    level, every = f"M{_LEFT} {y.at(count.n):g}h{_WIDTH}", f"M{x.at(0):g} {y.at(0):g}L{x.at(most):g} {y.at(most):g}"
+    drawing["lines"] = [("every", every), ("found", level), ("again", f"M{'L'.join(places)}")]
     caption = f"{count.sentence[0].upper()}{count.sentence[1:]} (horizontal line). Dashed: all are found again."
-    return _finish("count", "Modules found again in halves of the samples", caption, altair.layer(*layers))
+    return Chart("count", "Modules found again in halves of the samples", caption, drawing)
 
 
 def _similar_scores(scores: Floats) -> Chart:
@@ -139,8 +145,12 @@ def _similar_scores(scores: Floats) -> Chart:
         "Modules keep all samples, so the scores of two modules are compared: the absolute value of their correlation. "
         "1: they order the samples in the same or in the opposite way; 0: they have nothing to do with each other."
     )
+
+    def describe(one: int, other: int) -> str:
+        return f"correlation {correlations[one, other]:.2f}".replace("-", MINUS)
+
     titles = "samples", "Similarity of sample scores", caption, "absolute correlation"
-    return _overlap(*titles, np.abs(correlations), "signed", "correlation", correlations.round(2))
+    return _overlap(*titles, np.abs(correlations), describe)
 
 
 def _members_in_common(name: str, noun: str, members: Array) -> Chart:
@@ -148,59 +158,68 @@ def _members_in_common(name: str, noun: str, members: Array) -> Chart:
     union = sizes[:, None] + sizes - shared
     jaccard = np.divide(shared, union, out=np.full(shared.shape, np.nan), where=union > 0)
     caption = f"{noun.capitalize()} of two modules: the number in both, divided by the number in at least one"
+
+    def describe(one: int, other: int) -> str:
+        return f"{shared[one, other]:,} {noun} in common (share {jaccard[one, other]:.2f})"
+
     titles = name, f"{noun.capitalize()} in common", f"{caption} (Jaccard index).", "share in common"
-    return _overlap(*titles, jaccard, "counts", f"{noun} in common", shared)
+    return _overlap(*titles, jaccard, describe)
+
+
+def _opacity(share: float) -> float:
+    return round(0.06 + 0.94 * share, 3)  # a cell of 0 is visible, too
 
 
 def _overlap(
-    name: str, title: str, caption: str, legend: str, shares: Floats, field: str, label: str, values: Array
+    name: str, title: str, caption: str, legend: str, shares: Floats, describe: Callable[[int, int], str]
 ) -> Chart:
-    """Pairs of modules on a scale from 0 to 1, whatever the largest value is; `values` are for the tooltip."""
-    numbers = list(range(1, len(shares) + 1))
-    rows, columns = np.nonzero(~np.eye(len(shares), dtype=bool) & np.isfinite(shares))
-    data = pd.DataFrame({"module": rows + 1, "other": columns + 1, "share": shares[rows, columns].round(3)})
-    data[field] = values[rows, columns]
-    scale = altair.Scale(domain=numbers)
-    colour = altair.Color(
-        "share:Q",
-        scale=altair.Scale(domain=[0, 0.5, 1], range=list(_SHADES), interpolate="rgb"),
-        legend=altair.Legend(orient="top", title=legend, values=[0, 0.2, 0.4, 0.6, 0.8, 1]),
-    )
-    base = altair.Chart(data).encode(
-        x=_x_modules(scale=scale),
-        y=altair.Y("other:O", title="module", scale=scale, axis=altair.Axis(labelOverlap=True)),
-        tooltip=_tooltips(other="and module", share=f"{legend}|.2f", **{field: f"{label}|.2~f"}),
-    )
-    layers = [base.mark_rect(cursor="pointer").encode(color=colour)]
-    if len(shares) <= _MOST_WRITTEN:
-        ink = altair.condition("datum.share > 0.5", altair.value("white"), altair.value("black"))
-        numbers_in_cells = base.transform_filter("datum.share >= 0.005").mark_text(cursor="pointer", fontSize=10)
-        layers.append(numbers_in_cells.encode(text=altair.Text("share:Q", format=".2f"), color=ink))
-    cut = f" The first {_MOST_COMPARED} modules." if len(shares) == _MOST_COMPARED else ""
-    return _finish(name, title, caption + cut, altair.layer(*layers))
+    """Pairs of modules on a scale from 0 to 1, whatever the largest value is; `describe` gives their tooltips."""
+    n, groups = len(shares), list[Figure]()
+    (across, numbers), (down, labels) = _modules(n, _LEFT, _WIDTH, _WIDE), _modules(n, 0, _HEIGHT, _HIGH)
+    names = {label: at for at, label in labels}
+    for row in range(n):
+        others = np.flatnonzero(np.isfinite(shares[row]) & (np.arange(n) != row)).tolist()
+        marks = list[Figure]()
+        for other in others:
+            share = round(float(shares[row, other]), 3)
+            cell = across.at(other + 0.5), across.at(other + 1.5), down.at(row + 0.5), down.at(row + 1.5)
+            text = f"modules {row + 1} and {other + 1}\n{describe(row, other)}"
+            mark = {"style": "share", "opacity": _opacity(share), "path": _rectangle(*cell), "text": text}
+            if n <= _MOST_WRITTEN and share >= 0.005:
+                mark |= {"number": f"{share:.2f}", "x": across.at(other + 1), "y": down.at(row + 1) + 4}
+            marks.append(mark)
+        group: Figure = {"module": row + 1, "marks": marks, "text": f"module {row + 1}"}
+        if others:
+            closest = max(others, key=lambda other: shares[row, other])
+            group["text"] = f"module {row + 1}, closest to module {closest + 1}\n{describe(row, closest)}"
+        if (label := str(row + 1)) in names:
+            group |= {"label": label, "x": _LEFT - 8, "y": names[label] + 5}
+        groups.append(group)
+    keys: list[Figure] = [{"text": legend}]
+    keys += [{"style": "share", "opacity": _opacity(k / 5), "text": f"{k / 5:g}"} for k in range(6)]
+    cut = f" The first {_MOST_COMPARED} modules." if n == _MOST_COMPARED else ""
+    return Chart(name, title, caption + cut, _drawing(groups, ("module", numbers), ("module", []), keys))
 
 
 def _edges(table: pd.DataFrame, level: float) -> Chart | None:
     """Fold changes of the edges on logarithmic axes; None if there are none that can be drawn."""
-    data = table[["module"]].assign(random=table["fold_change"].round(3), degrees=table["degree_fold_change"].round(3))
-    kinds = np.where(table["degree_q_value"] <= level, _MORE.format(level), _NOT_MORE)
-    data = data.assign(edges=table["n_edges"], kind=kinds)
-    data = data.replace([np.inf, -np.inf], np.nan).dropna().query("random > 0 and degrees > 0")
+    words = {_PLAIN: f"more than expected from the degrees (q ≤ {level:g})", _WARNED: "not more"}
+    data = table[["module", "n_edges", "fold_change", "degree_fold_change"]].assign(
+        kind=np.where(table["degree_q_value"] <= level, _PLAIN, _WARNED)
+    )
+    data = data.replace([np.inf, -np.inf], np.nan).dropna().query("fold_change > 0 and degree_fold_change > 0")
     if data.empty:
         return None
-    axes = dict[str, Any]()
-    for name in ("random", "degrees"):  # wider than the values: a single value would have itself as its only tick
-        domain = [float(data[name].min()) / 1.1, float(data[name].max()) * 1.1]
-        scale = altair.Scale(type="log", domain=domain, nice=False, padding=20)
-        axes[name] = {"scale": scale, "axis": altair.Axis(tickCount=5)}
-    random, of_degrees = "edges, relative to random genes", "of the same degrees"
-    chart = altair.Chart(data).mark_point(filled=True, size=70, opacity=0.85, cursor="pointer")
-    chart = chart.encode(
-        x=altair.X("random:Q", title=random, **axes["random"]),
-        y=altair.Y("degrees:Q", title=[random, of_degrees], **axes["degrees"]),
-        color=_colours("kind:N", {_MORE.format(level): _BLUE, _NOT_MORE: _ORANGE}),
-        tooltip=_tooltips(edges="edges|,", random=f"{random}|.2f", degrees=f"{random} {of_degrees}|.2f"),
+    x, y = (
+        Scale(values.min() / 1.15, values.max() * 1.15, *place, log=True)  # also wide enough for a single value
+        for values, place in ((data["fold_change"], (_LEFT, _WIDTH)), (data["degree_fold_change"], (_HEIGHT, -_HEIGHT)))
     )
+    random, of_degrees = (f"{_TIMES} {those}" for those in ("random genes", "genes of the same degrees"))
+    groups = list[Figure]()
+    for module, n_edges, *folds, kind in data.itertuples(index=False, name=None):
+        text = f"module {module}: {n_edges:,.0f} edges\n{folds[0]:.2f} {random}\n{folds[1]:.2f} {of_degrees}"
+        mark = {"style": kind, "path": _point(x.at(folds[0]), y.at(folds[1]))}
+        groups.append({"module": module, "text": f"{text}\n{words[kind]}", "marks": [mark]})
     not_shown = len(table) - len(data)
     caption = (
         "Edges inside each module, compared with random genes (horizontal) and with random genes of the same degrees "
@@ -208,4 +227,6 @@ def _edges(table: pd.DataFrame, level: float) -> Chart | None:
         "network was used in the fit, neither comparison is evidence of biology."
         + (f" Modules without edges, or that cannot be compared ({not_shown}), are not shown." if not_shown else "")
     )
-    return _finish("evidence", "Edges compared with random genes", caption, chart)
+    keys = [{"style": kind, "text": word} for kind, word in words.items()]
+    drawing = _drawing(groups, (f"edges, {random}", x.ticks), (f"edges, {of_degrees}", y.ticks), keys)
+    return Chart("evidence", "Edges compared with random genes", caption, drawing)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
@@ -177,12 +176,10 @@ def _module_for_script(module: ModulePage, with_samples: bool) -> dict[str, Any]
     if module.network is not None:
         content["edges"] = module.network.edges.ravel().tolist()
     if (heatmap := module.heatmap) is not None:
-        levels = (heatmap.values.astype(np.int16) + 128).astype(np.uint8)
         content["heatmap"] = {
             "genes": heatmap.genes.tolist(),
             "samples": heatmap.samples.tolist(),
             "limit": float(f"{heatmap.limit:.4g}"),
-            "levels": base64.b64encode(levels.tobytes()).decode(),
             "strips": [strip["variable"] for strip in module.strips],
         }
     return content

@@ -23,7 +23,7 @@ FILE = "report.html"
 # Overrides, embeddings and isolates. The element <bdi> protects the text around a name from them, but not the name.
 _BIDI = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _NO_NUMBER = "\N{EN DASH}"
-_LIBRARIES = ("jinja2", "altair", "vl_convert", "matplotlib", "PIL")
+_LIBRARIES = ("jinja2", "matplotlib")
 
 
 def write_report(
@@ -113,7 +113,6 @@ def _render(folder: Path, model: Any, record: dict[str, Any] | None) -> str:
     contents = (gather_pairs if of_pairs else gather)(folder, model, record)
     if not of_pairs:
         more = _draw_modules(contents)
-    scripts = [more[text] for text in ("script", "library") if more.get(text)]
     for kind, names in contents.names.items():
         check_characters(folder, kind, names)  # images cannot show such names
     environment = jinja2.Environment(
@@ -127,8 +126,8 @@ def _render(folder: Path, model: Any, record: dict[str, Any] | None) -> str:
     environment.filters |= {"number": _number, "fold": _fold, "percent": _percent, "chance": _chance}
     environment.filters |= {"whole": "{:,}".format, "sentence": lambda text: text[:1].upper() + text[1:]}
     environment.filters |= {"distinct": distinct_terms}
-    # Nothing is loaded, and only the scripts of the page run.
-    style, allowed = _packaged("report.css"), " ".join(map(_digest, scripts)) or "'none'"
+    # Nothing is loaded, and only the script of the page runs.
+    style, allowed = _packaged("report.css"), _digest(more["script"]) if "script" in more else "'none'"
     sources = f"default-src 'none'; script-src {allowed}; style-src {_digest(style)}; img-src data:"
     more |= {"style": style, "policy": f"{sources}; base-uri 'none'; form-action 'none'"}
     version = contents.record.get("netbic", __version__)
@@ -137,7 +136,7 @@ def _render(folder: Path, model: Any, record: dict[str, Any] | None) -> str:
 
 
 def _draw_modules(contents: Any) -> dict[str, Any]:
-    """What the template of the page about modules needs besides the contents: charts, scripts and their data."""
+    """What the template of the page about modules needs besides the contents: charts, the script and its data."""
     from netbic.report import charts
     from netbic.report.contents import for_script
     from netbic.report.modules import MILD
@@ -149,13 +148,11 @@ def _draw_modules(contents: Any) -> dict[str, Any]:
         known = [module.scores.scores for module in contents.modules if module.scores is not None]
         scores = np.array(known) if len(known) == len(contents.modules) else None
         drawn = charts.charts(contents.model, contents.table, contents.levels["edges"], scores)
-    data = for_script(contents) | {"charts": {chart.name: chart.vega for chart in drawn}}
     # JSON that cannot end the script element, whatever names it contains.
-    text = json.dumps(data, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(for_script(contents), ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     return {
         "charts": drawn,
         "script": _packaged("report.js"),
-        "library": charts.library() if drawn else "",
         "data": text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"),
         "scale": coloured(np.arange(-LEVELS, LEVELS + 1, dtype=np.int8)[None]),
         "mild": MILD,

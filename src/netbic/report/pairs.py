@@ -20,7 +20,7 @@ from netbic.io.dataset import SampleMatching, table_lines
 from netbic.pl.base import as_label, labels_of, variable_colours, variable_strip
 from netbic.report.contents import TESTS, read_alignment, read_known, read_record
 from netbic.report.modules import Members, Row
-from netbic.report.pictures import Figure, round_ticks
+from netbic.report.pictures import Figure, Scale
 from netbic.report.settings import Rows, input_rows, parameter_rows, sample_rows
 from netbic.storage.models import PairModel, fitted_pair_model, load
 from netbic.storage.tables import feature_names, pairs_table, sample_names
@@ -31,7 +31,7 @@ _FILES = (
 )
 _TESTED = {"held_out_correlation": "correlation, held out", "p_value": "p", "p": "p"}  # columns that tests add
 _SENTENCES, _AGAIN = 6, "run netbic associate again"
-_LEFT, _TOP, _WIDTH, _HEIGHT = 62, 12, 400, 320  # of the drawing of the scores
+_LEFT, _WIDTH, _HEIGHT = 72, 400, 320  # of the drawing of the scores
 _MOST = 2000  # samples that are drawn
 _MANY = 300  # samples from which on points are smaller
 _MARGIN = 0.05  # of the range of the scores, on either side
@@ -123,28 +123,26 @@ def scatter(x: Floats, y: Floats, names: Array, colouring: Colouring | None = No
     n = len(x)
     shown = np.arange(n) if n <= _MOST else np.sort(np.random.default_rng(0).choice(n, _MOST, replace=False))
     variable, values, colours, legend = colouring or ("", [""] * n, [""] * n, [])
-    across, x_ticks = _axis(x, _LEFT, _WIDTH)
-    up, y_ticks = _axis(y, _TOP + _HEIGHT, -_HEIGHT)
+    across, up = _scale(x, _LEFT, _WIDTH), _scale(y, _HEIGHT, -_HEIGHT)
     points = list[Figure]()
     for k in shown.tolist():
         text = f"{names[k]}: {as_label(x[k], 3)}, {as_label(y[k], 3)} {values[k]}".strip()
-        points.append({"x": across[k], "y": up[k], "text": text, "colour": colours[k]})
-    drawn = {"points": points, "x_ticks": x_ticks, "y_ticks": y_ticks, "n": n, "radius": 4.5 if n <= _MANY else 2.5}
-    frame = {"left": _LEFT, "top": _TOP, "width": _WIDTH, "height": _HEIGHT}
-    box = _LEFT + _WIDTH + 14, _TOP + _HEIGHT + 52
-    return {"variable": variable, "legend": legend, "box": box, **drawn, **frame}
+        points.append({"x": across.at(x[k]), "y": up.at(y[k]), "text": text, "colour": colours[k]})
+    drawn = {"points": points, "n": n, "radius": 4.5 if n <= _MANY else 2.5, "variable": variable, "legend": legend}
+    drawn |= {
+        "x_title": "score in table 1",
+        "y_title": "score in table 2",
+        "x_ticks": across.ticks,
+        "y_ticks": up.ticks,
+    }
+    frame = {"left": _LEFT, "width": _WIDTH, "height": _HEIGHT}
+    return {"box": (0, -12, _LEFT + _WIDTH + 14, _HEIGHT + 64), **drawn, **frame}
 
 
-def _axis(values: Floats, start: float, length: float) -> tuple[list[float], list[tuple[float, str]]]:
-    """Positions of the values, and of ticks with their labels."""
+def _scale(values: Floats, start: float, length: float) -> Scale:
     low, high = float(values.min()), float(values.max())
     margin = _MARGIN * (high - low) or 1.0
-    low, high = low - margin, high + margin
-
-    def at(value: float) -> float:
-        return round(start + length * (float(value) - low) / (high - low), 1)
-
-    return [at(value) for value in values], [(at(tick), as_label(tick)) for tick in round_ticks(low, high)]
+    return Scale(low - margin, high + margin, start, length)
 
 
 def _settings(model: PairModel, record: Row) -> Rows:

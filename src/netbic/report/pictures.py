@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
-import io
+import math
+import struct
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -147,14 +149,18 @@ def _picked(vector: Array, count: int, spaced: bool = True) -> Indices:
     return order[np.linspace(0, order.size - 1, min(count, order.size)).round().astype(np.intp)]
 
 
-def png(pixels: Any, palette: bytes | None = None) -> str:
-    """An array, or an image of Pillow, as a PNG in a data URI."""
-    images, buffer = import_optional("PIL.Image", "report", "a report"), io.BytesIO()
-    image = images.fromarray(pixels) if isinstance(pixels, np.ndarray) else pixels
-    if palette is not None:
-        image.putpalette(palette)
-    image.save(buffer, format="PNG", optimize=True)
-    return f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"
+def png(pixels: NDArray[np.uint8], palette: bytes | None = None) -> str:
+    """An image as a PNG in a data URI: numbers of the colours in a palette, or red, green and blue in a third axis."""
+    height, width = pixels.shape[:2]
+    lines = np.pad(pixels.reshape(height, -1), ((0, 0), (1, 0)))  # each begins with the kind of its filter: 0, none
+    chunks = [(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2 if palette is None else 3, 0, 0, 0))]
+    chunks += [] if palette is None else [(b"PLTE", palette)]
+    chunks += [(b"IDAT", zlib.compress(lines.tobytes(), 9)), (b"IEND", b"")]
+    content = b"".join(
+        struct.pack(">I", len(chunk)) + name + chunk + struct.pack(">I", zlib.crc32(name + chunk))
+        for name, chunk in chunks
+    )
+    return "data:image/png;base64," + base64.b64encode(b"\x89PNG\r\n\x1a\n" + content).decode()
 
 
 def coloured(values: NDArray[np.int8]) -> str:
@@ -162,7 +168,7 @@ def coloured(values: NDArray[np.int8]) -> str:
     colours = import_optional("matplotlib", "report", "a report").colormaps["RdBu_r"]
     red_to_blue = np.rint(255 * colours(np.linspace(0, 1, 2 * LEVELS + 1))[:, :3]).astype(np.uint8)
     palette = bytes([150, 150, 150]) + bytes(red_to_blue.tobytes())
-    return png(values.astype(np.int16).astype(np.uint8) ^ 128, palette)
+    return png(values.view(np.uint8) ^ np.uint8(128), palette)
 
 
 @dataclass(frozen=True)
@@ -246,6 +252,35 @@ def round_ticks(low: float, high: float) -> list[float]:
 
 
 @dataclass(frozen=True)
+class Scale:
+    """Where numbers between two ends are drawn: from `start` on, over a `length` (upwards if negative)."""
+
+    low: float
+    high: float
+    start: float
+    length: float
+    log: bool = False
+
+    def at(self, number: float) -> float:
+        """The position of a number."""
+        low, high, number = map(math.log if self.log else float, (self.low, self.high, number))
+        return round(self.start + self.length * (number - low) / ((high - low) or 1.0), 1)
+
+    @property
+    def ticks(self) -> list[tuple[float, str]]:
+        """Positions and labels of round numbers."""
+        numbers = round_ticks(self.low, self.high)
+        if self.log:
+            powers = [10.0**k for k in range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)]
+            for digits in (range(1, 10), (1, 2, 5), (1,)):
+                within = [k * power for power in powers for k in digits if self.low <= k * power <= self.high]
+                if len(within) <= 8:
+                    break
+            numbers = within if len(within) >= 3 else numbers
+        return [(self.at(number), as_label(number)) for number in numbers]
+
+
+@dataclass(frozen=True)
 class SampleScores:
     """Scores of all samples in a module, and their groups ("up", "down" or "")."""
 
@@ -311,20 +346,15 @@ def box_plot(scores: Floats, variable: Variable, q: float, test: str = "") -> Fi
     groups = [(level, own) for level, own in groups if own.size]
     if not 2 <= len(groups) <= _MOST_LEVELS:
         return None
-    low, high = min(float(scores[known].min()), 0.0), max(float(scores[known].max()), 0.0)
-
-    def at(value: float) -> float:
-        return round(_ACROSS * (float(value) - low) / ((high - low) or 1.0), 1)
-
+    scale = Scale(min(float(scores[known].min()), 0.0), max(float(scores[known].max()), 0.0), 0.0, _ACROSS)
     if variable.kind != "ordered":
         groups.sort(key=lambda pair: float(np.median(pair[1])))
     boxes = list[Figure]()
     for level, own in groups:
         ends = ("low", "first", "median", "third", "high")
-        places = zip(ends, map(at, np.quantile(own, [0, 0.25, 0.5, 0.75, 1])), strict=True)
+        places = zip(ends, map(scale.at, np.quantile(own, [0, 0.25, 0.5, 0.75, 1])), strict=True)
         boxes.append({"label": level, "n": own.size, **dict(places)})
-    ticks = [(at(tick), as_label(tick)) for tick in round_ticks(low, high)]
-    drawn = {"boxes": boxes, "zero": at(0.0), "ticks": ticks, "width": _ACROSS, "row": _ROW}
+    drawn = {"boxes": boxes, "zero": scale.at(0.0), "ticks": scale.ticks, "width": _ACROSS, "row": _ROW}
     return {"kind": "boxes", "variable": variable.name, "q": q, "test": test, **drawn}
 
 

@@ -75,7 +75,7 @@
   addEventListener("hashchange", reveal);
   document.addEventListener("click", (event) => {
     const link = event.target.closest('a[href^="#module-"]');
-    if (link && link.hash === location.hash) reveal();  // the address is unchanged, but the module may be closed
+    if (link?.getAttribute("href") === location.hash) reveal();  // the address is unchanged, but the module may be closed
   });
   all("[data-open]").forEach((button) => button.addEventListener("click", () => {
     modules.forEach((module) => { module.open = button.dataset.open === "all"; });
@@ -159,17 +159,27 @@
     const { levels, values } = data.labels[variable];
     return values[at] === null ? "missing" : isolated(levels.length ? levels[values[at]] : values[at]);
   };
+  // The levels of a heatmap, read from its PNG: a zero and a level per sample for each gene; 0 is missing, 128 is zero.
+  const levelsOf = async (image) => {
+    const bytes = Uint8Array.from(atob(image.src.split(",")[1]), (letter) => letter.charCodeAt(0));
+    const lengthAt = (at) => new DataView(bytes.buffer).getUint32(at);
+    let at = 8;
+    while (String.fromCharCode(...bytes.subarray(at + 4, at + 8)) !== "IDAT") at += 12 + lengthAt(at);
+    const packed = new Blob([bytes.subarray(at + 8, at + 8 + lengthAt(at))]).stream();
+    return new Uint8Array(await new Response(packed.pipeThrough(new DecompressionStream("deflate"))).arrayBuffer());
+  };
   const heatmapTips = (image, { heatmap, scores, groups }) => {
     const known = heatmap.strips.filter((variable) => Object.hasOwn(data.labels, variable));
     const ofSample = (at) => (!scores || scores[at] === null ? ""
       : `\nscore of the sample ${signed(scores[at])}${GROUPS[groups[at]] ?? ""}`)
       + known.map((variable) => `\n${isolated(variable)}: ${labelled(variable, at)}`).join("");
-    const levels = Uint8Array.from(atob(heatmap.levels), (letter) => letter.charCodeAt(0));
+    const reading = levelsOf(image);
     const [rows, columns] = [heatmap.genes.length, heatmap.samples.length];
-    image.addEventListener("pointermove", (event) => {
+    image.addEventListener("pointermove", async (event) => {
+      const levels = await reading;
       const row = Math.min(rows - 1, Math.max(0, Math.floor((event.offsetY / image.clientHeight) * rows)));
       const column = Math.min(columns - 1, Math.max(0, Math.floor((event.offsetX / image.clientWidth) * columns)));
-      const level = levels[row * columns + column];
+      const level = levels[row * (columns + 1) + column + 1];
       const edge = level === 1 ? "\u2264 " : level === 255 ? "\u2265 " : "";
       const value = level === 0 ? "missing" : `${edge}${signed(((level - 128) / 127) * heatmap.limit)}`;
       showTip(event, `${isolated(data.genes[heatmap.genes[row]])}\n${isolated(data.samples[heatmap.samples[column]])}\n${value}${ofSample(heatmap.samples[column])}`);
@@ -321,7 +331,7 @@
     root.classList.remove("on-white");
     return found;
   };
-  const PAINT = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "paint-order", "vector-effect"];
+  const PAINT = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "opacity", "paint-order", "vector-effect"];
   const LETTERS = ["font-family", "font-size", "font-weight", "text-anchor"];
   // A copy of a drawing that has its colours as attributes instead of a style sheet.
   const painted = (drawing) => onWhite(() => {
@@ -331,7 +341,7 @@
       const style = getComputedStyle(original);
       const wanted = original.tagName === "text" ? [...PAINT, ...LETTERS] : original === drawing ? [] : PAINT;
       wanted.forEach((name) => copies[at].setAttribute(name, style.getPropertyValue(name)));
-      ["class", "data-at", "tabindex"].forEach((name) => copies[at].removeAttribute(name));
+      ["class", "data-at", "tabindex", "href"].forEach((name) => copies[at].removeAttribute(name));
     });
     return copy;
   });
@@ -351,6 +361,7 @@
   const drawings = {
     network: (figure) => painted(figure.querySelector("svg")),
     survival: (figure) => painted(figure.querySelector("svg")),
+    chart: (figure) => painted(figure.querySelector("svg")),
     boxes: (figure) => {
       const rows = all("tbody tr", figure);
       const parts = [written(`${heading(figure)}: scores by ${figure.closest("details").querySelector("bdi").textContent}`, 10, 22)];
@@ -391,15 +402,6 @@
       parts.push(written(high, 150 + widthOf(low), y + 486));
       return sheet(990, y + 500, parts);
     },
-    chart: async (figure) => {
-      const stage = element("div", undefined, "offstage");
-      document.body.append(stage);
-      const { view } = await embed(stage, figure.dataset.name, onWhite(colours));
-      const text = await view.toSVG();
-      view.finalize();
-      stage.remove();
-      return new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
-    },
   };
   const MARGIN = 10;
   const asText = (drawing) => {
@@ -422,7 +424,7 @@
     image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
   });
   const saveFigure = async (figure, format, name) => {
-    const [text, width, height] = asText(await drawings[figure.dataset.save](figure));
+    const [text, width, height] = asText(drawings[figure.dataset.save](figure));
     const content = format === "svg" ? new Blob([text], { type: "image/svg+xml" }) : await asImage(text, width, height);
     saveAs(`${name}.${format}`, content);
   };
@@ -446,40 +448,24 @@
     figure.append(holder);
   };
 
-  // ---- charts --------------------------------------------------------------------------------------------------------
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  const colours = () => {
-    const style = getComputedStyle(document.documentElement);
-    const [ink, quiet, line] = ["--ink", "--quiet", "--line"].map((name) => style.getPropertyValue(name).trim());
-    return {
-      background: "transparent",
-      font: "system-ui, sans-serif",
-      axis: { labelColor: quiet, titleColor: quiet, gridColor: line, domainColor: line, tickColor: line, titleFontWeight: "normal" },
-      legend: { labelColor: quiet, titleColor: quiet, titleFontWeight: "normal" },
-    };
-  };
-  const chartTip = (handler, event, item, value) => {
-    if (value === null || value === undefined || value === "") return hideTip();
-    showTip(event, typeof value === "object"
-      ? Object.entries(value).map(([key, one]) => `${key}: ${isolated(one)}`).join("\n") : String(value));
-  };
-  const embed = (holder, name, config) => window.vegaEmbed(holder, data.charts[name], {
-    mode: "vega", ast: true, actions: false, defaultStyle: false, renderer: "canvas", config, tooltip: chartTip,
-  });
-  const draw = (holder) => embed(holder, holder.dataset.chart, colours()).then(({ view }) => {
-    view.addEventListener("click", (event, item) => {
-      if (item?.datum?.module !== undefined) location.hash = `#module-${item.datum.module}`;
+  // ---- charts: the page's own tooltip instead of the browser's, also for what is reached by keyboard --------------------
+  all(".chart").forEach((figure) => {
+    all("title", figure).forEach((title) => {
+      title.parentNode.setAttribute("aria-label", title.textContent);
+      title.remove();
     });
+    // Listeners of the figure: Chromium lets the keyboard stop at drawings that listen to the focus.
+    figure.addEventListener("pointermove", (event) => {
+      const mark = event.target.closest(".chart svg [aria-label]");
+      if (mark) showTip(event, mark.getAttribute("aria-label"));
+      else hideTip();
+    });
+    figure.addEventListener("pointerleave", hideTip);
+    figure.addEventListener("focusin", ({ target }) => {
+      if (target.matches(".chart svg a:focus-visible")) showTip(beside(target), target.getAttribute("aria-label"));
+    });
+    offer(figure);
   });
-  const drawAll = () => {
-    document.documentElement.classList.toggle("dark-charts", dark.matches);  // printed pages use the static images
-    all("[data-chart]").forEach(draw);
-  };
-  addEventListener("vega-ready", () => {
-    drawAll();
-    all('[data-save="chart"]').forEach((figure) => offer(figure));
-  });
-  dark.addEventListener("change", drawAll);
 
   reveal();
 })();
