@@ -97,6 +97,13 @@ def auc(generator, n, effect, share=1 / 3):
     return mann_whitney(generator.standard_normal(n) + shift * inside, inside), stats.norm.cdf(shift / np.sqrt(2))
 
 
+def auc_mixture(generator, n, effect):
+    """A tenth inside, some like the others and the rest above all others: the hardest case."""
+    inside, true = np.arange(n) < max(n // 10, 3), (0.5, 0.75, 0.95)[effect]
+    above = inside & (generator.uniform(size=n) < 2 * true - 1)
+    return mann_whitney(generator.standard_normal(n) + 10 * above, inside), true
+
+
 def odds_ratio(generator, n, effect):
     up, ratio = np.arange(n) < 0.3 * n, (1.0, 4.0, 20.0)[effect]
     odds = np.where(up, ratio, 1.0) * 3 / 7
@@ -159,6 +166,7 @@ def survival(generator, n, effect):
 GIVEN = {
     "AUC, a third inside": auc,
     "AUC, a tenth inside (at least 3)": lambda generator, n, effect: auc(generator, n, effect, max(0.1, 3 / n)),
+    "AUC, a tenth inside, a mixture": auc_mixture,
     "odds ratio": odds_ratio,
     "Pearson r": pearson_r,
     "partial Pearson r": partial_pearson,

@@ -329,7 +329,7 @@ def test_donors_are_known_by_their_names_or_by_many_small_groups():
     n, generator = 120, np.random.default_rng(1)
     pairs = np.arange(n) // 2  # tumour and normal tissue of each patient
     age = generator.integers(30, 80, 60)[pairs]
-    for name in ("participant", "donor", "PatientID", "bcr_patient_barcode", "subject", "mouse_id", "sample_id"):
+    for name in ("participant", "donor", "PatientID", "bcr_patient_barcode", "mouse_id", "cell_line", "orig.ident"):
         assert warned_of(pd.DataFrame({"age": age, name: [f"x{k}" for k in pairs]})) == [name]
     assert warned_of(pd.DataFrame({"age": age, "patient": pairs}), ["age"]) == ["patient"]  # whole numbers
     assert warned_of(pd.DataFrame({"age": age, "plot": [f"x{k}" for k in pairs]})) == ["plot"]  # many small groups

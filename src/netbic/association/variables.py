@@ -34,23 +34,11 @@ _LISTED = 8  # columns of a sample table in an error
 _FEW = 0.5  # share of the samples below which a reason is looked for
 _UNITS = {
     *("donor", "patient", "subject", "individual", "participant", "person", "proband", "case", "sample", "specimen"),
-    *("animal", "mouse", "mice", "rat", "litter", "family", "twin", "pair", "clone", "orig"),
+    *("animal", "mouse", "mice", "rat", "litter", "family", "twin", "pair", "clone", "line", "orig"),
 }
 _IDENTIFIER = {
-    "id",
-    "ids",
-    "ident",
-    "no",
-    "nr",
-    "number",
-    "code",
-    "name",
-    "label",
-    "barcode",
-    "key",
-    "bcr",
-    "uuid",
-    "submitter",
+    *("id", "ids", "ident", "no", "nr", "number", "code", "name", "label", "barcode", "key", "uuid"),
+    *("bcr", "submitter", "cell"),  # bcr_patient_barcode of TCGA, cell_line
 }
 _FEWEST_UNITS, _LEAST_REPEATED = 3, 0.05  # groups of at least two samples; the share of the samples that is in them
 _MANY_UNITS, _LARGEST_UNIT = 12, 10  # more groups than a category has, with so many samples on average at most
