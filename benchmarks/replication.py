@@ -1,11 +1,17 @@
 """How often `replicate` finds modules in studies with and without them, and `compare` in unrelated and related fits.
 
-python benchmarks/replication.py [--runs 60] [--seed 1]
-python benchmarks/replication.py --real      (needs NETBIC_DATA)
+python benchmarks/replication.py {absent,present,intervals,fits} [--runs 40] [--seed 1]
+python benchmarks/replication.py real      (needs NETBIC_DATA)
 
-Six modules are planted in a study, and seven are searched for. The second study has other samples, other variances of
-its genes and three of the modules; a factor that all genes follow is in both studies, in the second one only, or
-absent.
+Six modules are planted in a study, and those that are found are looked for in other studies:
+
+- absent: studies with other structure: background factors that all genes follow (the first study follows them, too,
+  or not), other modules, heavy tails, counts of samples of uneven depth. In "half", three of the planted modules are
+  there, so that the others are judged next to modules that hold.
+- present: studies on another platform, without 30 % of the genes: other units, saturation, more noise, counts.
+- intervals: how often the 95 % interval of the density contains the density of the population.
+- fits: statuses of `compare`.
+- real: modules of gastric tumours in other tumours, as they are and with permuted names of genes.
 """
 
 import argparse
@@ -15,108 +21,167 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from sklearn.metrics import roc_auc_score
 
 from netbic import SparseGraphSVD, compare, replicate
+from netbic.comparison.replicate import OtherStudy, density_interval
 from netbic.simulate import cohort
 
-N_GENES, N_PLANTED, N_KEPT = 1500, 6, 3
-FACTORS = ("none", "positive", "signed", "positive, new", "signed, new")
+N_GENES, N_PLANTED = 1500, 6
 NAMES = [f"g{number}" for number in range(N_GENES)]
+ABSENT = (
+    *("noise, uneven genes", "heavy tails, uneven genes", "one factor", "one factor, in both", "five factors"),
+    *("five factors, in both", "other modules", "other modules and five factors", "counts, uneven depth", "half"),
+)
+PRESENT = ("the same", "other units", "saturated", "skewed", "twice the noise", "counts", "counts, uneven depth")
+STUDIES = {
+    "ovarian": "bulk_ovarian_gse51088",
+    "breast, arrays": "expr_tcga_brca_agilent2012",
+    "breast, RNA-seq": "expr_tcga_brca_rnaseq",
+    "colorectal": "expr_tcga_coadread_rnaseq",
+}
 
 
-class Pair:
-    """Two studies, and the modules found in the first one."""
+class Planted:
+    """A study with six modules, what it takes to draw others like it, and the modules found in it."""
 
-    def __init__(self, seed):
-        generator = np.random.default_rng(seed)
-        self.factor = FACTORS[generator.integers(len(FACTORS))]
-        self.n_samples = int(generator.choice([30, 60, 200]))
+    def __init__(self, seed, factors=0):
+        self.generator = generator = np.random.default_rng(seed)
         size, strength = int(generator.choice([15, 30, 60])), generator.choice([0.7, 1.0, 1.4])
         self.genes = generator.permutation(N_GENES)[: N_PLANTED * size].reshape(N_PLANTED, size)
         signs = generator.choice([-1, 1], self.genes.shape, p=[0.3, 0.7]) if generator.random() < 0.5 else 1
         self.patterns = strength * generator.uniform(0.5, 1.5, self.genes.shape) * signs
-        self.spread = np.exp(0.5 * generator.standard_normal(N_GENES))
-        loadings = self._loadings(generator)
-        is_new = self.factor.endswith("new")
-        first = self._study(
-            generator, int(generator.choice([100, 200])), N_PLANTED, 0 * loadings if is_new else loadings
-        )
-        self.other = self._study(generator, self.n_samples, N_KEPT, loadings)
-        self.model = SparseGraphSVD(N_PLANTED + 1, n_columns=size * 6 // 5).fit(first)
+        self.gated = generator.random() < 0.5  # a module acts in 30 % of the samples, or in all
+        self.spread, self.means = np.exp(0.5 * generator.standard_normal(N_GENES)), generator.normal(8, 2, N_GENES)
+        self.factors = self.loadings(factors)
+        first = self.study(int(generator.choice([100, 200])), range(N_PLANTED), self.factors)
+        self.model = SparseGraphSVD(N_PLANTED, n_columns=size * 6 // 5).fit(self.named(first))
 
-    def _loadings(self, generator):
-        if self.factor == "none":
-            return np.zeros(N_GENES)
-        strength = generator.choice([0.3, 0.6])
-        return strength * (
-            generator.uniform(0.5, 1.5, N_GENES) if "positive" in self.factor else generator.standard_normal(N_GENES)
-        )
+    def loadings(self, number):
+        """Of all genes, on background factors: positive for one, of both signs for several."""
+        drawn = self.generator.uniform(0.3, 0.9, (number, N_GENES))
+        return drawn if number == 1 else drawn * self.generator.choice([-1, 1], drawn.shape) * 0.7
 
-    def _study(self, generator, n_samples, n_modules, loadings):
-        X = generator.standard_normal((n_samples, N_GENES)) + np.outer(generator.standard_normal(n_samples), loadings)
-        for members, pattern in zip(self.genes[:n_modules], self.patterns, strict=False):
-            X[:, members] += np.outer(generator.standard_normal(n_samples), pattern)
-        X = X * self.spread * np.exp(0.3 * generator.standard_normal(N_GENES)) + generator.normal(8, 2, N_GENES)
+    def study(self, n, modules, factors=(), noise=1.0, tails=None):
+        generator, shape = self.generator, (n, N_GENES)
+        X = noise * (generator.standard_normal(shape) if tails is None else generator.standard_t(tails, shape))
+        X += generator.standard_normal((n, len(factors))) @ np.reshape(factors, (len(factors), N_GENES))
+        for module in modules:
+            X[:, self.genes[module]] += np.outer(self.activity(n), self.patterns[module])
+        return X * self.spread + self.means
+
+    def activity(self, n):
+        gate = (self.generator.random(n) < 0.3) / np.sqrt(0.3) if self.gated else 1
+        return gate * self.generator.standard_normal(n)
+
+    @staticmethod
+    def named(X):
         return pd.DataFrame(X, columns=NAMES)
 
-    def truth(self):
-        """For each module found: 1 if it is one that the second study has, 0 if one that it lacks, else -1."""
+    def found(self):
+        """The planted module of each one found (the 0.8 of its squared weights are there), or -1."""
         shares = np.array([[np.sum(v[members] ** 2) for members in self.genes] for v in self.model.components_])
-        kept, lost = shares[:, :N_KEPT], shares[:, N_KEPT:]
-        pure = (lost.max(axis=1) > 0.8) & (kept.sum(axis=1) < 0.03)
-        return np.where(kept.max(axis=1) > 0.8, 1, np.where(pure, 0, -1))
+        return np.where(shares.max(axis=1) > 0.8, shares.argmax(axis=1), -1)
+
+    def counts(self, X, depth):
+        """Counts of sequenced molecules, on a logarithmic scale."""
+        rates = np.exp((X - X.mean(axis=0)) / 2 + self.generator.normal(2, 1, X.shape[1]))
+        rates *= np.exp(depth * self.generator.standard_normal((len(X), 1)))
+        return np.log1p(self.generator.poisson(self.generator.gamma(5, rates / 5)))
+
+    def other_modules(self, number=10):
+        """Modules of other sizes, made of any genes."""
+        self.genes = [self.generator.choice(N_GENES, size, replace=False) for size in [30, 60, 120, 200] * number]
+        self.genes = self.genes[:number]
+        self.patterns = [self.generator.uniform(0.5, 1.5, len(genes)) for genes in self.genes]
+        return range(number)
 
 
-def without_modules(pair, generator):
-    """Studies without the modules, by name."""
-    shape = pair.other.shape
-    spread = np.exp(generator.standard_normal(N_GENES))
-    noise = generator.standard_normal(shape)
-    one, five = generator.standard_normal((shape[0], 1)), generator.standard_normal((shape[0], 5))
-    yield "permuted genes", pair.other.to_numpy()[:, generator.permutation(N_GENES)]
-    yield "noise", noise
-    yield "uneven genes", noise * spread
-    yield "heavy tails, uneven genes", generator.standard_t(3, shape) * spread
-    yield "all genes follow one factor", (noise + one @ generator.uniform(0.5, 1.5, (1, N_GENES))) * spread
-    yield "one signed factor", (noise + one @ generator.standard_normal((1, N_GENES))) * spread
-    yield "five signed factors", (noise + five @ generator.standard_normal((5, N_GENES))) * spread
+def without(kind, seed):
+    """A study that lacks the modules, and which of those found it has nevertheless."""
+    shared = {"one factor, in both": 1, "five factors, in both": 5}.get(kind, 0)
+    planted = Planted(seed, shared)
+    found, n = planted.found(), int(planted.generator.choice([30, 60, 200]))
+    planted.spread = np.exp(planted.generator.standard_normal(N_GENES)) if "uneven genes" in kind else planted.spread
+    modules, factors = [], planted.factors
+    if kind in ("one factor", "five factors", "other modules and five factors"):
+        factors = planted.loadings(1 if kind == "one factor" else 5)
+    if kind == "half":
+        modules = range(N_PLANTED // 2)
+    if kind.startswith("other modules"):
+        modules = planted.other_modules()
+    X = planted.study(n, modules, factors, tails=3 if "tails" in kind else None)
+    X = planted.counts(X, 0.7) if "counts" in kind else X
+    return planted, X, (found >= 0) & ~(np.isin(found, range(3)) & (kind == "half"))
 
 
-def replications(runs, seed):
-    parts = []
-    for run in range(runs):
-        pair = Pair([seed, run])
-        found = replicate(pair.model, pair.other, n_draws=300, random_state=run).table
-        about = {"factor": pair.factor, "samples": pair.n_samples}
-        parts.append(found.assign(study="pair", truth=pair.truth(), **about))
-        for name, X in without_modules(pair, np.random.default_rng([seed, run, 1])):
-            found = replicate(pair.model, pd.DataFrame(X, columns=NAMES), n_draws=300, random_state=run).table
-            parts.append(found.assign(study=name))
-    return pd.concat(parts, ignore_index=True)
+def absent(runs, seed):
+    rows = []
+    for kind in ABSENT:
+        for run in range(runs):
+            planted, X, lacks = without(kind, [seed, run, ABSENT.index(kind)])
+            table = replicate(planted.model, planted.named(X), random_state=run).table
+            rows.append(table[lacks].assign(study=kind))
+    return rates(pd.concat(rows))
 
 
-def show_replications(table):
-    null = table[table["study"] != "pair"].assign(
-        **{f"p <= {level}": table["p"] <= level for level in (0.05, 0.2, 0.5)},
-        replicated=table["verdict"] == "replicated",
-        partly=table["verdict"] == "partly",
-    )
-    columns = ["p <= 0.05", "p <= 0.2", "p <= 0.5", "replicated", "partly"]
-    print(null.groupby("study")[columns].mean().assign(modules=null.groupby("study").size()).round(3), "\n")
-    pairs = table[(table["study"] == "pair") & (table["truth"] >= 0)]
-    print(pd.crosstab(pairs["truth"], pairs["verdict"]), "\n")
-    for name in ("z", "ratio", "density", "loading_correlation", "sign_agreement"):
-        by = {
-            key: round(roc_auc_score(part["truth"], part[name]), 3)
-            for column in ("factor", "samples")
-            for key, part in pairs.groupby(column)
-            if part["truth"].nunique() == 2
-        }
-        print(f"AUC of {name}: {roc_auc_score(pairs['truth'], pairs[name]):.3f}", by)
+def present(runs, seed):
+    rows = []
+    for kind in PRESENT:
+        for run in range(runs):
+            planted = Planted([seed, run, PRESENT.index(kind), 1])
+            generator, n = planted.generator, int(planted.generator.choice([60, 200]))
+            planted.spread = planted.spread * np.exp(0.3 * generator.standard_normal(N_GENES))
+            X = planted.study(n, range(N_PLANTED), noise=2 if "noise" in kind else 1)
+            scaled = (X - X.mean(axis=0)) / X.std(axis=0)
+            if kind == "other units":
+                X = X * np.exp(generator.standard_normal(N_GENES)) + generator.normal(0, 100, N_GENES)
+            elif kind == "saturated":
+                X = np.tanh(scaled + generator.uniform(-1, 1, N_GENES))
+            elif kind == "skewed":
+                X = np.exp(generator.uniform(0.2, 1, N_GENES) * scaled)
+            elif kind.startswith("counts"):
+                X = planted.counts(X, 0.7 if "uneven" in kind else 0.2)
+            kept = np.sort(generator.permutation(N_GENES)[: int(0.7 * N_GENES)])
+            table = replicate(planted.model, planted.named(X).iloc[:, kept], random_state=run).table
+            rows.append(table[planted.found() >= 0].assign(study=kind))
+    return rates(pd.concat(rows))
 
 
-def comparisons(runs, seed):
+def rates(table):
+    """Shares of the grades by kind of study."""
+    grades = pd.crosstab(table["study"], table["verdict"], normalize="index")
+    grades = grades.reindex(columns=["strong", "weak", "not replicated", "too few to tell"], fill_value=0)
+    grades["p <= 0.05"] = (table["p"] <= 0.05).groupby(table["study"]).mean()
+    grades["density"] = table["density"].groupby(table["study"]).median()
+    grades["modules"] = table.groupby("study").size()
+    return grades.reindex(table["study"].unique()).round(3)
+
+
+def density(X, signs):
+    """The mean correlation of pairs of features with these signs, and its interval."""
+    features = OtherStudy.of(X, False)[0].features(np.arange(signs.size))
+    whole = (np.sum((signs @ features) ** 2) - signs.size) / signs.size / (signs.size - 1)
+    return whole, density_interval(features, signs)
+
+
+def intervals(runs, seed):
+    """Coverage of the interval; the density of the population is that of 20,000 samples."""
+    rows = []
+    for number in range(max(runs // 4, 1)):
+        planted = Planted([seed, number, 2], int(np.random.default_rng(number).choice([0, 1, 5])))
+        members, signs = planted.genes[0], np.sign(planted.patterns[0])
+        for tails in (None, 5):
+            one = (range(N_PLANTED), planted.factors, 1.0, tails)
+            truth = density(planted.study(20_000, *one)[:, members], signs)[0]
+            kind = f"{'acts in 30 %' if planted.gated else 'acts in all'}, {'normal' if tails is None else 't5'}"
+            for n in np.repeat([30, 60, 200], 10):
+                low, high = density(planted.study(n, *one)[:, members], signs)[1]
+                rows.append((kind, n, low <= truth <= high, high - low))
+    table = pd.DataFrame(rows, columns=["module", "samples", "covered", "width"])
+    return table.groupby(["module", "samples"]).agg({"covered": ["mean", "size"], "width": "median"}).round(3)
+
+
+def fits(runs, seed):
     """Statuses of modules: fits to halves of a cohort, with other seeds, and to unrelated cohorts."""
     rows = []
     for run in range(runs):
@@ -133,27 +198,45 @@ def comparisons(runs, seed):
     return pd.crosstab(found["fits"], found["status"])
 
 
-def real():
-    folder = Path(os.environ["NETBIC_DATA"])
-    read = {
-        name: pd.read_parquet(folder / f"expr_tcga_{name}.parquet").T
-        for name in ("brca_rnaseq", "brca_agilent2012", "coadread_rnaseq")
-    }
-    for name, other in (("brca_rnaseq", "brca_agilent2012"), ("coadread_rnaseq", "brca_rnaseq")):
-        model = SparseGraphSVD(10, n_columns=100).fit(read[name])
-        print(f"{name} in {other}:", replicate(model, read[other], new_samples_only=True, random_state=0), "\n")
+def permuted(X, generator, n_strata):
+    """The study with permuted names of genes; with several strata, among genes of similar mean and variance."""
+    strata = pd.Series(np.zeros(X.shape[1]))
+    if n_strata > 1:
+        means, spreads = (pd.Series(np.asarray(values)) for values in (X.mean(), X.std()))
+        strata = pd.qcut(means.rank(method="first"), n_strata, labels=False) * 1.0
+        strata += (
+            spreads.groupby(strata).rank(pct=True).mul(n_strata).clip(upper=n_strata - 1e-9).floordiv(1) * n_strata
+        )
+    names = np.empty(X.shape[1], dtype=object)
+    for members in strata.groupby(strata).groups.values():
+        names[members] = generator.permutation(X.columns[members])
+    return X.set_axis(names, axis=1)
+
+
+def real(runs, seed):
+    folder, rows = Path(os.environ["NETBIC_DATA"]), []
+    read = {name: pd.read_parquet(folder / f"{file}.parquet").T for name, file in STUDIES.items()}
+    gastric = pd.read_parquet(folder / "bulk_gastric_gse26901.parquet").T
+    for n_modules in (15, 30):
+        model = SparseGraphSVD(n_modules, random_state=0).fit(gastric)
+        leading = [", ".join(gastric.columns[np.argsort(-np.abs(v))[:3]]) for v in model.components_]
+        grades = {name: replicate(model, X, random_state=0).table["verdict"] for name, X in read.items()}
+        print(pd.DataFrame({"leading genes": leading, **grades}).to_string(), "\n")
+    for name, X in read.items():
+        for kind, n_strata in (("permuted", 1), ("permuted in strata", 10)):
+            for run in range(max(runs // 5, 1)):
+                other = permuted(X, np.random.default_rng([seed, run, n_strata]), n_strata)
+                rows.append(replicate(model, other, random_state=run).table.assign(study=f"{name}, {kind}"))
+    return rates(pd.concat(rows))
 
 
 if __name__ == "__main__":
+    kinds = {"absent": absent, "present": present, "intervals": intervals, "fits": fits, "real": real}
     parser = argparse.ArgumentParser()
-    parser.add_argument("--runs", type=int, default=60)
+    parser.add_argument("kind", choices=list(kinds))
+    parser.add_argument("--runs", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--real", action="store_true")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     pd.set_option("display.width", 200, "display.max_columns", 20)
-    if given.real:
-        real()
-    else:
-        show_replications(replications(given.runs, given.seed))
-        print("\n", comparisons(given.runs // 2, given.seed))
+    print(kinds[given.kind](given.runs, given.seed).to_string())

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     )
     from netbic.association.associate import associate
     from netbic.comparison.compare import compare
-    from netbic.comparison.replicate import leave_one_study_out, replicate
+    from netbic.comparison.left_out import leave_one_study_out
+    from netbic.comparison.replicate import replicate
     from netbic.errors import InputError
     from netbic.estimators.pairs import SparseGraphCCA, SparseGraphPLS
     from netbic.estimators.studies import stack_studies
@@ -53,7 +54,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "netbic.association.associate": ["associate"],
     "netbic.comparison.compare": ["compare"],
-    "netbic.comparison.replicate": ["leave_one_study_out", "replicate"],
+    "netbic.comparison.left_out": ["leave_one_study_out"],
+    "netbic.comparison.replicate": ["replicate"],
     "netbic.errors": ["InputError"],
     "netbic.estimators.pairs": ["SparseGraphCCA", "SparseGraphPLS"],
     "netbic.estimators.studies": ["stack_studies"],

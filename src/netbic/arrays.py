@@ -27,6 +27,7 @@ Matrix = Any
 Kind = Literal["dense", "sparse", "table", "dask", "dask table", "anndata", "mudata", "operator", "blocks", "other"]
 Problem = str | None  # what is wrong with a matrix, as text, or None
 
+_SMALLEST, _LARGEST = 1e-120, 1e140  # bounds of the largest absolute entry
 _FURTHEST = 2**31 - 1  # diagonal: beyond it, SciPy's arithmetic overflows
 _REMEDY = "build it again from its entries, e.g. as a COO matrix, or load it again"
 
@@ -169,7 +170,7 @@ def checked(X: Any, name: str = "X", *, missing: str = "ignore") -> Any:
         check_real(X, name)
     elif isinstance(X, pd.DataFrame):
         for at, dtype in enumerate(X.dtypes):
-            if dtype.kind in "cO":  # others cannot hold complex numbers
+            if dtype.kind in "cmMO":  # others hold real numbers
                 check_real(X.iloc[:, at], f"column {X.columns[at]!r} of {name}")
     return X
 
@@ -187,9 +188,27 @@ def _stacked(X: Any) -> Any:
     return X
 
 
+def check_range(X: Matrix, name: str = "X") -> None:
+    """Raise if the squares of the entries overflow or underflow; missing entries are left out."""
+    check_largest(float(np.fmax.reduce(np.abs(stored_values(X)), axis=None, initial=0.0)), name)
+
+
+def check_largest(largest: float, name: str) -> None:
+    """The same for the largest absolute entry."""
+    if np.isnan(largest):
+        raise ValueError(f"{name} contains NaN: all entries have to be finite numbers")
+    if largest and not _SMALLEST < largest < _LARGEST:
+        raise ValueError(
+            f"{name} has entries up to {largest:.3g}, whose squares leave the range of numbers: rescale {name} "
+            f"(divide it by a number), so that its largest absolute entry lies between {_SMALLEST:g} and {_LARGEST:g}"
+        )
+
+
 def check_real(values: Any, name: str) -> None:
-    """Raise if an array, a sparse matrix or a column of a table holds complex numbers."""
+    """Raise if an array, a sparse matrix or a column of a table holds complex numbers or dates."""
     objects = np.ravel(values) if values.dtype == object and not sp.issparse(values) else ()
+    if values.dtype.kind in "mM":
+        raise ValueError(f"{name} holds dates or durations ({values.dtype}): give numbers, such as days")
     if values.dtype.kind == "c" or any(isinstance(value, (complex, np.complexfloating)) for value in objects):
         kind = "complex numbers" if values.dtype == object else values.dtype
         raise ValueError(

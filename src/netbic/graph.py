@@ -27,6 +27,7 @@ from netbic.arrays import (
     RandomState,
     check_choice,
     check_in_memory,
+    check_range,
     check_real,
     check_sparse,
     checked,
@@ -709,6 +710,7 @@ def coexpression(X_other: Any, k: int = 10, positive: bool = True) -> Graph:
         raise InputError(
             f"{what} missing or infinite: fill them, e.g. by sklearn.impute.SimpleImputer, or drop those genes"
         )
+    check_range(X, "X_other")
     if not pd.api.types.is_integer(k):
         raise TypeError(f"k={k!r}: an integer is needed")
     if n < _FEWEST_SAMPLES:

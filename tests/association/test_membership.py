@@ -96,3 +96,10 @@ def test_missing_entries_are_left_out_pair_by_pair(study):
         for module in (0, 1):
             own = pd.Series(X.iloc[:, gene]).corr(scores.iloc[:, module])
             assert found[gene, module] == pytest.approx(own, abs=1e-9)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_data_whose_squares_overflow_are_refused(study, form):
+    model = netbic.SparseGraphSVD(1, n_columns=30).fit(study.expression.to_numpy())
+    with pytest.raises(ValueError, match="X has entries up to"):
+        gene_membership(model, form(study.expression.to_numpy() * 1e200))

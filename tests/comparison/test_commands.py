@@ -76,7 +76,7 @@ def test_replicate_writes_a_table_that_belongs_to_the_results_and_the_report_sho
     lines = done.output.splitlines()
     assert lines[0] == "Of 3 modules, 3 are replicated in the other study (900 genes in common, 200 samples)."
     assert lines[1].startswith("  module 1 (GENE")
-    assert "Replicated: it explains" in lines[1]
+    assert ": Replicated: 60 of its 60 genes correlate by " in lines[1]
     assert lines[-1] == str(folders / "one" / "replication.tsv")
     table = netbic.io.read_table(folders / "one" / "replication.tsv")
     assert table["module"].tolist() == [1, 2, 3]

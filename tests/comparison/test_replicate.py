@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from scipy.stats import kstest
+from scipy.stats import kstest, t
 from sklearn.metrics import roc_auc_score
 
 import netbic
-from netbic.comparison.replicate import OtherStudy, _verdict, matched_sets, preservation
+from netbic.comparison.replicate import OtherStudy, _verdict, density_interval, matched_sets, preservation
 
 
 @pytest.fixture(scope="module")
@@ -21,31 +21,64 @@ def other(study):
 
 def test_modules_hold_in_new_samples_and_not_in_other_genes(model, other):
     found = netbic.replicate(model, other, random_state=0)
-    assert found.table["verdict"].tolist() == ["replicated"] * 3
+    assert found.table["verdict"].tolist() == ["strong"] * 3
     assert found.verdict == "Of 3 modules, 3 are replicated in the other study (900 features in common, 200 samples)."
     shuffled = other.set_axis(np.random.default_rng(0).permutation(other.columns), axis=1)
     found = netbic.replicate(model, shuffled, random_state=0)
     assert found.table["verdict"].tolist() == ["not replicated"] * 3
-    assert found.table["reason"].str.startswith("Not replicated: it explains ").all()
+    assert found.table["reason"].str.startswith("Not replicated: ").all()
 
 
 def test_numbers_are_those_of_plain_computations(model, other):
-    found = netbic.replicate(model, other, n_draws=10, random_state=0).table
-    for row in found.itertuples():
+    found = netbic.replicate(model, other, n_draws=10, random_state=0)
+    for row in found.table.itertuples():
         v = model.components_[row.module - 1]
         inside = np.flatnonzero(v)
         v = v[inside]
         Z = other.to_numpy()[:, inside]
         Z = (Z - Z.mean(axis=0)) / Z.std(axis=0)
-        share = np.var(Z @ v) / len(v)
-        assert row.variance_explained == pytest.approx(share)
         signed = np.corrcoef(Z.T) * np.outer(np.sign(v), np.sign(v))
         assert row.density == pytest.approx(signed[np.triu_indices(len(v), 1)].mean())
-        loadings = np.linalg.svd(Z)[2][0]
-        assert row.loading_correlation == pytest.approx(np.corrcoef(v, loadings * np.sign(v @ loadings))[0, 1])
-        rest = [np.corrcoef(Z[:, j], Z @ v - v[j] * Z[:, j])[0, 1] for j in range(len(v))]
+        rest = np.array([np.cov(Z[:, j], Z @ v - v[j] * Z[:, j])[0, 1] for j in range(len(v))])
+        assert row.loading_correlation == pytest.approx(np.corrcoef(v, rest)[0, 1])
         assert row.sign_agreement == pytest.approx(np.mean(np.sign(rest) == np.sign(v)))
-        assert row.ratio == pytest.approx(row.variance_explained / row.variance_expected)
+        leading = np.argsort(-np.abs(v))[:20]
+        inner = signed[np.ix_(leading, leading)][np.triu_indices(20, 1)]
+        assert row.leading_density == pytest.approx(inner.mean())
+        scores = found.scores[row.module]
+        np.testing.assert_allclose(scores, Z @ v / np.std(Z @ v), atol=1e-9)
+        assert scores.index.tolist() == other.index.tolist()
+
+
+def test_the_interval_is_the_jackknife():
+    generator = np.random.default_rng(0)
+    Z, signs = generator.normal(size=(7, 40)) + generator.normal(size=40), np.array([1, -1, 1, 1, 1, -1, 1])
+
+    def scale(values):
+        density = (np.corrcoef(values) * np.outer(signs, signs))[np.triu_indices(7, 1)].mean()
+        return np.log((1 + 6 * density) / (1 - density))
+
+    without = np.array([scale(np.delete(Z, sample, axis=1)) for sample in range(40)])
+    error = np.sqrt(39 / 40 * np.sum((without - without.mean()) ** 2))
+    ends = np.exp(scale(Z) + t.ppf([0.025, 0.975], 39) * error)
+    centred = Z - Z.mean(axis=1, keepdims=True)
+    found = density_interval(centred / np.linalg.norm(centred, axis=1, keepdims=True), signs)
+    np.testing.assert_allclose(found, (ends - 1) / (ends + 6), rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["noise", "signed factors"])
+def test_intervals_contain_the_density_of_the_population(kind):
+    generator, covered = np.random.default_rng(len(kind)), []
+    members, signs = np.arange(20), generator.choice([-1, 1], 20)
+    factors = generator.uniform(0, 0.8, (2, 20)) * (kind != "noise")
+    lengths = np.sqrt(1 + np.sum(factors**2, axis=0))
+    true = factors.T @ factors / np.outer(lengths, lengths) * np.outer(signs, signs)
+    true = true[np.triu_indices(20, 1)].mean()
+    for _ in range(400):
+        X = generator.standard_normal((50, 20)) + generator.standard_normal((50, 2)) @ factors
+        low, high = density_interval(OtherStudy.of(X, False)[0].features(members), signs)
+        covered.append(low <= true <= high)
+    assert 0.92 <= np.mean(covered) <= 0.98
 
 
 def test_the_form_of_the_data_does_not_matter(model, other):
@@ -59,7 +92,7 @@ def test_the_form_of_the_data_does_not_matter(model, other):
 
 
 def test_units_of_genes_and_the_sign_of_a_module_do_not_matter(model, other):
-    columns = ["variance_explained", "density", "sign_agreement", "loading_correlation"]
+    columns = ["density", "ci_low", "ci_high", "leading_density", "sign_agreement", "loading_correlation"]
     table = netbic.replicate(model, other, n_draws=20, random_state=0).table
     units = np.random.default_rng(0).uniform(0.1, 10, other.shape[1])
     scaled = netbic.replicate(model, other * units + 3, n_draws=20, random_state=0).table
@@ -78,7 +111,7 @@ def test_a_model_that_subtracts_sample_means_is_judged_without_them(study):
     plain = shifted[200:].to_numpy()
     plain = plain - plain.mean(axis=1, keepdims=True)
     by_hand = netbic.replicate(model, pd.DataFrame(plain, columns=shifted.columns), n_draws=20, random_state=0).table
-    columns = ["variance_explained", "density", "sign_agreement"]
+    columns = ["density", "ci_low", "ci_high", "sign_agreement"]
     np.testing.assert_allclose(found[columns], by_hand[columns], rtol=1e-6)
 
 
@@ -95,7 +128,7 @@ def studies(kind, generator, n_genes=600, n_samples=60):
 
 @pytest.mark.parametrize("kind", ["noise", "uneven genes", "all genes follow", "signed factors"])
 @pytest.mark.parametrize("signs", ["same", pytest.param("mixed", marks=pytest.mark.nightly)])
-def test_p_values_are_uniform_without_the_module(kind, signs):
+def test_p_values_are_not_too_small_without_the_module(kind, signs):
     generator = np.random.default_rng([11, len(kind), len(signs)])
     p_values = []
     for _ in range(50):
@@ -103,14 +136,16 @@ def test_p_values_are_uniform_without_the_module(kind, signs):
         for _ in range(2):
             members = generator.choice(600, 20, replace=False)
             weights = generator.uniform(0.3, 1.5, 20) * (1 if signs == "same" else generator.choice([-1, 1], 20))
-            p_values.append(preservation(study, members, weights, 99, generator)["p"])
-    assert kstest(p_values, "uniform").pvalue > 0.001
+            traits = [study.means, study.lengths, study.connectivity(generator)]
+            p_values.append(preservation(study, traits, members, weights, 99, generator)["p"])
+    # Matched sets follow a factor as the module does: p-values may be too large, but not too small.
+    assert kstest(p_values, "uniform", alternative="greater").pvalue > 0.001
     assert np.mean(np.array(p_values) <= 0.05) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 100)
 
 
 def test_replicated_modules_are_told_from_others():
     """Pairs of studies with other samples, variances of genes and a factor that all genes follow."""
-    z, truth, verdicts = [], [], []
+    excess, truth, verdicts = [], [], []
     for seed in range(8):
         generator = np.random.default_rng([7, seed])
         genes = generator.permutation(600)[:120].reshape(4, 30)
@@ -128,12 +163,33 @@ def test_replicated_modules_are_told_from_others():
         model.components_ /= np.linalg.norm(model.components_, axis=1, keepdims=True)
         model.n_components_ = 4
         found = netbic.replicate(model, parts[1], n_draws=199, random_state=seed).table
-        z += found["z"].tolist()
+        excess += (found["density"] - found["density_expected"]).tolist()
         verdicts += found["verdict"].tolist()
         truth += [1, 1, 0, 0]
-    assert roc_auc_score(truth, z) >= 0.95
-    assert "replicated" not in [verdict for verdict, true in zip(verdicts, truth, strict=True) if not true]
-    assert [verdict for verdict, true in zip(verdicts, truth, strict=True) if true].count("replicated") >= 12
+    assert roc_auc_score(truth, excess) >= 0.95
+    absent = [verdict for verdict, true in zip(verdicts, truth, strict=True) if not true]
+    assert set(absent) == {"not replicated"}
+    present = [verdict for verdict, true in zip(verdicts, truth, strict=True) if true]
+    assert len([verdict for verdict in present if verdict in ("strong", "weak")]) >= 14
+
+
+def test_grades_rest_on_leading_genes_and_signs_too(model, other):
+    members = np.argsort(-np.abs(model.components_[0]))[:60]
+    generator = np.random.default_rng(0)
+
+    def judged(values):
+        return netbic.replicate(model, values, random_state=0).table.set_index("module")
+
+    exchanged = other.copy()
+    exchanged.iloc[:, members[:20]] = generator.permuted(other.iloc[:, members[:20]], axis=0)
+    found = judged(exchanged)
+    assert found["verdict"].tolist() == ["not replicated", "strong", "strong"]
+    assert "the leading features do not hold" in found.loc[1, "reason"]
+    turned = other.copy()
+    turned.iloc[:, members[40:55]] *= -1
+    found = judged(turned)
+    assert found["verdict"].tolist() == ["weak", "strong", "strong"]
+    assert "80 % in the expected direction are needed" in found.loc[1, "reason"]
 
 
 def test_missing_genes_and_entries_are_counted(model, other):
@@ -148,7 +204,10 @@ def test_missing_genes_and_entries_are_counted(model, other):
     assert found.n_features == 600
     assert found.table["reason"].str.contains("of its 60 features").any()
     judged = found.table[found.table["verdict"] != "too few to tell"]
-    assert np.isfinite(judged[["z", "p", "q"]].to_numpy()).all()
+    assert np.isfinite(judged[["density", "p", "q"]].to_numpy()).all()
+    n_missing = int(part.isna().sum().sum())
+    assert found.n_missing == n_missing
+    assert f"{n_missing:,} missing values are replaced by the mean of their feature." in found.verdict
 
 
 def test_too_little_to_tell(model, other):
@@ -188,6 +247,7 @@ def test_bad_input(model, other):
         (other.to_numpy()[:, :800], {}, "800 columns without names"),
         (other.to_numpy(), {"features": ["a", "b"]}, "features has 2 names"),
         (other.replace(other.iloc[0, 0], np.inf), {}, "infinite"),
+        (other * 1e155, {}, "X_other has entries up to .* leave the range of numbers"),
         (other, {"n_draws": 0}, "n_draws"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -226,9 +286,14 @@ def test_constant_genes_of_sparse_data_are_left_out(center_rows):
 
 
 def test_a_value_below_its_limit_is_written_as_such():
-    shares = {"variance_explained": 0.5, "variance_expected": 0.25, "n_features": 60, "n_available": 60}
-    verdict, text = _verdict(shares | {"q": 0.01, "ratio": 1.98, "sign_agreement": 0.746}, "gene")
-    assert verdict == "partly"
-    assert "only 1.9 times as much (2 times are needed)" in text
-    assert "only 74 % of them" in text
-    assert "2.0 times" not in text
+    shares = {"n_features": 60, "n_available": 60, "n_leading": 20, "n_leading_available": 20, "q": 0.01}
+    shares |= {"density": 0.098, "density_expected": 0.0, "ci_low": 0.08, "ci_high": 0.12, "p_loadings": 0.01}
+    shares |= {"sign_agreement": 0.9, "leading_density": 0.2, "leading_expected": 0.0, "p_leading": 0.001}
+    verdict, text = _verdict(shares, "gene")
+    assert verdict == "weak"
+    assert "only 0.09 more than random ones (0.1 is needed)" in text
+    verdict, text = _verdict(shares | {"p_loadings": 0.3}, "gene")
+    assert verdict == "not replicated"
+    verdict, text = _verdict(shares | {"leading_density": np.nan, "n_leading_available": 2, "density": 0.2}, "gene")
+    assert verdict == "weak"
+    assert "only 2 of its 20 leading genes are there" in text

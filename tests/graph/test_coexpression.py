@@ -99,3 +99,9 @@ def test_unusable_data_are_refused(data):
     dask = pytest.importorskip("dask.array")
     with pytest.raises(TypeError, match="compute"):
         coexpression(dask.from_array(data, chunks=(10, 60)))
+
+
+def test_data_whose_squares_overflow_are_refused():
+    X = 1e155 * np.random.default_rng(0).normal(size=(30, 50))
+    with pytest.raises(ValueError, match="X_other has entries up to"):
+        netbic.graph.coexpression(X)

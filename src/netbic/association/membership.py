@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from netbic.arrays import Floats, checked, is_sparse, kind_of
+from netbic.arrays import Floats, check_largest, check_range, checked, is_sparse, kind_of
 from netbic.estimators.covariates import basis_of, training_design
 from netbic.estimators.inputs import has_missing
 from netbic.estimators.prediction import module_scores
@@ -47,19 +47,19 @@ def gene_membership(model: SparseGraphSVD, X: Any) -> Floats:
     ((500, 1), True)
     """
     model, X = as_one_study(fitted_model(model), X)
+    data = checked(X, missing=model.missing)
+    if kind_of(data) == "dask":
+        data = RowBlocks(data, hold=False)
+        check_largest(data.summary.largest, "X")
+    else:
+        data = sp.csr_array(data) if is_sparse(data) else np.asarray(data, dtype=np.float64)
+        check_range(data)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X (has feature names|does not have valid)")  # as of a model from AnnData
         scores = module_scores(model, X)
     design = None if model.covariates_ is None else training_design(model, X)
-    data = checked(X, missing=model.missing)
-    if kind_of(data) == "dask":
-        data = RowBlocks(data, hold=False)
-    elif is_sparse(data):
-        data = sp.csr_array(data)
-    else:
-        data = np.asarray(data, dtype=np.float64)
-        if has_missing(data) or np.isnan(scores).any():
-            return _of_observed(model.scaler_.apply(data, design), scores)
+    if isinstance(data, np.ndarray) and (has_missing(data) or np.isnan(scores).any()):
+        return _of_observed(model.scaler_.apply(data, design), scores)
     # From products of the data with the scores and the covariates, and column norms.
     data = as_operator(data, low_memory=True)
     n, p = data.shape

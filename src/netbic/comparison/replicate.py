@@ -1,18 +1,15 @@
-"""Replication: how far each module holds in another study, or in a study that is left out of the fit."""
+"""Replication: how far each module holds in another study."""
 
 from __future__ import annotations
 
-import copy
-import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 from scipy.spatial import KDTree
-from sklearn.base import clone
+from scipy.stats import t
 
 from netbic.arrays import (
     Array,
@@ -22,49 +19,40 @@ from netbic.arrays import (
     Matrix,
     RandomState,
     check_in_memory,
+    check_range,
     checked,
     is_sparse,
     kind_of,
-    leading_right_vector,
+    stored_values,
 )
 from netbic.enrichment import adjust_p_values, repeated_in_rows
 from netbic.errors import InputError, shown
-from netbic.estimators.covariates import as_table, covariate_names
-from netbic.estimators.inputs import axis_names, check_same_data
+from netbic.estimators.inputs import axis_names
 from netbic.estimators.parameters import check_count
-from netbic.estimators.prediction import module_scores
 from netbic.estimators.results import name_features, names_of
 from netbic.estimators.svd import SparseGraphSVD, fitted_model
 from netbic.operators.base import as_operator
-from netbic.selection.resampling import (
-    correlation,
-    for_part,
-    graphs_by_position,
-    match_rows,
-    n_asked,
-    n_searched_again,
-)
 
-REPLICATED, PARTLY, NOT_REPLICATED = "replicated", "partly", "not replicated"
+STRONG, WEAK, NOT_REPLICATED = "strong", "weak", "not replicated"
 TOO_FEW = "too few to tell"
 LEVEL = 0.05  # largest q-value of a module that holds
-RATIO = 2.0  # times as much variance explained as in random features
-AGREEMENT = 0.75  # share of the features that keep their direction
-MIN_FEATURES, MIN_SAMPLES = 5, 10
+EXCESS = {STRONG: 0.1, WEAK: 0.05}  # by how much its features have to correlate more than random ones
+AGREEMENT = {STRONG: 0.8, WEAK: 0.7}  # share of the features that keep their direction
+N_LEADING = 20  # features with the largest weights, which are judged by themselves
+MIN_FEATURES, MIN_LEADING, MIN_SAMPLES = 5, 3, 10
 _OTHERS = 2  # features to draw random sets from, for each feature of a module
 _COLUMNS = [
-    *("module", "verdict", "n_features", "n_available", "share_available"),
-    *("variance_explained", "variance_expected", "ratio", "z", "p", "q"),
-    *("density", "density_expected", "p_density", "loading_correlation", "p_loadings", "sign_agreement", "reason"),
+    *("module", "verdict", "n_features", "n_available"),
+    *("density", "ci_low", "ci_high", "density_expected", "loading_correlation", "p_loadings", "sign_agreement"),
+    *("p", "q", "n_leading", "n_leading_available", "leading_density", "leading_expected", "p_leading"),
+    "reason",
 ]
 _ROUNDING = 1e-10  # of the largest entry: a feature that varies less is constant
-_ENTRIES = 4_000_000  # scores per batch
-_MIN_OBSERVED = 3  # entries of a feature
+MIN_OBSERVED = 3  # entries of a feature
 _SMALLEST_POOL = 100  # features that may replace a feature
+_REFERENCE = 500  # features whose correlations with all others measure how connected these are
+_CONFIDENCE = 0.95
 _DIGITS = 9  # differences of traits beyond these are rounding errors
-NOT_FOUND = "not found without it"
-_FOUND_FROM = 0.6  # smallest |correlation| of scores of a module that is found again, as for verdicts
-_LEFT_OUT_COLUMNS = ["module", "study", "verdict", "score", "ratio", "q", "sign_agreement", "reason"]
 
 
 @dataclass(frozen=True)
@@ -77,45 +65,54 @@ class Replication:
         A row per module.
 
         - `module`: its number, from 1.
-        - `verdict`: "replicated", "partly", "not replicated" or "too few to tell" (features or samples).
-        - `n_features`: features of the module; `n_available` and `share_available`: those that the other study has too
-          (and that vary there), by which the module is judged.
-        - `variance_explained`: share of the variance of these features (each scaled to variance 1) along the weights of
-          the module; `variance_expected`: the same for random features; `ratio` of the two; `z`: their distance in
-          standard deviations of random features, by which modules can be ranked; `p` and `q` (Benjamini-Hochberg).
-        - `density`: mean correlation of pairs of its features, with the sign that their weights predict;
-          `density_expected` and `p_density`: the same for random features.
-        - `loading_correlation`: of its weights with those fitted to the same features in the other study; `p_loadings`
-          by permuting the weights among these features.
-        - `sign_agreement`: share of its features that move with the others in the expected direction (0.5 by chance).
+        - `verdict`: "strong", "weak", "not replicated" or "too few to tell" (features or samples).
+        - `n_features`: features of the module; `n_available`: those that the other study has too (and that vary there),
+          by which the module is judged.
+        - `density`: mean correlation of pairs of these features, with the sign that their weights predict; `ci_low`,
+          `ci_high`: its 95 % confidence interval; `density_expected`: the mean of random sets.
+        - `loading_correlation`: of the weights with the covariances of these features with the score of the others;
+          `p_loadings`: compared with random sets.
+        - `sign_agreement`: share of these features that move with the score of the others in the expected direction.
+        - `p`: of density, loadings and signs together, compared with random sets; `q` (Benjamini-Hochberg).
+        - `n_leading`: its features with the largest weights (up to 20); `n_leading_available`; `leading_density`,
+          `leading_expected`, `p_leading`: the same for these alone (NaN if fewer than 3 are available).
         - `reason`: the verdict as a sentence.
+    scores : DataFrame
+        The scores of the samples of the other study, with mean 0 and standard deviation 1, a column per module
+        (`standardised_scores`).
     n_features : int
         Features that both studies have.
     n_samples : int
         Samples of the other study that were used.
     n_shared : int
         How many of these seem to be samples of the fit too, by their names. They are no independent evidence.
+    n_missing : int
+        Missing entries, which were replaced by the mean of their feature.
     """
 
     table: pd.DataFrame
+    scores: pd.DataFrame
     n_features: int
     n_samples: int
     n_shared: int = 0
+    n_missing: int = 0
     feature_name: str = "feature"
 
     @property
     def verdict(self) -> str:
-        """One plain sentence, and a second one if the studies share samples."""
+        """One plain sentence, and others if the studies share samples or entries are missing."""
         if self.table.empty:
             return "The model has no modules, so there is none to look for in the other study."
         found = self.table["verdict"].tolist()
-        words = {REPLICATED: "replicated", PARTLY: "partly replicated", NOT_REPLICATED: "not replicated"}
+        words = {STRONG: "replicated", WEAK: "weakly replicated", NOT_REPLICATED: "not replicated"}
         counts = [(found.count(kind), text) for kind, text in words.items() if kind in found]
         parts = [f"{number} {'is' if number == 1 else 'are'} {text}" for number, text in counts]
         parts += [f"{found.count(TOO_FEW)} cannot be judged"] * (TOO_FEW in found)
         used, shared = (f"{number:,} sample{'s' * (number != 1)}" for number in (self.n_samples, self.n_shared))
         given = f"{self.n_features:,} {self.feature_name}s in common, {used}"
         text = f"Of {len(found)} module{'s' * (len(found) != 1)}, {', '.join(parts)} in the other study ({given})."
+        if self.n_missing:
+            text += f" {filled_line(self.n_missing, self.feature_name)}."
         if self.n_shared:
             text += f" Not independent: {shared} of it may be in the first study too, by name."
         return text
@@ -139,15 +136,21 @@ def replicate(
     """Judge how far each module of a fitted model holds in another study.
 
     The features of a module should move together there as well, in the directions that their weights say. This is
-    compared with random sets of features: each feature of the module is replaced by another one that has similar mean
-    and variance in the other study, and that takes over its weight. Features of random sets also follow factors that
-    all features follow.
+    compared with random sets of features: each feature of the module is replaced by another one that has similar mean,
+    variance and connectivity (mean squared correlation with other features) in the other study, and that takes over its
+    weight. Random sets therefore follow the factors that many features of that study follow.
 
-    A module is *replicated* if its weights explain more of the variance of its features than expected by chance (q at
-    most 0.05) and at least twice as much as in random features, and if at least 75 % of its features move with the
-    others in the expected direction. It is *partly* replicated if only the first of these holds, and otherwise *not
-    replicated*. At least 5 of its features, 10 samples, and twice as many other features as it has itself are needed to
-    tell.
+    A module that moves together more than expected by chance (q at most 0.05) is graded by how much:
+
+    - *strong*: its features correlate by at least 0.1 more than random ones (and by at least 0.05, the lower end of the
+      confidence interval), at least 80 % move with the others in the expected direction, and so do its leading features
+      (those with the 20 largest weights).
+    - *weak*: they correlate by at least 0.05 more, and at least 70 % move in the expected direction. If they correlate
+      by less than 0.1 more, the loadings have to agree with the weights (p at most 0.05). Its leading features do not
+      contradict it.
+    - *not replicated* otherwise.
+
+    At least 5 of its features, 10 samples, and twice as many other features as it has itself are needed to tell.
 
     Parameters
     ----------
@@ -176,6 +179,7 @@ def replicate(
     See Also
     --------
     compare : match the modules of two fits.
+    netbic.comparison.repeat_associations : test whether associations with labels and survival hold there, too.
 
     Examples
     --------
@@ -184,7 +188,7 @@ def replicate(
     >>> half, other = study.expression[:150], study.expression[150:].copy()
     >>> model = netbic.SparseGraphSVD(2, n_columns=60).fit(half)
     >>> netbic.replicate(model, other, random_state=0).table["verdict"].tolist()
-    ['replicated', 'replicated']
+    ['strong', 'strong']
     >>> other.columns = other.columns[::-1]  # the same values for other features
     >>> netbic.replicate(model, other, random_state=0).table["verdict"].tolist()
     ['not replicated', 'not replicated']
@@ -205,30 +209,49 @@ def replicate(
         if new_samples_only:
             kept, n_shared = np.flatnonzero(~shared), 0
     at, columns = _common_features(model, feature_names, X.shape[1])
-    study, varying = OtherStudy.of(X[:, columns][kept], model.center in ("rows", "both"))
-    weights = model.components_[:, at[varying]].astype(np.float64)
-    rows: list[dict[str, Any]] = []
-    for module, own in enumerate(weights):
-        members, size = np.flatnonzero(own), int(np.count_nonzero(model.components_[module]))
-        available, others = members.size, varying.size - members.size
-        row: dict[str, Any] = {"module": module + 1, "n_features": size, "n_available": available, "reason": ""}
-        row["share_available"] = available / size if size else np.nan
-        if kept.size < MIN_SAMPLES:
-            row["reason"] = f"number of samples in the other study: {kept.size}, at least {MIN_SAMPLES} are needed"
-        elif available < MIN_FEATURES:
-            vary = f"{available} of its {size} {feature_name}s (that vary)"
-            row["reason"] = f"the other study has {vary}, at least {MIN_FEATURES} are needed"
-        elif others < _OTHERS * available:
-            needed = f"at least {_OTHERS * available:,} are needed for {available:,} {feature_name}s"
-            row["reason"] = f"random sets can be drawn from only {others:,} other {feature_name}s, {needed}"
-        else:
-            row |= preservation(study, members, own[members], n_draws, generator)
-        rows.append(row)
-    table = pd.DataFrame(rows, columns=_COLUMNS)
+    X = X[:, columns][kept]
+    study, varying = OtherStudy.of(X, model.center in ("rows", "both"))
+    traits = [study.means, study.lengths, study.connectivity(generator)]
+    rows = [
+        _judge(study, traits, own, at[varying], n_draws, generator, feature_name)
+        for own in model.components_.astype(np.float64)
+    ]
+    table = pd.DataFrame(rows, columns=_COLUMNS).assign(module=np.arange(1, len(rows) + 1))
     table["q"] = adjust_p_values(table["p"])
     judged = [_verdict(row, feature_name) for row in table.to_dict("records")]
     table["verdict"], table["reason"] = (pd.Series([each[k] for each in judged], dtype=object) for k in range(2))
-    return Replication(name_features(table, feature_name), at.size, kept.size, n_shared, feature_name)
+    scores = study.scores(model.components_[:, at[varying]])
+    names = None if sample_names is None else sample_names[kept]
+    found = pd.DataFrame(scores, index=names, columns=pd.Index(range(1, len(rows) + 1), name="module"))
+    numbers = at.size, kept.size, n_shared, n_missing(X)
+    return Replication(name_features(table, feature_name), found, *numbers, feature_name)
+
+
+def standardised_scores(model: Any, X: Any, features: Sequence[Any] | None = None) -> Floats:
+    """Scores of samples of another study or platform, a column per module, without the means of the fit.
+
+    Every feature is centred and scaled to variance 1 in these samples, and multiplied with its weights; the scores then
+    have mean 0 and standard deviation 1. Missing entries are replaced by the mean of their feature. Scores are NaN for
+    modules of which fewer than 5 features vary here.
+
+    Parameters
+    ----------
+    model, X, features : as `model`, `X_other` and `features` of :func:`netbic.replicate`
+
+    Examples
+    --------
+    >>> import netbic
+    >>> study = netbic.simulate.cohort(200, 500, n_modules=1, strength=2, random_state=0)
+    >>> model = netbic.SparseGraphSVD(1, n_columns=60).fit(study.expression)
+    >>> scores = netbic.comparison.standardised_scores(model, 100 + 3 * study.expression)
+    >>> scores.shape, bool(abs(scores.mean()) < 1e-9), bool(abs(scores.std() - 1) < 1e-9)
+    ((200, 1), True, True)
+    """
+    model = fitted_model(model)
+    X, names, _ = _matrix_and_names(X, features, None)
+    at, columns = _common_features(model, names, X.shape[1])
+    study, varying = OtherStudy.of(X[:, columns], model.center in ("rows", "both"))
+    return study.scores(model.components_[:, at[varying]])
 
 
 def _matrix_and_names(
@@ -247,6 +270,7 @@ def _matrix_and_names(
         raise InputError(f"X_other has shape {X.shape}: a matrix with samples in rows is needed")
     if not np.isfinite(X.data if is_sparse(X) else X[~np.isnan(X)]).all():
         raise InputError("X_other has infinite entries (or, if it is sparse, missing ones): remove or replace them")
+    check_range(X, "X_other")
     names = [own if given is None else given for given, own in ((samples, known[0]), (features, known[1]))]
     for own, size, what in zip(names, X.shape, ("samples", "features"), strict=True):
         if own is not None and len(own) != size:
@@ -272,79 +296,171 @@ def _common_features(model: SparseGraphSVD, names: Array | None, size: int) -> t
     return at, columns
 
 
+def n_missing(X: Matrix) -> int:
+    """How many entries are missing."""
+    return int(np.count_nonzero(np.isnan(stored_values(X))))
+
+
+def filled_line(number: int, feature_name: str) -> str:
+    """What was done with missing entries, as a sentence without its full stop."""
+    many = f"{number:,} missing values are" if number != 1 else "1 missing value is"
+    return f"{many} replaced by the mean of {'their' if number != 1 else 'its'} {feature_name}"
+
+
+# The verdict on a module
+
+
+def _judge(
+    study: OtherStudy,
+    traits: list[Floats],
+    module: Floats,
+    at: Indices,
+    n_draws: int,
+    generator: np.random.Generator,
+    feature_name: str,
+) -> dict[str, Any]:
+    """A row of the table for the weights of a module; `at` are the features of the study among those of the model."""
+    weights, leading = module[at], np.isin(at, _leading(module))
+    members, size = np.flatnonzero(weights), int(np.count_nonzero(module))
+    available, others = members.size, weights.size - members.size
+    row: dict[str, Any] = {"n_features": size, "n_available": available, "reason": "", "p": np.nan}
+    row |= {"n_leading": min(size, N_LEADING), "n_leading_available": int(leading.sum()), "leading_density": np.nan}
+    if study.n_samples < MIN_SAMPLES:
+        row["reason"] = f"number of samples in the other study: {study.n_samples}, at least {MIN_SAMPLES} are needed"
+    elif available < MIN_FEATURES:
+        vary = f"{available} of its {size} {feature_name}s (that vary)"
+        row["reason"] = f"the other study has {vary}, at least {MIN_FEATURES} are needed"
+    elif others < _OTHERS * available:
+        needed = f"at least {_OTHERS * available:,} are needed for {available:,} {feature_name}s"
+        row["reason"] = f"random sets can be drawn from only {others:,} other {feature_name}s, {needed}"
+    else:
+        row |= preservation(study, traits, members, weights[members], n_draws, generator)
+        row["ci_low"], row["ci_high"] = density_interval(study.features(members), np.sign(weights[members]))
+        if (top := np.flatnonzero(leading)).size >= MIN_LEADING:
+            own = preservation(study, traits, top, weights[top], n_draws, generator)
+            row |= {"leading_density": own["density"], "leading_expected": own["density_expected"]}
+            row["p_leading"] = own["p_density"]
+    return row
+
+
+def _leading(module: Floats) -> Indices:
+    """Positions of the features with the largest absolute weights."""
+    order = np.argsort(-np.abs(module), kind="stable")[:N_LEADING]
+    return np.asarray(order[module[order] != 0])
+
+
 def _verdict(found: dict[Any, Any], feature_name: str) -> tuple[str, str]:
     """The verdict on a module, and the same as a sentence."""
-    q, ratio, agreement = found["q"], found["ratio"], found["sign_agreement"]
-    if np.isnan(q):
+    if np.isnan(found["q"]):
         return TOO_FEW, f"Cannot be judged: {found['reason']}."
-    available, size = found["n_available"], found["n_features"]
-    judged = f"{available} of its {size}" if available < size else f"its {size}"
-    shares = f"it explains {found['variance_explained']:.0%} of the variance of {judged} {feature_name}s, against "
-    shares += f"{found['variance_expected']:.0%} in random {feature_name}s"
-    signs = "of them move in the expected direction"
-    if q > LEVEL:
-        verdict, text = NOT_REPLICATED, f"Not replicated: {shares} (q {q:.2g}), a difference that may be chance."
-    elif ratio >= RATIO and agreement >= AGREEMENT:
-        times = f"{ratio:.1f} times" if ratio < 10 else f"{ratio:.0f} times"
-        verdict, text = REPLICATED, f"Replicated: {shares} ({times} as much, q {q:.2g}), and {agreement:.0%} {signs}."
-    else:
-        # What is too small is rounded down: 1.98 as 1.9, because "2.0 times" would seem to be enough.
-        few, share = np.floor(np.round([10 * ratio, 100 * agreement], 9)) / [10, 100]
-        weak = [f"this is only {few:.1f} times as much ({RATIO:g} times are needed)"] * (ratio < RATIO)
-        weak += [f"only {share:.0%} {signs} ({AGREEMENT:.0%} are needed)"] * (agreement < AGREEMENT)
-        verdict, text = PARTLY, f"Partly replicated: {shares} (q {q:.2g}), but {' and '.join(weak)}."
-    return verdict, text.replace("%", " %")
+    problems = {grade: list(_problems(found, grade, feature_name)) for grade in (STRONG, WEAK)}
+    grade = next((grade for grade, own in problems.items() if not own), NOT_REPLICATED)
+    interval = f"95 % interval {found['ci_low']:.2f} to {found['ci_high']:.2f}"
+    text = (
+        f"{found['n_available']:,} of its {found['n_features']:,} {feature_name}s correlate by {found['density']:.2f}"
+    )
+    text += f" ({interval}; random {feature_name}s by {found['density_expected']:.2f}, q {found['q']:.2g})"
+    text += f", {found['sign_agreement']:.0%} of them move as expected"
+    if not np.isnan(found["leading_density"]):
+        there = f"{found['n_leading_available']} of the {found['n_leading']} leading {feature_name}s"
+        text += f"; {there} correlate by {found['leading_density']:.2f}"
+    words = {STRONG: "Replicated", WEAK: "Weakly replicated", NOT_REPLICATED: "Not replicated"}
+    why = problems.get({WEAK: STRONG, NOT_REPLICATED: WEAK}.get(grade, ""), [])
+    text = f"{words[grade]}: {text}{': ' * bool(why)}{', '.join(why)}."
+    return grade, text.replace("%", " %").replace("  %", " %")
+
+
+def _problems(found: dict[Any, Any], grade: str, feature_name: str) -> Iterator[str]:
+    """What keeps a module from a grade."""
+    excess = found["density"] - found["density_expected"]
+    if found["q"] > LEVEL:
+        yield "this may be chance"
+    if excess < EXCESS[grade]:
+        yield f"only {_down(excess)} more than random ones ({EXCESS[grade]:g} is needed)"
+    elif grade == STRONG and found["ci_low"] - found["density_expected"] < EXCESS[WEAK]:
+        yield "the interval is wide"
+    elif excess < EXCESS[STRONG] and found["p_loadings"] > LEVEL:
+        yield f"so little counts only if loadings agree with the weights (p {found['p_loadings']:.2g})"
+    if found["sign_agreement"] < AGREEMENT[grade]:
+        yield f"{AGREEMENT[grade]:.0%} in the expected direction are needed"
+    if np.isnan(found["leading_density"]):
+        if grade == STRONG:
+            there = f"{found['n_leading_available']} of its {found['n_leading']} leading {feature_name}s"
+            yield f"only {there} are there"
+    elif (grade == STRONG or found["n_leading_available"] >= MIN_FEATURES) and (
+        found["p_leading"] > LEVEL or found["leading_density"] - found["leading_expected"] < EXCESS[grade]
+    ):
+        yield f"the leading {feature_name}s do not hold (p {found['p_leading']:.2g})"
+
+
+def _down(number: float) -> str:
+    """A number below its limit, rounded down: 0.098 as 0.09, because 0.10 would seem to be enough."""
+    return f"{np.floor(round(100 * number, 9)) / 100:.2f}"
 
 
 def preservation(
-    study: OtherStudy, members: Indices, weights: Floats, n_draws: int, generator: np.random.Generator
+    study: OtherStudy,
+    traits: list[Floats],
+    members: Indices,
+    weights: Floats,
+    n_draws: int,
+    generator: np.random.Generator,
 ) -> dict[str, float]:
-    """Judge a module in a study: columns of `Replication.table`.
+    """Density, loadings and signs of a module in a study, compared with random sets: columns of `Replication.table`.
 
-    Every feature of a random set replaces a feature of the module, has similar mean and variance in this study, and
-    takes over its weight. A factor that all features follow therefore moves random sets as well.
+    Every feature of a random set replaces a feature of the module, has similar traits in this study, and takes over its
+    weight. Factors that many features follow therefore move random sets as well. The three numbers count together, each
+    in standard deviations of random sets.
     """
-
-    def p_value(values: Floats) -> float:
-        """Of the first value among all."""
-        return float((1 + np.sum(values[1:] >= values[0])) / values.size)
-
     weights, size = weights / np.linalg.norm(weights), members.size
-    sets = np.vstack([members, matched_sets([study.means, study.lengths], members, n_draws, generator)])
-    shares = study.energies(sets, weights) / size
-    densities = (study.energies(sets, np.sign(weights)) - size) / (size * (size - 1))
-    expected, spread = float(shares[1:].mean()), float(shares[1:].std())
-    features = study.features(members)
-    on_others = features @ (features.T @ weights) - weights  # loadings of every feature on the score of the others
-    # The sign of fitted loadings is arbitrary: it is chosen so that their product with the weights is positive.
-    loadings = leading_right_vector(features.T)
-    loadings = loadings / (np.linalg.norm(loadings) or 1.0)
-    permuted = np.vstack([weights, [generator.permutation(weights) for _ in range(n_draws)]])
-    spreads, correlations = weights.std() * loadings.std(), None
-    if spreads > 1e-12:
-        correlations = permuted @ (loadings - loadings.mean()) / weights.size / spreads
-        correlations *= np.where(permuted @ loadings >= 0, 1.0, -1.0)
+    sets = np.vstack([members, matched_sets(traits, members, n_draws, generator)])
+    signs, centred = np.sign(weights), weights - weights.mean()
+    found = np.empty((3, len(sets)))
+    for number, own in enumerate(sets):
+        squared, loadings = study.project(own, weights, signs)
+        on_others = loadings - weights  # on the score of the other features
+        spread = np.linalg.norm(centred) * np.linalg.norm(on_others - on_others.mean())
+        correlation = centred @ on_others / spread if spread > _ROUNDING else np.nan
+        found[:, number] = (squared - size) / (size * (size - 1)), correlation, np.mean(np.sign(on_others) == signs)
+    means, spreads = found[:, 1:].mean(axis=1, keepdims=True), found[:, 1:].std(axis=1, keepdims=True)
+    told = np.flatnonzero(spreads.ravel() > _ROUNDING)  # not loadings of equal weights
+    together = np.sum((found[told] - means[told]) / spreads[told], axis=0)
+    chance = [float(np.mean(values >= values[0] - _ROUNDING)) for values in (*found, together)]
     return {
-        "variance_explained": float(shares[0]),
-        "variance_expected": expected,
-        "ratio": float(shares[0]) / expected,
-        "z": (float(shares[0]) - expected) / spread if spread > 0 else np.nan,
-        "p": p_value(shares),
-        "density": float(densities[0]),
-        "density_expected": float(densities[1:].mean()),
-        "p_density": p_value(densities),
-        "loading_correlation": np.nan if correlations is None else float(correlations[0]),
-        "p_loadings": np.nan if correlations is None else p_value(correlations),
-        "sign_agreement": float(np.mean(np.sign(on_others) == np.sign(weights))),
+        **dict(zip(("density", "loading_correlation", "sign_agreement"), found[:, 0].tolist(), strict=True)),
+        "density_expected": float(means[0, 0]),
+        "p_density": chance[0],
+        "p_loadings": chance[1] if 1 in told else np.nan,
+        "p": chance[3],
     }
+
+
+def density_interval(features: Floats, signs: Floats) -> tuple[float, float]:
+    """The 95 % confidence interval of the density: the jackknife over samples, on Fisher's scale of such correlations.
+
+    `features` are centred and of length 1, in rows. Without sample t, products of two features are smaller by a z_i z_j
+    with a = n / (n - 1), and so are their squared lengths. The mean correlation r of k features is compared as
+    log((1 + (k - 1) r) / (1 - r)).
+    """
+    size, n = features.shape
+    a = n / (n - 1)
+    scaled = signs[:, None] / np.sqrt(np.maximum(1 - a * features**2, _ROUNDING))
+    products = np.einsum("it,it->t", scaled, (features @ features.T) @ scaled)
+    squared = np.append(products - a * np.einsum("it,it->t", scaled, features) ** 2, np.sum((signs @ features) ** 2))
+    squared = np.clip(squared, size * _ROUNDING, size**2 * (1 - _ROUNDING))  # |sum of features|^2: k to k^2
+    *without, whole = np.log(squared * (size - 1) / (size**2 - squared))
+    error = np.std(without) * np.sqrt(n - 1)
+    ends = np.exp(whole + t.ppf([(1 - _CONFIDENCE) / 2, (1 + _CONFIDENCE) / 2], n - 1) * error)
+    low, high = (ends - 1) / (ends + size - 1)
+    return float(low), float(high)
 
 
 @dataclass(frozen=True)
 class OtherStudy:
     """The varying features of a study, as a matrix of shape (n_features, n_samples) that is dense or sparse.
 
-    Features are centred and scaled to length 1 only in products, so that a sparse matrix stays sparse. `row_means` are
-    subtracted from every feature first.
+    A dense matrix holds features that are centred and scaled to length 1. Those of a sparse one are centred and scaled
+    in products only, so that it stays sparse. `row_means` are subtracted from every feature first.
     """
 
     matrix: Matrix
@@ -358,7 +474,7 @@ class OtherStudy:
 
         Missing entries are replaced by the mean of their feature.
         """
-        X = X.astype(np.float64) if is_sparse(X) else _fill(np.asarray(X, dtype=np.float64))
+        X = X.astype(np.float64) if is_sparse(X) else fill_missing(np.asarray(X, dtype=np.float64))
         n_samples, means = X.shape[0], np.asarray(X.mean(axis=0)).ravel()
         row_means = np.asarray(X.mean(axis=1)).ravel() - means.mean() if center_rows else np.zeros(n_samples)
         lengths, largest = np.zeros(means.size), np.zeros(means.size)
@@ -367,41 +483,65 @@ class OtherStudy:
             most = abs(X).max(axis=0)
             largest = np.asarray(most.toarray() if is_sparse(most) else most, dtype=np.float64).ravel()
         kept = np.flatnonzero(lengths > _ROUNDING * np.sqrt(n_samples) * np.maximum(largest, np.finfo(float).tiny))
-        matrix = X.T.tocsr()[kept] if is_sparse(X) else np.ascontiguousarray(X.T[kept])
-        return cls(matrix, means[kept], lengths[kept], row_means), kept
+        if is_sparse(X):
+            return cls(X.T.tocsr()[kept], means[kept], lengths[kept], row_means), kept
+        matrix = (X.T[kept] - means[kept, None] - row_means) / lengths[kept, None]
+        return cls(np.ascontiguousarray(matrix), means[kept], lengths[kept], row_means), kept
+
+    @property
+    def n_samples(self) -> int:
+        """Samples."""
+        return int(self.row_means.size)
 
     def features(self, at: Indices) -> Floats:
         """Some features, centred and scaled to length 1, as rows."""
-        part = self.matrix[at]
-        values = part.toarray() if is_sparse(part) else part
+        if not is_sparse(self.matrix):
+            return np.asarray(self.matrix[at])
+        values = self.matrix[at].toarray()
         return np.asarray((values - self.means[at, None] - self.row_means) / self.lengths[at, None])
 
-    def energies(self, sets: Indices, weights: Floats) -> Floats:
-        """|sum_j weights_j z_j|^2 of every set (row), where z are its features, centred and scaled."""
-        found = np.empty(len(sets))
-        size = max(1, _ENTRIES // max(self.row_means.size, 1))
-        for start in range(0, len(sets), size):
-            part = sets[start : start + size]
-            pointers = np.arange(0, part.size + 1, part.shape[1])
-            products = sp.csr_array(
-                ((weights / self.lengths[part]).ravel(), part.ravel(), pointers), shape=(len(part), len(self.means))
-            )
-            scores: Any = products @ self.matrix
-            scores = scores.toarray() if is_sparse(scores) else scores
-            offsets: Any = products @ self.means
-            scores = scores - offsets[:, None] - np.outer(products.sum(axis=1), self.row_means)
-            found[start : start + size] = np.einsum("ij,ij->i", scores, scores)
+    def project(self, at: Indices, weights: Floats, signs: Floats) -> tuple[float, Floats]:
+        """|signs Z|^2 and Z Z' weights, where the rows of Z are some features, centred and scaled to length 1."""
+        part = self.matrix[at]
+        if not is_sparse(part):
+            summed = signs @ part
+            return float(summed @ summed), part @ (weights @ part)
+        both = np.column_stack([signs, weights]) / self.lengths[at, None]
+        sums = part.T @ both - self.means[at] @ both - np.outer(self.row_means, both.sum(axis=0))
+        loadings = (part @ sums[:, 1] - self.means[at] * sums[:, 1].sum() - self.row_means @ sums[:, 1]) / self.lengths[
+            at
+        ]
+        return float(sums[:, 0] @ sums[:, 0]), np.asarray(loadings)
+
+    def connectivity(self, generator: np.random.Generator) -> Floats:
+        """The mean squared correlation of every feature with (at most 500) others."""
+        size = self.means.size
+        others = np.sort(generator.choice(size, min(size, _REFERENCE), replace=False))
+        reference = self.features(others).T
+        products = np.asarray(self.matrix @ reference)
+        if is_sparse(self.matrix):
+            products = (products - self.row_means @ reference) / self.lengths[:, None]  # the columns sum to zero
+        return np.asarray(np.mean(products**2, axis=1)) if size else np.zeros(0)
+
+    def scores(self, weights: Floats) -> Floats:
+        """Scores of the samples on modules (rows of `weights`), with mean 0 and standard deviation 1."""
+        found = np.full((self.n_samples, len(weights)), np.nan)
+        for module, own in enumerate(weights.astype(np.float64)):
+            if (members := np.flatnonzero(own)).size >= MIN_FEATURES:
+                score = own[members] @ self.features(members)
+                spread = score.std()
+                found[:, module] = score / spread if spread > 0 else np.nan
         return found
 
 
-def _fill(values: Floats) -> Floats:
+def fill_missing(values: Floats) -> Floats:
     """Missing entries replaced by the mean of the observed ones of their column; 0 if hardly any is observed."""
     missing = np.isnan(values)
     if not missing.any():
         return values
     seen = np.sum(~missing, axis=0)
     filled = np.where(missing, np.where(missing, 0.0, values).sum(axis=0) / np.maximum(seen, 1), values)
-    filled[:, seen < _MIN_OBSERVED] = 0.0
+    filled[:, seen < MIN_OBSERVED] = 0.0
     return np.asarray(filled)
 
 
@@ -484,130 +624,3 @@ def _starts(name: str) -> list[str]:
     """Everything before a separator, if it has a digit: "batch" is no name of a sample."""
     ends = (at for at, letter in enumerate(name) if letter in "-._")
     return [name[:end] for end in ends if any(map(str.isdigit, name[:end]))]
-
-
-# Every study in turn as the other one
-
-
-@dataclass(frozen=True, repr=False)
-class LeftOut:
-    """The result of `leave_one_study_out`.
-
-    Attributes
-    ----------
-    table : DataFrame
-        A row per module and study.
-
-        - `verdict`: "replicated", "partly", "not replicated" or "too few to tell", as for
-          :func:`netbic.replicate`, of the module that the other studies give; "not found without it" if they give none
-          that is similar.
-        - `score`: absolute correlation, in the other studies, of the scores of the module with those of the module
-          found without the study.
-        - `ratio`, `q`, `sign_agreement`, `reason`: as for :func:`netbic.replicate`.
-    """
-
-    table: pd.DataFrame
-
-    @property
-    def counts(self) -> pd.Series[int]:
-        """In how many studies each module is replicated without having been fitted to them."""
-        return (self.table["verdict"] == REPLICATED).astype(int).groupby(self.table["module"]).sum()
-
-    @property
-    def verdict(self) -> str:
-        """One line per module."""
-        total = self.table["study"].nunique()
-        lines = []
-        for module, part in self.table.groupby("module", sort=True):
-            own = part.loc[part["verdict"] == REPLICATED, "study"].tolist()
-            more = f" ({', '.join(own)})" if own else ""
-            lines.append(f"module {module}: replicated in {len(own)} of {total} studies left out{more}")
-        return "\n".join(lines)
-
-    def __repr__(self) -> str:
-        return self.verdict
-
-
-def leave_one_study_out(
-    model: Any, X: Any, *, covariates: Any = None, n_draws: int = 1000, random_state: RandomState = None
-) -> LeftOut:
-    """Fit without each study in turn, and look for the modules in the study that was left out.
-
-    The modules of the other studies are matched one to one to those of the whole fit by the correlation of their scores
-    in the other studies, and :func:`netbic.replicate` judges them in the study that was not used. A module that only
-    one study has is not found without it, and not replicated in the others.
-
-    Parameters
-    ----------
-    model : SparseGraphSVD
-        Fitted with `studies`; one clone of it per study is fitted (with a third more modules).
-    X : array, DataFrame or sparse matrix
-        The same data (stacked: for a dict, `netbic.stack_studies(...).X`).
-    covariates : as for `SparseGraphSVD.fit`, optional
-        Needed if the model was fitted with covariates. Their effects are removed from the studies of each fit.
-    n_draws : int
-        Random sets of features per module.
-    random_state : None, int or numpy.random.Generator
-
-    Examples
-    --------
-    >>> import netbic
-    >>> simulated = netbic.simulate.studies((60, 80, 100), 400, lives=((0, 1, 2), (1,)), random_state=0)
-    >>> model = netbic.SparseGraphSVD(2, n_columns=50, scale=True).fit(simulated.X, studies=simulated.studies)
-    >>> print(netbic.leave_one_study_out(model, simulated.X, random_state=0))
-    module 1: replicated in 3 of 3 studies left out (study_1, study_2, study_3)
-    module 2: replicated in 0 of 3 studies left out
-    """
-    model, generator = fitted_model(model), np.random.default_rng(random_state)
-    if model.study_scaling_ is None:
-        raise InputError("the model was fitted to one study: fit it with `studies`, one label per sample", ["studies"])
-    check_same_data(model, X)
-    check_in_memory(X, "a study is left out of data in memory")
-    check_count("n_draws", n_draws)
-    if bool(covariate_names(model)) != (covariates is not None):
-        had = "with" if covariate_names(model) else "without"
-        raise InputError(f"the model was fitted {had} covariates: give the same ones (`covariates`)", ["covariates"])
-    if model.row_graph is not None:
-        raise InputError("studies cannot be left out of a graph of the samples: fit without `row_graph`")
-    if covariates is not None:
-        covariates = as_table(covariates, int(X.shape[0]), axis_names(X)[0])[0]
-    labels, n_modules, tables = np.asarray(model.study_labels_), model.n_components_, []
-    rows = X.iloc if isinstance(X, pd.DataFrame) else X
-    for study in model.study_scaling_.names:
-        kept = labels != study
-        others = _fit_without(model, X, rows[np.flatnonzero(kept)], kept, labels, covariates)
-        both = copy.copy(model)
-        both.components_ = np.vstack([model.components_, others.components_])
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "X (has feature names|does not have valid)")
-            scores = module_scores(both, X)[kept].T
-        partner, found = match_rows(np.abs(correlation(scores[:n_modules], scores[n_modules:])))
-        judged = replicate(others, rows[np.flatnonzero(~kept)], n_draws=n_draws, random_state=generator).table
-        table = judged.reindex(partner).assign(module=np.arange(1, n_modules + 1), score=found, study=study)
-        unlike = found < _FOUND_FROM
-        table.loc[unlike, ["verdict", "reason"]] = NOT_FOUND, "The other studies have no module with similar scores."
-        table.loc[unlike, ["ratio", "q", "sign_agreement"]] = np.nan
-        tables.append(table)
-    return LeftOut(pd.concat(tables).sort_values("module", kind="stable", ignore_index=True)[_LEFT_OUT_COLUMNS])
-
-
-def _fit_without(
-    model: SparseGraphSVD, X: Any, part: Any, kept: Bools, labels: Array, covariates: pd.DataFrame | None
-) -> SparseGraphSVD:
-    """The model, fitted to the other studies.
-
-    Groups of samples become known by position, because their names are looked up among the samples of all studies.
-    Groups of features stay as they are: every fit has the same features.
-    """
-    given: dict[str, Any] = {"studies": labels[kept]} if len(set(labels[kept].tolist())) > 1 else {}
-    if covariates is not None:
-        given["covariates"] = covariates[kept]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # given by the whole fit already, as about modules that repeat others
-        parameters = graphs_by_position(
-            model.get_params(deep=False), X.shape[:1], (model.names_["rows"],), axes=("row",)
-        )
-        made = for_part(clone(model).set_params(**parameters), "row", np.flatnonzero(kept), kept.size)
-        made.set_params(n_components=n_searched_again(model, n_asked(model)), verbose=0)
-        made.fit(part.reset_index(drop=True) if isinstance(part, pd.DataFrame) else part, **given)
-    return made

@@ -15,7 +15,17 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 from threadpoolctl import ThreadpoolController
 
-from netbic.arrays import Array, Floats, checked, is_sparse, kind_of, stored_values, without_names
+from netbic.arrays import (
+    Array,
+    Floats,
+    check_largest,
+    check_range,
+    checked,
+    is_sparse,
+    kind_of,
+    stored_values,
+    without_names,
+)
 from netbic.errors import InputError
 from netbic.operators.base import RowReduction, as_operator
 from netbic.operators.blocks import RowBlocks
@@ -27,8 +37,6 @@ if TYPE_CHECKING:
     from netbic.estimators.svd import SparseGraphSVD
 
 Scaled = tuple[Corrected, float, Scaler]  # the matrix, its rounding error, and how to transform other rows
-
-_SMALLEST, _LARGEST = 1e-120, 1e140  # bounds of the largest absolute entry
 
 
 def validated(model: SparseGraphSVD, X: Any, reset: bool) -> Any:
@@ -143,7 +151,7 @@ def scale_data(
         X.check_finite()
     masked = is_dense and missing != "error" and has_missing(X)
     if masked:
-        _check_range(float(np.nanmax(np.abs(X))), name)
+        check_range(X, name)
         scaler = learn_from_observed(X, center, scale, design)
         operator: Corrected = Masked(scaler.apply(X, design), missing == "impute", low_memory)
         offsets = scaler.offsets if scaler.factors is None else scaler.offsets * scaler.factors
@@ -156,7 +164,7 @@ def scale_data(
             operator = scaler.operator(data, design)
             noise = float(4 * data.epsilon * (np.sqrt(operator.squared_norm) + operator.correction_norm()))
         if not operator.squared_norm_is_safe:
-            _check_range(_largest_entry(X), name)
+            check_largest(_largest_entry(X), name)
         # Offsets may be so large that subtracting them from products would lose significant digits.
         loses_digits = noise > 4e-6 * np.sqrt(operator.squared_norm) > 0
         if is_dense and loses_digits:
@@ -202,18 +210,6 @@ def _largest_entry(X: Any) -> float:
 
 def _largest_of_rows(rows: Array, first: int) -> float:
     return float(np.abs(rows).max())
-
-
-def _check_range(largest: float, name: str) -> None:
-    """Raise if the squares of the entries overflow or underflow."""
-    if np.isnan(largest):
-        raise ValueError(f"{name} contains NaN: all entries have to be finite numbers")
-    if largest and not _SMALLEST < largest < _LARGEST:
-        raise ValueError(
-            f"{name} has entries up to {largest:.3g}, whose squares leave the range of numbers: rescale {name}, e.g. "
-            f"{name} / np.abs({name}).max() (its largest absolute entry has to lie between {_SMALLEST:g} and "
-            f"{_LARGEST:g})"
-        )
 
 
 # Threads

@@ -178,6 +178,12 @@ def module_scores(model: SparseGraphSVD, X: Any, covariates: Any = None) -> Floa
     return scores
 
 
+def distance_from_fit(model: SparseGraphSVD, scores: Floats) -> Floats:
+    """How far the median sample is from the mean of the fit in each module, in standard deviations of its scores."""
+    spreads = model.singular_values_ / np.sqrt(len(model.left_vectors_))
+    return np.asarray(np.median(np.abs(scores), axis=0) / np.maximum(spreads, np.finfo(float).tiny))
+
+
 def score_directions(model: SparseGraphSVD) -> Floats:
     """The matrix of shape (n_features, n_components_) that maps centred and scaled samples to their scores."""
     vectors = model.components_.astype(np.float64)

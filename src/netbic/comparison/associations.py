@@ -1,0 +1,214 @@
+"""Associations of modules with labels, numbers and survival times, tested again in another study."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from netbic.association.associate import associate_scores
+from netbic.association.variables import CATEGORICAL, NUMERIC, ORDERED, Survival, match_samples, survival_pairs
+from netbic.association.words import LEVEL, direction, main_tests
+from netbic.enrichment import adjust_p_values
+from netbic.errors import InputError, one_line, shown, some_names
+
+_TEST = ["variable", "level", "module", "test"]
+_NUMBERS = ["effect", "ci_low", "ci_high", "p", "q"]
+_COLUMNS: Final = [
+    *(*_TEST, "effect_name", "n", *_NUMBERS, "n_other", *(f"{name}_other" for name in _NUMBERS)),
+    *("same_direction", "holds"),
+]
+_LISTED = 3  # associations of a variable that are printed, if its modules were associated with it in the fit
+
+
+@dataclass(frozen=True)
+class RepeatedAssociations:
+    """Associations of a fit, side by side with those in another study.
+
+    Attributes
+    ----------
+    table : DataFrame
+        A row per variable, level, module and test, the strongest in the fit first: `effect`, `ci_low`, `ci_high`, `p`,
+        `q` and `n` of the fit; the same with `_other` in the other study, where q-values are adjusted for the
+        associations of the variable that were found in the fit (q at most 0.05), or for all those that were not;
+        `same_direction`; `holds` (found in the fit, in the same direction and with `q_other` at most 0.05).
+    notes : tuple of str
+        What could not be tested.
+    """
+
+    table: pd.DataFrame
+    notes: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> str:
+        """One sentence."""
+        found = self.table[self.table["q"] <= LEVEL]
+        tested = found[found["p_other"].notna()]
+        if found.empty:
+            return f"No association of the fit (q <= {LEVEL}) can hold here: none was found there."
+        many = f"{len(found):,} association{'s' * (len(found) != 1)} of the fit (q <= {LEVEL})"
+        same, holds = int(tested["same_direction"].sum()), int(tested["holds"].sum())
+        text = f"Of {many}, {holds:,} hold{'s' * (holds == 1)} here (q <= {LEVEL}), {same:,} in the same direction"
+        return (
+            f"{text}, {len(found) - len(tested):,} cannot be tested here." if len(tested) < len(found) else f"{text}."
+        )
+
+    def lines(self) -> Iterator[str]:
+        """The verdict, the notes, and the strongest associations of each variable that can be tested here."""
+        yield self.verdict
+        yield from map(one_line, self.notes)
+        known = self.table["p_other"].notna().groupby(self.table["variable"]).transform("any")
+        for name, own in self.table[known].groupby("variable", sort=False):
+            found = own[own["q"] <= LEVEL]
+            for row in found.head(_LISTED).to_dict("records"):
+                yield one_line(f"{name}: {_in_words(row)}")
+            if found.empty:
+                best = _in_words(own.iloc[0].to_dict())
+                yield one_line(f"{name}: no association in the fit (q <= {LEVEL}); the strongest: {best}")
+            elif len(found) > _LISTED:
+                yield one_line(f"{name}: and {len(found) - _LISTED:,} more in the table")
+
+
+def repeat_associations(
+    tested: pd.DataFrame,
+    scores: pd.DataFrame,
+    table: pd.DataFrame,
+    *,
+    record: Mapping[str, Any] | None = None,
+    survival: Survival | None = None,
+) -> RepeatedAssociations:
+    """Test in another study what was tested in the fit.
+
+    Parameters
+    ----------
+    tested : DataFrame
+        The `table` of :func:`netbic.associate`, or the content of associations.tsv.
+    scores : DataFrame of shape (n_samples, n_modules)
+        Of the samples of the other study: the `scores` of :func:`netbic.replicate`, which are standardised there. Its
+        columns are the numbers of the modules.
+    table : DataFrame
+        A row per sample of the other study, matched by name. Its columns and levels have the names of the fit.
+    record : dict, optional
+        The content of associations.json: types of the variables, covariates, columns of survival. Default: types are
+        guessed.
+    survival : (str, str) or list of such pairs, optional
+        Columns of the time and the event here, in the order of those of the fit. Default: they have the same names.
+
+    Examples
+    --------
+    >>> import netbic, numpy as np, pandas as pd
+    >>> study = netbic.simulate.cohort(300, 800, n_modules=1, module_samples=100, strength=2, random_state=0)
+    >>> gene = study.expression.iloc[:, study.genes[0].argmax()]
+    >>> labels = pd.DataFrame({"marker": np.where(gene > gene.median(), "high", "low")}, index=gene.index)
+    >>> half, other = study.expression[:150], 10 + 3 * study.expression[150:]
+    >>> model = netbic.SparseGraphSVD(1, n_columns=60).fit(half)
+    >>> tested = netbic.associate(model, half, labels).table
+    >>> scores = netbic.replicate(model, other, random_state=0).scores
+    >>> netbic.comparison.repeat_associations(tested, scores, labels).verdict
+    'Of 1 association of the fit (q <= 0.05), 1 holds here (q <= 0.05), 1 in the same direction.'
+    """
+    first = main_tests(tested.assign(level=tested["level"].fillna("").astype(str)))
+    if first.empty:
+        raise InputError("no association was tested in the fit: compare its modules with a sample table first")
+    record, pairs = record or {}, survival_pairs(survival)
+    matched = match_samples(scores.index, table).table
+    matched, notes = _survival_of_fit(matched, record, pairs)
+    adjust, by = (list(record.get(key) or ()) for key in ("adjusted_for", "by"))
+    for name in (*adjust, *by):
+        if name not in matched:
+            raise InputError(
+                f"the associations of the fit are {'adjusted for' if name in adjust else 'averages by'} {shown(name)}, "
+                "which is no column of the sample table of the other study: add it, or test the fit without it"
+            )
+    known = scores.loc[:, scores.notna().any()]
+    if absent := [int(module) for module in scores.columns.difference(known.columns)]:
+        notes.append(f"no scores here of module{'s' * (len(absent) != 1)} {some_names(absent, 8, quoted=False)}")
+    types = {str(each["name"]): each for each in record.get("variables", ())}
+    events = {str(time): str(event) for time, event in record.get("survival", ()) or pairs}
+    parts = []
+    for variable in first["variable"].unique():
+        name = str(variable)
+        if missing := [column for column in (name, events.get(name, name)) if column not in matched]:
+            notes.append(f"{name}: the sample table of the other study has no column {shown(missing[0])}")
+            continue
+        options: dict[str, Any] = {"variables": [name], "types": _types(name, types.get(name))}
+        if name in events:
+            options = {"variables": [], "survival": [(name, events[name])]}
+        try:
+            found = associate_scores(known, None, matched, **options, adjust=adjust, by=by or None)
+        except InputError as problem:
+            notes.append(f"{name}: {problem}")
+            continue
+        parts.append(found.table.assign(variable=name))
+        wanted, here = (_levels(each, name) for each in (tested, found.table))
+        if wanted and not wanted & here:
+            notes.append(f"{name}: levels are {_listed(here)} here, and {_listed(wanted)} in the fit: rename them")
+    return RepeatedAssociations(_side_by_side(first, parts), tuple(notes))
+
+
+def _survival_of_fit(
+    table: pd.DataFrame, record: Mapping[str, Any], pairs: Sequence[tuple[str, str]]
+) -> tuple[pd.DataFrame, list[str]]:
+    """The sample table with times and events named as in the fit."""
+    there = [(str(time), str(event)) for time, event in record.get("survival", ())]
+    if missing := [name for pair in pairs for name in pair if name not in table]:
+        raise InputError(f"the sample table has no column {shown(missing[0])}: name two of its columns (`survival`)")
+    if pairs and record and not there:
+        return table, ["survival was not tested in the fit: test it there first"]
+    names: dict[str, str] = {}
+    for pair, own in zip(there, pairs, strict=False):
+        names |= dict(zip(pair, own, strict=True))
+    return table.assign(**{name: table[own] for name, own in names.items()}), []
+
+
+def _types(name: str, variable: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """The type of a variable as in the fit, for `associate`."""
+    kind = None if variable is None else variable["type"]
+    if kind == ORDERED and variable is not None and variable.get("levels"):
+        return {name: list(variable["levels"])}
+    return {name: kind} if kind in (CATEGORICAL, NUMERIC, ORDERED) else None
+
+
+def _side_by_side(first: pd.DataFrame, parts: list[pd.DataFrame]) -> pd.DataFrame:
+    """The tests of the fit, and the same tests in the other study."""
+    columns = [*_TEST, "n", *_NUMBERS[:-1]]
+    here = pd.concat(parts)[columns] if parts else pd.DataFrame(columns=columns)
+    table = first.merge(here, how="left", on=_TEST, suffixes=("", "_other"))
+    there = [direction(row) for row in table.to_dict("records")]
+    same = [direction(row | {"effect": row["effect_other"]}) for row in table.to_dict("records")]
+    known = table["p_other"].notna()
+    table["same_direction"] = (np.array(there) == np.array(same)) & known if len(table) else known
+    family = [table["variable"], table["q"] <= LEVEL]
+    table["q_other"] = table["p_other"].groupby(family, group_keys=False).transform(adjust_p_values)
+    table["holds"] = (table["q"] <= LEVEL) & table["same_direction"] & (table["q_other"] <= LEVEL)
+    order = table.groupby("variable", sort=False).ngroup()
+    return table.assign(_order=order).sort_values(["_order", "p"], kind="stable", ignore_index=True)[_COLUMNS]
+
+
+def _in_words(row: dict[Any, Any]) -> str:
+    """An association there and here in words."""
+    level, module = str(row["level"]), f"module {int(row['module'])}"
+    what = f"{level} is {direction(row)} in {module}" if level else f"{direction(row)} with {module}"
+    there = f"{row['effect_name']} {_effect(row)}, q = {row['q']:.1g}"
+    if np.isnan(row["p_other"]):
+        return f"{what} ({there} in the fit; cannot be tested here)"
+    other = {key.removesuffix("_other"): value for key, value in row.items() if str(key).endswith("_other")}
+    said = "holds" if row["holds"] else "same direction" if row["same_direction"] else "the opposite"
+    return f"{what} ({there} in the fit; here {_effect(other)}, p = {other['p']:.1g}, q = {other['q']:.1g}: {said})"
+
+
+def _effect(row: Mapping[Any, Any]) -> str:
+    interval = "" if np.isnan(row["ci_low"]) else f" [{row['ci_low']:.2f}, {row['ci_high']:.2f}]"
+    return f"{row['effect']:.2f}{interval}"
+
+
+def _levels(table: pd.DataFrame, variable: str) -> set[str]:
+    """The levels of a variable in a table of tests."""
+    return set(table.loc[table["variable"] == variable, "level"].dropna().astype(str)) - {""}
+
+
+def _listed(levels: set[str]) -> str:
+    return some_names(sorted(levels), 5, quoted=False) or "none"
