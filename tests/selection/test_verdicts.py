@@ -166,7 +166,7 @@ def test_a_module_that_repeats_an_earlier_one_is_named():
     assert result.table["verdict"].tolist()[0] in ("strong", "moderate")
     assert result.table["verdict"][1] == "repeats 1"
     assert result.table["repeats"].fillna(0).tolist() == [0, 1]
-    assert abs(result.table["correlation"][1]) >= 0.7
+    assert abs(result.table["correlation"][1]) >= 0.9
     assert result.table["feature_overlap"][1] < 0.5
     correlation, shared = result.table["correlation"][1], f"{result.table['feature_overlap'][1]:.0%}".replace("%", " %")
     alike = "it is high and low in similar samples as module 1"

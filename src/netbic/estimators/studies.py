@@ -63,6 +63,7 @@ _RANDOM_SETS: Final = 10
 _NEAR: Final = 0.05  # share of the features, ranked by variance, among which random features are drawn
 _DRAWS: Final = 10  # until there are as many different random features as a module has
 _POWER_STEPS: Final = 20
+_ROUNDING: Final = 1e-12  # of the variance
 _SAMPLES_PER_SCORE: Final = 3  # of a study, for every earlier score that is regressed out
 
 
@@ -409,10 +410,11 @@ def _leading(gram: Floats, vector: Floats) -> Floats:
     return vector
 
 
-def coherence(columns: Floats, weights: Floats) -> Floats:
+def coherence(columns: Floats, weights: Floats, basis: Floats | None = None) -> Floats:
     """|Bv|^2 / sum_g v_g^2 |B_g|^2 of each column v of weights, without the sample with the largest (Bv)^2.
 
-    The features of one outlier move together by chance. It is 0 if nothing varies.
+    B are the columns after regressing an orthonormal basis out. The features of one outlier move together by chance. It
+    is 0 if nothing varies.
 
     Examples
     --------
@@ -421,11 +423,17 @@ def coherence(columns: Floats, weights: Floats) -> Floats:
     >>> coherence(np.column_stack([one, one, one]), np.ones((3, 1)))
     array([3.])
     """
-    together, apart = (columns @ weights) ** 2, columns**2 @ weights**2
-    most = together.argmax(axis=0), np.arange(weights.shape[1])
-    expected = apart.sum(axis=0) - apart[most]
-    found = together.sum(axis=0) - together[most]
-    return np.asarray(np.where(expected > 0, found / np.where(expected > 0, expected, 1.0), 0.0))
+    basis = np.empty((len(columns), 0)) if basis is None else basis
+    inner, squared = basis.T @ columns, weights**2
+    together = (columns @ weights - basis @ (inner @ weights)) ** 2
+    most = together.argmax(axis=0)
+    rows = columns[most] - basis[most] @ inner  # the residuals of all samples are never formed
+    squares = np.einsum("ij,ij->j", columns, columns) - np.einsum("ij,ij->j", inner, inner)
+    expected = squares @ squared - np.einsum("kj,jk->k", rows**2, squared)
+    found = together.sum(axis=0) - together[most, np.arange(most.size)]
+    varies = expected > _ROUNDING * (squares @ squared)
+    return np.asarray(np.where(varies, found / np.where(varies, expected, 1.0), 0.0))
+
 
 def studies_table(model: SparseGraphSVD, scaling: StudyScaling, found: StudyNumbers) -> pd.DataFrame:
     """A row per module and study: `module`, `study`, `n_samples`, `d`, `share`, `ratio` and `lives_here`."""

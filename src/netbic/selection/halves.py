@@ -87,7 +87,7 @@ class Splits:
     def _random_sets(self, generator: np.random.Generator, weights: Floats) -> Array:
         """Random sets of features that are not in a module: positions in the pool, a row per set."""
         others = np.flatnonzero(weights[self.pool] == 0)
-        size = min(judged_features(weights).size, others.size)
+        size = min(judged_features(weights).size, others.size // 2)  # sets of all others would be the same
         return np.array([generator.choice(others, size, replace=False) for _ in range(_RANDOM_SETS if size else 0)])
 
     def halves(self, seed: tuple[int, int]) -> list[Measures]:
@@ -150,12 +150,12 @@ class Splits:
             made.kme[k], made.degrees[k] = signs[number] * found, other.degrees - others.size
             basis = np.linalg.qr(known[others].T)[0]
             judged = np.sort(judged_features(vector))
-            made.coherence[k] = coherence(without(other.columns(judged), basis), vector[judged, None])[0]
+            made.coherence[k] = coherence(other.columns(judged), vector[judged, None], basis)[0]
             weights, sets = np.zeros((self.pool.size, _RANDOM_SETS)), self.sets[k]
             if sets.size:
                 loads = in_fit[number][self.pool] * fitted.lengths[self.pool]
                 weights[sets.T, np.arange(_RANDOM_SETS)] = loads[sets.T]
-                made.random[k] = coherence(without(pool, basis), weights)
+                made.random[k] = coherence(pool, weights, basis)
             outside = self.pool[(vector[self.pool] == 0) & (self.components[k, self.pool] == 0)]
             typical = float(np.mean(found[judged] ** 2))
             if outside.size and typical > 0:
@@ -167,11 +167,6 @@ def _others(alike: Floats, k: int, most: int) -> Indices:
     """The modules to regress out: those that are correlated with module k but do not repeat it, the closest first."""
     others = np.flatnonzero((alike < REPEATED) & (alike >= _UNRELATED) & (np.arange(alike.size) != k))
     return others[np.argsort(-alike[others], kind="stable")[: min(most, _MOST_SCORES)]]
-
-
-def without(columns: Floats, basis: Floats) -> Floats:
-    """Columns after regressing the orthonormal columns of a basis out."""
-    return np.asarray(columns - basis @ (basis.T @ columns))
 
 
 def resized(own: Floats, found: Floats, loadings: Floats) -> Floats:

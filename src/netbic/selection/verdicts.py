@@ -31,6 +31,7 @@ FEWEST_SAMPLES: Final = 20  # fewer leave fewer than ten in each half
 _FEWEST_IN_GROUP = 10  # samples of a group that is left out
 _MIN_PAIRS = 3
 _MORE_PAIRS = 2  # after which it is checked again whether verdicts change
+_SAME = 0.9  # correlation of scores from which a module repeats another one
 _SCORE = 0.6  # smallest correlation of the scores of a module found again
 _Z = 5.0  # standard deviations of random features by which those of a module move together more
 _STRONG, _MODERATE = 0.8, 0.4  # smallest mean confidence of the features
@@ -137,12 +138,12 @@ def verdicts(
     A module is *doubtful* if its scores are not found again (mean correlation below 0.6), or if its features move
     together no more than random ones (by less than five standard deviations of sets of as many random features,
     weighted by their correlation with the module in the half of the fit). Otherwise it *repeats* an earlier one if the
-    scores of both are correlated (0.7 or more) in all samples. It is *strong* if the mean confidence of its features is
-    at least 0.8, and *moderate* if it is at least 0.4; it is less by one step if the graph has chosen the features
-    (fewer than half would be chosen without it, or one of the 20 leading ones is not among the first 200 by the data
-    alone). It is a *broad axis* if most features follow it (breadth of 0.15 or more), even if random ones move together
-    as much: its scores can be interpreted, a list of features cannot. A module that follows the mean of the samples, as
-    the depth of sequencing gives it, is doubtful.
+    scores of both are correlated (0.9 or more) in all samples. It is *strong* if the mean confidence of its features is
+    at least 0.8, and *moderate* if it is at least 0.4 or if one or two samples carry the module; it is less by one step
+    if the graph has chosen the features (fewer than half would be chosen without it, or one of the 20 leading ones is
+    not among the first 200 by the data alone). It is a *broad axis* if most features follow it (breadth of 0.15 or
+    more), even if random ones move together as much: its scores can be interpreted, a list of features cannot. A module
+    that follows the mean of the samples, as the depth of sequencing gives it, is doubtful.
 
     Samples (or `groups` of them) are assumed to be independent: replicates, cells of one donor and time series have to
     be given as groups. A module that is found again is a pattern of the data, whatever its cause: batches form modules
@@ -333,11 +334,11 @@ def _judged_by(measures: Sequence[Measures], known: _Known) -> list[_Judgement]:
     judged: list[_Judgement] = []
     for k in range(len(known.weights)):
         one = _evidence(measures, known, k)
-        redundant = np.flatnonzero(np.abs(known.correlations[k, :k]) >= REPEATED)
+        redundant = np.flatnonzero(np.abs(known.correlations[k, :k]) >= _SAME)
         # One that repeats nothing itself is the better reference.
         order = sorted(redundant, key=lambda j: (judged[j].repeats >= 0, -abs(known.correlations[k, j])))
         repeats = next((int(j) for j in order if judged[j].verdict != "doubtful"), -1)
-        judged.append(replace(one, **_verdict(one, repeats, known.followed[k])))
+        judged.append(replace(one, **_verdict(one, repeats, known.followed[k], bool(known.carried[k]))))
     return judged
 
 
@@ -368,7 +369,7 @@ def _evidence(measures: Sequence[Measures], known: _Known, k: int) -> _Judgement
     )
 
 
-def _verdict(one: _Judgement, repeats: int, followed: Followed) -> dict[str, Any]:
+def _verdict(one: _Judgement, repeats: int, followed: Followed, carried: bool) -> dict[str, Any]:
     """The verdict, and the module that is repeated (-1: none)."""
     if one.score < _SCORE or (one.z < _Z and not one.is_broad):
         return {"verdict": "doubtful", "repeats": -1}
@@ -376,7 +377,7 @@ def _verdict(one: _Judgement, repeats: int, followed: Followed) -> dict[str, Any
         return {"verdict": f"repeats {repeats + 1}", "repeats": repeats}
     if one.is_broad:
         return {"verdict": BROAD, "repeats": -1}
-    step = int(one.confidence < _STRONG) + int(one.confidence < _MODERATE) * 2 + one.by_graph
+    step = 2 if one.confidence < _MODERATE else max(int(one.confidence < _STRONG), int(carried)) + int(one.by_graph)
     return {"verdict": ("strong", "moderate", "doubtful")[2 if followed.is_depth else min(step, 2)], "repeats": -1}
 
 
@@ -422,6 +423,8 @@ def _table(
                 reason = _repetition(closest, correlated, features, samples, feature_name)
             if technical:
                 reason += f" {technical}." if known.carried[k] else f" May be technical: {technical}."
+            if one.verdict not in ("doubtful", f"repeats {one.repeats + 1}") and abs(correlated) >= REPEATED:
+                reason += f" Its scores are similar to those of module {closest + 1} (correlation {correlated:.2f})."
             other = one.closest_other
             reason += f" Close to the limit: half of the evidence alone says {other}." if other else ""
         numbers = one.score, one.ratio, one.z, one.confidence, one.found_again, one.kme_by_chance, one.breadth
@@ -470,7 +473,7 @@ def _reason(one: _Judgement, followed: Followed, feature_name: str) -> str:
         by_graph = f"only {one.by_data_alone:.0%} of them would be chosen without the graph".replace("%", " %")
     if one.verdict == "strong":
         return f"Strong: {together}; {right}."
-    weak = f"only {right}" if one.confidence < _STRONG else by_graph
+    weak = f"only {right}" if one.confidence < _STRONG else by_graph if one.by_graph else "few samples carry it"
     if one.verdict == "moderate":
         return f"Moderate: {together}, but {weak}."
     if followed.is_depth and one.confidence >= _MODERATE:
