@@ -8,11 +8,23 @@ import sys
 import threading
 import time
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import netbic
 from netbic import InputError, SparseGraphSVD, files
-from netbic.files import LOCK, WriteError, add_files, commit_files, locked, read_record, scratch_folder, write_atomic
+from netbic.files import (
+    LOCK,
+    WriteError,
+    add_files,
+    commit_files,
+    locked,
+    read_record,
+    read_table,
+    scratch_folder,
+    write_atomic,
+)
 from support.output_folders import TOY, FullDisk, contents
 
 
@@ -142,3 +154,13 @@ def test_a_folder_that_a_thread_makes_again_after_an_interruption_is_removed(tmp
         interrupted()
     late[0].join()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_tables_that_netbic_did_not_write_are_refused(tmp_path):
+    path, good = tmp_path / "table.tsv", {"module": 1, "term": "one", "q_value": 0.5, "closest": "", "effect": "inf"}
+    for name, value in (("module", "one"), ("q_value", "low"), ("closest", "1.5"), ("module", "inf"), ("effect", "x")):
+        pd.DataFrame([good, good | {name: value}]).to_csv(path, sep="\t", index=False)
+        with pytest.raises(InputError, match=f"table.tsv, column {name}: '{value}' is not a (whole )?number"):
+            read_table(path)
+    pd.DataFrame([good, good]).to_csv(path, sep="\t", index=False)
+    assert read_table(path)["effect"].tolist() == [np.inf, np.inf]

@@ -10,7 +10,9 @@ import io
 import re
 import warnings
 import xml.etree.ElementTree as ElementTree
+import zipfile
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -220,7 +222,7 @@ def write_lists(source: Source, path: Path | str, *, force: bool = False) -> Pat
     >>> results = netbic.exports.Results.of(model, study.expression)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     written = netbic.exports.write_lists(results, f"{folder}/lists")
-    ...     sorted(file.name for file in written.iterdir())  # doctest: +NORMALIZE_WHITESPACE
+    ...     sorted(file.name for file in written.glob("*.txt"))  # doctest: +NORMALIZE_WHITESPACE
     ['module_1_genes_down.txt', 'module_1_genes_up.txt', 'module_1_samples_down.txt', 'module_1_samples_up.txt']
     """
     results, blocks, contents = Results.of(source), list[str](), dict[str, bytes]()
@@ -303,7 +305,19 @@ def write_workbook(source: Source, path: Path | str, *, force: bool = False) -> 
     with pd.ExcelWriter(content, engine="openpyxl") as book:
         for title, tables in sheets.items():
             _add_sheet(book, title, tables)
-    return _write(results, path, content.getvalue(), force)
+    return _write(results, path, _undated(content.getvalue()), force)
+
+
+def _undated(workbook: bytes) -> bytes:
+    """The same workbook without the time at which it was made, so that equal results are equal files."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(workbook)) as book, zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as undated:
+        for name in book.namelist():
+            part = book.read(name)
+            if name == "docProps/core.xml":
+                part = re.sub(rb"<dcterms:(created|modified)\b.*?</dcterms:\1>", b"", part)
+            undated.writestr(zipfile.ZipInfo(name), part, zipfile.ZIP_DEFLATED)  # dated 1980-01-01
+    return made.getvalue()
 
 
 def _add_sheet(book: Any, title: str, tables: list[pd.DataFrame]) -> None:
@@ -429,7 +443,7 @@ def _graphml(about: Attributes, nodes: dict[str, Attributes], edges: list[tuple[
 def _write(results: Results, path: Path | str, content: bytes | Mapping[str, bytes], force: bool) -> Path:
     """Write a file, or files by name to a folder; one that belongs to the results of a fit is listed there."""
     path, own = Path(path), results.folder
-    inputs: files.Inputs = {} if own is None else {"the results": files.recorded_paths(own)}
+    inputs: files.Inputs = {} if own is None else files.files_of(own)
     if isinstance(content, bytes):
         if own is not None and path.name in files.ADDED_FILES and path.absolute().parent == own.absolute():
             files.add_files(path.parent, {path.name: content})
@@ -445,12 +459,15 @@ def _write(results: Results, path: Path | str, content: bytes | Mapping[str, byt
         raise FolderInUse(
             f"{path} is not empty: choose a new folder, or `force=True` to replace files of the same names", ["force"]
         )
-    with files.write_errors(path):
-        path.mkdir(exist_ok=True)
-    for name in content:
-        files.check_output_file(path / name, inputs, force=True)
-    for name, part in content.items():
-        files.write_atomic(path / name, part)
+    made = not path.exists()
+    try:
+        files.check_writable(path, [*content, files.EXPORT_RECORD], inputs)
+        files.write_files(path, content, files.EXPORT_RECORD, {})
+    except BaseException:
+        with suppress(OSError):
+            if made:
+                path.rmdir()
+        raise
     return path
 
 

@@ -15,8 +15,8 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -43,6 +43,10 @@ INPUT_LABELS: Final = {
     "string_info": "STRING's protein.info",
     "graph_names": "the names of the network's nodes",
     "id_map": "the id map",
+    "table1": "table 1",
+    "table2": "table 2",
+    "graph1": "the network of table 1",
+    "graph2": "the network of table 2",
 }
 # What netbic writes: a record that was changed cannot make it touch anything else.
 MODEL_FILES: Final = ("arrays.npz", "names.json", *(f"{name}_graph.npz" for name in ("row", "column", "x", "y")))
@@ -58,12 +62,16 @@ PAIR_FILES: Final = (
     *("associations.tsv", "associations.json", "sample_info.tsv", *_MODEL),
 )
 RUN_RECORD: Final = "run.json"
+EXPORT_RECORD: Final = "export.json"
+_EXPORTED = re.compile(r"module_\d+(\.graphml|\.cyjs|_(genes|samples)_(up|down)\.txt)")
 RECORDS: Final[dict[str, tuple[str, ...]]] = {
     RUN_RECORD: (*RUN_FILES, *PAIR_FILES),
     "model.json": (*MODEL_FILES, *ADDED_FILES),
     "tuning.json": ("tuning.tsv",),
     "simulation.json": ("expression.tsv.gz", "network.sif", "truth.tsv", "labels.tsv"),
+    EXPORT_RECORD: (),  # and what is called as `_EXPORTED` says
 }
+_PARTS = ("model", "cytoscape")  # folders inside the folder of a fit, with records of their own
 
 LOCK: Final = ".netbic-lock"
 FIT_PIECES: Final = ".netbic-fit"  # folders for finished pieces, see `netbic.storage.Pieces`
@@ -78,8 +86,10 @@ class WriteError(OSError):
     """A file that could not be written: which one and why. The earlier file, if any, is unchanged."""
 
     def __init__(self, path: Path | str, problem: OSError | str) -> None:
-        full = isinstance(problem, OSError) and problem.errno in _FULL
+        number = problem.errno if isinstance(problem, OSError) else None
+        self.is_gone = number == errno.ENOENT  # the folder
         reason = getattr(problem, "strerror", None) or str(problem)
+        full = number in _FULL
         advice = "free some disk space, or write to another disk" if full else "check the folder and its permissions"
         super().__init__(one_line(f"{path} cannot be written ({reason}): {advice}"))
 
@@ -103,19 +113,46 @@ def write_errors(path: Path | str, full_only: bool = False) -> Iterator[None]:
 
 def write_atomic(path: Path, content: bytes) -> None:
     """Write a temporary file beside the target, wait until it is on disk, then rename it."""
-    temporary = path.parent / f"{_UNFINISHED}{path.name}"
-    with write_errors(path):
-        handle = _open_locked(temporary, path)
+    write_together({path: content})
+
+
+def write_together(contents: Mapping[Path, bytes]) -> None:
+    """Write a temporary file beside each target, wait until all are on disk, then rename them: all or none."""
+    renamed: dict[Path, Path] = {}
+    with ExitStack() as opened:
         try:
-            with os.fdopen(handle, "wb") as file:
-                file.truncate(0)  # a killed command may have left it
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-                os.replace(temporary, path)
+            for path, content in contents.items():
+                temporary = path.parent / f"{_UNFINISHED}{path.name}"
+                with write_errors(path):
+                    file = opened.enter_context(os.fdopen(_open_locked(temporary, path), "wb"))
+                    renamed[path] = temporary
+                    file.truncate(0)  # a killed command may have left it
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
+            with _repeated_if_interrupted(lambda: _rename(renamed)):
+                _rename(renamed)
         except BaseException:
-            temporary.unlink(missing_ok=True)
+            for temporary in renamed.values():
+                temporary.unlink(missing_ok=True)
             raise
+
+
+def _rename(temporaries: Mapping[Path, Path]) -> None:
+    for path, temporary in temporaries.items():
+        if temporary.exists():
+            with write_errors(path):
+                os.replace(temporary, path)
+
+
+@contextmanager
+def _repeated_if_interrupted(finish: Callable[[], None]) -> Iterator[None]:
+    """Call `finish` if the block, which moves complete files to their places, is interrupted."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        finish()
+        raise KeyboardInterrupt("all files were written") from None
 
 
 def _open_locked(path: Path, target: Path) -> int:
@@ -177,6 +214,10 @@ def read_json(path: Path) -> Any:
 # columns that never hold numbers, and those with numbers of modules, of which some may be missing
 _NAMES: Final = ("name", "term", "genes", "top_genes", "top_features", "sample", "axis", "variable", "level")
 _MODULES: Final = ("repeats", "closest", "module_a", "module_b")
+_NUMBERS: Final = re.compile(
+    r"pair|table|n|n_\w+|\w*score(_[12])?|weight|effect|ci_\w+|[pq]|q_all|[pq]_value|degree_\w+_(change|value)|"
+    r"fold_change|expected|singular_value|\w*(correlation|variance|overlap|share|ratio)"
+)
 # pandas 3.1 reads every number to the last bit and deprecates the option that earlier versions need for it
 _EXACT: Final[dict[str, Any]] = (
     {"float_precision": "round_trip"} if [*map(int, pd.__version__.split(".")[:2])] < [3, 1] else {}
@@ -211,6 +252,14 @@ def read_table(path: Path | str, *, as_text: bool = False) -> pd.DataFrame:
     missing = {name: [""] for name in pd.read_csv(path, sep="\t", nrows=0).columns if name not in _NAMES}
     kinds = dict.fromkeys(_NAMES, str)
     table: pd.DataFrame = pd.read_csv(path, sep="\t", dtype=kinds, keep_default_na=False, na_values=missing, **_EXACT)
+    for name, column in table.items():
+        is_whole = name in ("module", *_MODULES)
+        if is_whole or _NUMBERS.fullmatch(str(name)):
+            numbers = pd.to_numeric(column, errors="coerce")
+            is_wrong = column.notna() & (numbers.isna() | (is_whole & (numbers % 1 != 0)))
+            if is_wrong.any():
+                what = f"{shown(str(column[is_wrong].iloc[0]))} is not a {'whole ' * is_whole}number"
+                raise unusable(path, what, "netbic did not write it: write the table again", column=str(name))
     return table.astype({name: "Int64" for name in _MODULES if name in table})
 
 
@@ -296,11 +345,8 @@ def commit_files(staged: Path, folder: Path, record: str, content: Record) -> No
     write_json(staged / record, {"netbic": __version__, "files": new} | content)
     with write_errors(folder):
         os.replace(staged, folder / _READY)
-    try:
+    with _repeated_if_interrupted(lambda: _move(folder)):
         _move(folder)
-    except KeyboardInterrupt:
-        _move(folder)
-        raise
 
 
 def _move(folder: Path) -> None:
@@ -309,7 +355,8 @@ def _move(folder: Path) -> None:
     for record in [name for name in RECORDS if (ready / name).is_file()]:  # one, which is moved last
         new, earlier = recorded_files(ready, [record]), recorded_files(folder, [record])
         if record == RUN_RECORD:
-            earlier |= {f"model/{name}" for name in recorded_files(folder / "model")}
+            parts = [part for part in _PARTS if not (folder / part).is_symlink()]
+            earlier |= {f"{part}/{name}" for part in parts for name in recorded_files(folder / part)}
         for name in sorted(earlier - new - {record}):
             with write_errors(folder / name):
                 (folder / name).unlink(missing_ok=True)
@@ -318,6 +365,9 @@ def _move(folder: Path) -> None:
                 with write_errors(folder / name):
                     (folder / name).parent.mkdir(exist_ok=True)
                     os.replace(ready / name, folder / name)
+        for part in {name.split("/")[0] for name in earlier if "/" in name}:
+            with suppress(OSError):  # not empty
+                (folder / part).rmdir()
     remove_folder(ready)
 
 
@@ -367,13 +417,37 @@ def recorded_files(folder: Path, records: Iterable[str] = RECORDS) -> set[str]:
     for record in records:
         if (content := read_record(folder, record)) is not None:
             listed = {name for key in ("files", "added") for name in content.get(key) or () if isinstance(name, str)}
-            own |= listed.intersection(RECORDS[record]) | {record}
+            mine = {name for name in listed if record == EXPORT_RECORD and _EXPORTED.fullmatch(name)}
+            own |= listed.intersection(RECORDS[record]) | mine | {record}
     return own
 
 
 def recorded_paths(folder: Path) -> list[Path]:
     """The files that netbic wrote into a folder of results and its model."""
     return [part / name for part in (folder, folder / "model") for name in sorted(recorded_files(part))]
+
+
+def files_of(folder: Path) -> Inputs:
+    """What no other output may replace: the results in a folder, and the files from which they were computed."""
+    record = finished_record(folder) or {}
+    found: dict[str, list[Path]] = {"the results": recorded_paths(folder)}
+    for label, paths in recorded_inputs(record.get("inputs", {})).items():
+        found[f"{label} of the fit"] = [place for path in paths for place in input_places(folder, path, record)]
+    return found
+
+
+def recorded_inputs(inputs: Record) -> dict[str, list[str]]:
+    """The files among the recorded inputs of a command, by what they are."""
+    given = {label: inputs.get(name) for name, label in INPUT_LABELS.items()}
+    lists = {label: each if isinstance(each, list) else [each] for label, each in given.items()}
+    return {label: [path for path in each if isinstance(path, str)] for label, each in lists.items()}
+
+
+def input_places(folder: Path, path: str, record: Record) -> list[Path]:
+    """Where an input that a record names may be: seen from where the command ran that recorded it, and from here."""
+    there = record.get("directory")
+    base = Path(os.path.realpath(folder / there)) if isinstance(there, str) else Path.cwd()
+    return [Path(path)] if base == Path.cwd() else [base / path, Path(path)]
 
 
 def finished_record(folder: Path) -> Record | None:

@@ -244,3 +244,23 @@ def test_warnings_name_options_of_the_command():
 
     done = CliRunner().invoke(warn, [])
     assert done.stderr == "warning: genes differ in their noise: use --zscore instead\n"
+
+
+def test_an_empty_value_as_of_an_unset_variable_is_an_error(results, cohort):
+    data = cohort / "expression.tsv"
+    for option in ("--by", "--covariates", "--variables", "--adjust", "--layer", "--skip-columns", "--relations"):
+        for given in ([option, ""], [f"{option}="]):
+            done = run("fit", data, "--out", cohort / "out", *given)
+            assert done.exit_code == 2
+            assert f"{option} is empty: give a value, or leave the option out" in done.output
+        assert not (cohort / "out").exists()
+    assert "',' contains no name" in run("fit", data, "--out", cohort / "out", "--by", ",").output
+    assert "--out is empty" in run("export", results, "--format", "gmt", "--out", "").output
+
+
+def test_few_permutations_of_pairs_are_refused(cohort):
+    data = cohort / "expression.tsv"
+    done = run("pairs", data, data, "--permutations", 18, "--out", cohort / "out")
+    assert done.exit_code == 2
+    assert "--permutations 18: no p-value can be below 0.053" in done.output
+    assert "use at least 19, or 0" in done.output

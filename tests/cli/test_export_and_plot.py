@@ -1,12 +1,14 @@
 """netbic export and netbic plot: files appear, belong to the folder or to the user, and errors are one line."""
 
 import json
+import time
+from itertools import product
 
 import pandas as pd
 import pytest
 
 import netbic
-from support.output_folders import fit, run
+from support.output_folders import contents, fit, run
 
 FORMATS = {"gmt": "modules.gmt", "lists": "lists.txt", "cytoscape": "cytoscape", "membership": "membership.tsv"}
 START = {"pdf": b"%PDF", "png": b"\x89PNG", "svg": b"<?xml"}
@@ -40,6 +42,11 @@ def test_exported_files_are_replaced_and_removed_with_the_results(results, cohor
     assert run("export", results, "--format", "xlsx").exit_code == 0
     assert fit(cohort, results, "--force", "--no-report", "--no-verdict").exit_code == 0
     assert not (results / "modules.gmt").exists()
+    assert not (results / "cytoscape").exists()
+    (results / "cytoscape").mkdir()
+    (results / "cytoscape" / "module_1.cyjs").write_text("mine")
+    assert "module_1.cyjs" in failed(run("export", results, "--format", "cytoscape", "--force"))
+    assert contents(results / "cytoscape") == {"module_1.cyjs": b"mine"}
 
 
 def test_the_membership_of_all_genes_is_exported(results, cohort, tmp_path):
@@ -55,6 +62,43 @@ def test_the_membership_of_all_genes_is_exported(results, cohort, tmp_path):
     assert (tmp_path / "own.tsv").read_bytes() == (results / "membership.tsv").read_bytes()
     elsewhere = ("--format", "gmt", "--expression", tmp_path / "moved.tsv")
     assert "is for --format membership" in failed(run("export", results, *elsewhere))
+
+
+def test_data_that_changed_after_the_fit_are_noticed(results, cohort, tmp_path):
+    data = pd.read_csv(cohort / "expression.tsv", sep="\t", index_col=0, float_precision="round_trip")
+    membership = ("export", results, "--format", "membership")
+    assert "warning" not in run(*membership).output
+    before = (results / "membership.tsv").read_bytes()
+    swapped = data.set_axis([*data.columns[1::-1], *data.columns[2:]], axis=1)  # two samples were confused
+    for changed in (data * 2, data + data.to_numpy()[::-1], swapped):
+        changed.to_csv(cohort / "expression.tsv", sep="\t")
+        for command in (membership, ("plot", results, "heatmap", "--out", tmp_path / "heatmap.svg")):
+            assert "its values are not those that the modules were found in" in failed(run(*command), 1)
+    assert (results / "membership.tsv").read_bytes() == before
+    assert not (tmp_path / "heatmap.svg").exists()
+    model = netbic.load(results)
+    outside = data.index[~data.index.isin(model.names_["columns"][model.columns_.any(axis=0)])][0]
+    data.assign(s3=data["s3"] + (data.index == outside)).to_csv(cohort / "expression.tsv", sep="\t")
+    done = run(*membership)
+    assert done.exit_code == 0
+    assert "its values are not exactly those that the modules were found in" in done.output
+    data.iloc[::-1, ::-1].to_csv(cohort / "expression.tsv", sep="\t")  # the same data in another order
+    assert "warning" not in run(*membership).output
+    assert (results / "membership.tsv").read_bytes() == before
+
+
+def test_equal_results_are_equal_files(with_labels, tmp_path, monkeypatch):
+    written = list[dict[str, bytes]]()
+    for number in range(2):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        monkeypatch.setattr(time, "time", lambda number=number: 1.6e9 + 1e6 * number)
+        monkeypatch.setattr(time, "localtime", lambda *_, number=number: time.gmtime(1.6e9 + 1e6 * number))
+        for kind, ending in product(("heatmap", "network", "scores", "associations", "survival"), START):
+            assert run("plot", with_labels, kind, "--out", folder / f"{kind}.{ending}").exit_code == 0
+        assert run("export", with_labels, "--format", "xlsx", "--out", folder / "a.xlsx").exit_code == 0
+        written.append(contents(folder))
+    assert written[0] == written[1]
 
 
 def test_a_network_is_needed_for_networks(cohort, tmp_path):

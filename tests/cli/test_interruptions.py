@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 import netbic
 from netbic.files import LOCK
+from netbic.storage.runs import Run
 from support.commands import run, run_successfully
 from support.output_folders import FullDisk, contents, fit
 
@@ -143,3 +145,46 @@ def test_a_file_that_cannot_be_moved_is_moved_by_the_next_command(cohort, result
     assert not list(results.glob(".netbic-ready"))
     assert fit(cohort, results, "--resume", "--no-report", "--modules", 1).exit_code == 0
     assert not list(results.glob(".netbic-*"))
+
+
+def test_two_files_are_written_together(results, tmp_path, monkeypatch):
+    shutil.copytree(results, tmp_path / "other")
+    table, figure = tmp_path / "matches.tsv", tmp_path / "matches.svg"
+    compare = ("compare", results, tmp_path / "other", "--out", table, "--plot", figure, "--force")
+    before = contents(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", FullDisk(1))
+        done = run(*compare)
+    assert "matches.svg cannot be written (No space left on device)" in done.output
+    assert "earlier results are unchanged" in done.output
+    assert contents(tmp_path) == before
+    replace, stopped = os.replace, []
+
+    def interrupted(source, target):
+        replace(source, target)
+        if not stopped:
+            stopped.append(target)
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", interrupted)
+        done = run(*compare)
+    assert stopped == [table]
+    assert "interrupted (all files were written)" in done.output
+    assert figure.exists()
+    assert not list(tmp_path.glob(".netbic-*"))
+
+
+def test_nothing_is_said_to_be_kept_in_a_folder_that_is_gone(cohort, tmp_path, monkeypatch):
+    kept = Run.keep
+
+    def keep(self, number, module):
+        kept(self, number, module)
+        shutil.rmtree(tmp_path / "out")
+
+    monkeypatch.setattr(Run, "keep", keep)
+    done = fit(cohort, tmp_path / "out")
+    assert done.exit_code == 1
+    assert "cannot be written (No such file or directory)" in done.output
+    assert "kept" not in done.output
+    assert "unchanged" not in done.output

@@ -4,13 +4,14 @@ import json
 import os
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import netbic
 from netbic import InputError
 from netbic.files import RUN_FILES, WriteError, read_json
 from support.commands import run
-from support.output_folders import contents, fit
+from support.output_folders import SIZES, contents, fit
 
 
 def test_a_fit_does_not_replace_what_it_reads(cohort, tmp_path):
@@ -54,6 +55,35 @@ def test_other_commands_do_not_replace_what_they_read(cohort, results):
         path.write_text("one\tset one\tG1\tG2\n")
         assert f"{path.name} is an input" in run(*command).output
         assert path.read_text() == "one\tset one\tG1\tG2\n"
+
+
+def test_no_command_replaces_what_a_fit_read(cohort, tmp_path, monkeypatch):
+    """All inputs of a fit, by all commands that write a file, also from another working directory."""
+    samples = pd.DataFrame({"sample": [f"s{k}" for k in range(20)], "age": range(20)})
+    samples.to_csv(cohort / "info.tsv", sep="\t", index=False)
+    monkeypatch.chdir(cohort)
+    given = ("expression.tsv", "--graph", "edges.tsv", "--gene-sets", "sets.gmt", "--sample-info", "info.tsv")
+    for out in (tmp_path / "out", tmp_path / "other"):
+        assert run("fit", *given, *SIZES, "--no-report", "--out", out).exit_code == 0
+    (cohort / "plot.svg").symlink_to(cohort / "edges.tsv")
+    before = contents(tmp_path)
+    for folder in (cohort, tmp_path):
+        monkeypatch.chdir(folder)
+        for name in ("expression.tsv", "edges.tsv", "sets.gmt", "info.tsv"):
+            target = os.path.relpath(cohort / name)
+            for command in (
+                *(("export", out, "--format", kind) for kind in ("gmt", "xlsx", "membership")),
+                *(("report", out), ("compare", out, tmp_path / "other"), ("compare", tmp_path / "other", out)),
+                *(("score", out, tmp_path / "new.tsv"), ("replicate", out, tmp_path / "new.tsv")),
+            ):
+                (tmp_path / "new.tsv").write_bytes(before["cohort/expression.tsv"])
+                done = run(*command, "--out", target, "--force")
+                assert done.exit_code == 2, (command, done.output)
+                assert " is an input (" in done.output
+        done = run("plot", out, "scores", "--out", os.path.relpath(cohort / "plot.svg"), "--force")
+        assert "is an input (the network of the fit" in done.output
+    (tmp_path / "new.tsv").unlink()
+    assert contents(tmp_path) == before
 
 
 def test_a_fit_does_not_replace_a_file_it_did_not_write(cohort, tmp_path):

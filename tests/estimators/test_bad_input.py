@@ -119,3 +119,40 @@ def test_a_graph_without_edges_is_ignored_with_a_warning():
     with pytest.warns(UserWarning, match="the column graph has no edge between the columns of X: it is ignored"):
         model = SparseGraphSVD(1, n_columns=5, column_graph=sp.csr_array((20, 20))).fit(X)
     np.testing.assert_array_equal(model.components_, SparseGraphSVD(1, n_columns=5).fit(X).components_)
+
+
+def test_values_that_would_be_changed_in_silence_are_refused():
+    dates = np.arange(600).reshape(30, 20).astype("datetime64[D]").astype("datetime64[ns]")
+    dates[0, 0] = np.datetime64("NaT")
+    for given in (dates, pd.DataFrame(dates), dates - dates.min()):
+        with pytest.raises(ValueError, match="dates or durations"):
+            SparseGraphSVD(1).fit(given)
+    number = np.linspace(0, 1, 30)[:, None]
+    for covariates, message in (
+        (np.ma.masked_array(number, mask=number > 0.5), "masked array with masked entries"),
+        (number + 1j, "no array of numbers"),
+        (pd.DataFrame({"age": number[:, 0] + 1j}), "covariate 'age' has the type complex128"),
+        (dates[:, :1], "no array of numbers"),
+        (number * 1e160, "covariate 'x0' has entries up to 1e\\+160, whose squares leave the range"),
+        (pd.DataFrame({"age": number[:, 0] * 1e-160}), "covariate 'age' has entries up to 1e-160"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            SparseGraphSVD(1).fit(X, covariates=covariates)
+    unmasked = SparseGraphSVD(1).fit(X, covariates=np.ma.masked_array(number, mask=False))
+    np.testing.assert_array_equal(unmasked.components_, SparseGraphSVD(1).fit(X, covariates=number).components_)
+
+
+def test_the_unit_of_a_study_does_not_matter():
+    """A study in another unit varies as much as before, in single precision too."""
+    studies = np.repeat(["a", "b"], 15)
+    usual = SparseGraphSVD(1, n_columns=5).fit(X, studies=studies)
+    for dtype, largest in ((np.float32, 1e20), (np.float64, 1e100)):
+        for factor in (largest, 1 / largest):
+            scaled = (X * np.where(studies == "b", factor, 1.0)[:, None]).astype(dtype)
+            found = SparseGraphSVD(1, n_columns=5).fit(scaled, studies=studies)
+            np.testing.assert_array_equal(found.columns_, usual.columns_)
+    with pytest.raises(ValueError, match=r"study 'b' has entries up to .*, whose squares leave the range"):
+        SparseGraphSVD(1).fit(X * np.where(studies == "b", 1e150, 1.0)[:, None], studies=studies)
+    constant = np.where((studies == "b")[:, None], X.mean(axis=0), X)
+    with pytest.raises(ValueError, match="study 'b' does not vary"):
+        SparseGraphSVD(1).fit(constant, studies=studies)

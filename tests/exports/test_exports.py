@@ -1,6 +1,7 @@
 """Files for other programs are read back as what the model holds, also with hostile names."""
 
 import json
+import os
 import warnings
 from xml.etree import ElementTree
 
@@ -14,7 +15,8 @@ import netbic
 from netbic import exports
 from netbic.errors import InputError
 from netbic.exports import Results
-from netbic.files import FolderInUse
+from netbic.files import FolderInUse, WriteError
+from support.output_folders import FullDisk, contents
 
 
 def by_side(model, module):
@@ -51,7 +53,7 @@ def test_lists_hold_genes_and_grouped_samples(results, cohort, tmp_path):
                 assert file.read_text().split() == ordered
     text = exports.write_lists(results, tmp_path / "lists.txt").read_text()
     blocks = dict(block.split("\n", 1) for block in text.strip().split("\n\n"))
-    assert len(blocks) == len(list(folder.iterdir()))
+    assert len(blocks) == len(list(folder.glob("*.txt")))
     first = next(iter(blocks))
     assert first == f"# Module 1: {len(genes['up'])} genes up ({results.names[0]})"
     assert blocks[first].split() == list(genes["up"].index)
@@ -74,7 +76,7 @@ def test_a_model_without_a_network_and_without_groups(cohort, tmp_path):
 def test_networks_are_those_of_the_modules(results, cohort, tmp_path):
     folder = exports.write_cytoscape(results, tmp_path / "networks")
     assert sorted(path.name for path in folder.iterdir()) == [
-        *("module_1.cyjs", "module_1.graphml", "module_2.cyjs", "module_2.graphml")
+        *("export.json", "module_1.cyjs", "module_1.graphml", "module_2.cyjs", "module_2.graphml")
     ]
     for module in range(2):
         weights = pd.concat(by_side(results.model, module).values())
@@ -126,6 +128,27 @@ def test_hostile_names_stay_single_fields(hostile, tmp_path):
     assert members <= set(lines)
 
 
+@pytest.mark.parametrize("write", [exports.write_cytoscape, exports.write_lists])
+def test_folders_are_written_completely_or_not_at_all(results, cohort, tmp_path, monkeypatch, write):
+    folder = tmp_path / "exported"
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", FullDisk(2))
+        with pytest.raises(WriteError, match="No space left"):
+            write(results, folder)
+    assert not folder.exists()
+    write(results, folder)
+    before = contents(folder)
+    one = netbic.SparseGraphSVD(1, n_columns=20, column_graph=cohort.network).fit(cohort.expression)
+    smaller = Results.of(one, cohort.expression)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", FullDisk(1))
+        with pytest.raises(WriteError):
+            write(smaller, folder, force=True)
+    assert contents(folder) == before
+    write(smaller, folder, force=True)
+    assert {name[:8] for name in contents(folder)} == {"export.j", "module_1"}  # earlier modules are gone
+
+
 def test_nothing_is_replaced_unless_asked_for(results, tmp_path):
     target = tmp_path / "sets.gmt"
     target.write_text("mine")
@@ -139,8 +162,15 @@ def test_nothing_is_replaced_unless_asked_for(results, tmp_path):
     (folder / "notes.txt").write_text("mine")
     with pytest.raises(FolderInUse, match="not empty"):
         exports.write_lists(results, folder)
-    exports.write_lists(results, folder, force=True)
+    for _ in range(2):  # its own lists are replaced
+        exports.write_lists(results, folder, force=True)
     assert (folder / "notes.txt").read_text() == "mine"
+    networks = tmp_path / "networks"
+    networks.mkdir()
+    (networks / "module_1.cyjs").write_text("mine")
+    with pytest.raises(FolderInUse, match=r"files that netbic did not write .*module_1.cyjs"):
+        exports.write_cytoscape(results, networks, force=True)
+    assert contents(networks) == {"module_1.cyjs": b"mine"}
     with pytest.raises(FolderInUse, match="is a file"):
         exports.write_cytoscape(results, target)
     with pytest.raises(InputError, match="does not exist"):

@@ -1,6 +1,7 @@
 """Sample tables and gene sets: separators, missing values, row names of R, Parquet, obs, files that cannot be used."""
 
 import gzip
+from datetime import date
 
 import anndata
 import numpy as np
@@ -130,3 +131,29 @@ def test_the_real_gene_ontology(real_data):
     sets = read_gene_sets(real_data / "go_bp_human.gmt.gz")
     assert (len(sets), sets.names["GO:0006915"]) == (9373, "apoptotic process")
     assert "TP53" in sets["GO:0006915"]
+
+
+def test_a_table_without_a_header_is_refused(tmp_path):
+    rows = "p1\t61\tLumA\np2\t45\tBasal\np3\t50\tLumA\n"
+    labels = "p1\tLumA\tx\np2\tBasal\ty\np3\tLumA\tx\n"
+    for text, value in ((rows, "61"), (labels, "LumA")):
+        with pytest.raises(netbic.InputError, match=f"line 1: the first line holds values \\('{value}'\\)"):
+            read_sample_info(written(tmp_path / "table.tsv", text))
+    kept = read_sample_info(written(tmp_path / "table.tsv", "sample\tx\tgrade\np1\tx\t1\np2\ty\t2\n"))
+    assert list(kept) == ["x", "grade"]  # one column is called like one of its values
+
+
+def test_digits_of_other_scripts_are_numbers(tmp_path):
+    digits = {ord(str(digit)): chr(0x660 + digit) for digit in range(10)}
+    text = "".join(f"p{age}\t{str(age).translate(digits)}\n" for age in (61, 45, 50))
+    assert read_sample_info(written(tmp_path / "table.tsv", f"sample\tage\n{text}"))["age"].tolist() == [61, 45, 50]
+
+
+def test_columns_of_parquet_tables(tmp_path):
+    path, names = tmp_path / "table.parquet", ["p1", "p2", "p3"]
+    for values in ([[1, 2], [3], [4]], [{"a": 1}, {"a": 2}, {"a": 3}]):
+        pd.DataFrame({"sample": names, "odd": values, "age": [1, 2, 3]}).to_parquet(path)
+        with pytest.raises(netbic.InputError, match="column odd: holds lists or records: write text or numbers"):
+            read_sample_info(path)
+    pd.DataFrame({"sample": names, "day": [date(2020, 1, 1), None, date(2020, 1, 1)]}).to_parquet(path)
+    assert read_sample_info(path)["day"].dtype.kind == "M"

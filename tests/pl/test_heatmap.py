@@ -194,3 +194,10 @@ def test_every_member_is_drawn_once_in_its_heaviest_module(weights):
     np.testing.assert_array_equal(more.weight, np.abs(weights).max(axis=0)[more.members])
     assert not weights[:, more.members[more.bounds[-1] :]].any()
     assert more.members.size == min(order.members.size + 2, 12)
+
+
+def test_data_that_are_no_matrix_are_refused(study, model):
+    column = study.expression.iloc[:, 0]
+    for X, number in ((column, 1), (column.to_numpy(), 1), (study.expression.to_numpy()[None], 3)):
+        with pytest.raises(netbic.InputError, match=f"has {number} dimension"):
+            pl.heatmap(model, X)

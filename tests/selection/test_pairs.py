@@ -158,7 +158,7 @@ def test_held_out_correlations_are_those_of_plain_folds():
     """Recomputed for one pair, where nothing has to be matched."""
     X, Y = two_tables(6, 50, 0.8)
     model = SparseGraphCCA(1, n_x=8, n_y=5)
-    found = pair_tests(model, X, Y, n_permutations=1, n_folds=4, random_state=7).table
+    found = pair_tests(model, X, Y, n_permutations=19, n_folds=4, random_state=7).table
     seed = int(np.random.default_rng(7).integers(2**31))
     order = np.random.default_rng([seed, 0]).permutation(50)
     correlations = []
@@ -264,6 +264,7 @@ BAD = (
     (lambda X, Y, m: stability(SparseGraphSVD(1), X, Y), TypeError, "SparseGraphCCA"),
     (lambda X, Y, m: stability(m, X), ValueError, "give the second one as Y="),
     (lambda X, Y, m: pair_tests(m, X, Y, n_permutations=0), ValueError, "n_permutations=0"),
+    (lambda X, Y, m: pair_tests(m, X, Y, n_permutations=18), ValueError, "below 0.053, .*: use at least 19"),
     (lambda X, Y, m: pair_tests(m, X, Y, n_folds=30), ValueError, "choose 2 to 20"),
     (lambda X, Y, m: pair_tests(m, X, Y, strata=[1, 2]), ValueError, "there are 60 samples"),
     (lambda X, Y, m: pair_tests(m, X, Y, strata=range(60)), ValueError, "nothing can be permuted"),
@@ -283,4 +284,4 @@ def test_bad_input():
             call(*two_tables(0), SparseGraphCCA(1, n_x=8, n_y=5))
     X, Y = two_tables(0, 12)
     with pytest.raises(ValueError, match="10 pairs but only 12 samples: at most 8 pairs can be tested"):
-        pair_tests(SparseGraphCCA(10, n_x=3, n_y=3, deflation="hotelling"), X, Y, n_permutations=5, n_folds=2)
+        pair_tests(SparseGraphCCA(10, n_x=3, n_y=3, deflation="hotelling"), X, Y, n_permutations=19, n_folds=2)

@@ -1,5 +1,6 @@
 """Output folders of fits: started, interrupted, resumed, finished, refused."""
 
+import pandas as pd
 import pytest
 
 import netbic
@@ -91,6 +92,15 @@ def test_resume_on_a_folder_without_pieces(files, finished, tmp_path):
         assert "another command is writing" in done.output
     assert fit(files, tmp_path / "empty", "--resume").exit_code == 0
     assert contents(tmp_path / "empty") == contents(finished)
+
+
+def test_a_fit_that_was_refused_leaves_nothing_behind(files, tmp_path):
+    labels = pd.read_csv(files / "labels.tsv", sep="\t").assign(study=["one", *["two"] * 79])
+    labels.to_csv(tmp_path / "labels.tsv", sep="\t", index=False)
+    refused = fit(files, tmp_path / "out", "--sample-info", tmp_path / "labels.tsv", "--studies", "study")
+    assert "study 'one' has one sample" in refused.output
+    assert not list((tmp_path / "out").iterdir())
+    assert fit(files, tmp_path / "out").exit_code == 0
 
 
 def test_a_foreign_folder_is_not_touched(files, finished, tmp_path):

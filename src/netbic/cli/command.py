@@ -65,6 +65,13 @@ class Command(click.Command):
             more: Any = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": _show_all}
             self.params.append(click.Option(["--help-all"], **more, help="Show all options and exit."))
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments; an option without a value, such as that of an unset shell variable, is an error."""
+        for name, value in zip(args, [*args[1:], None], strict=False):
+            if name.startswith("--") and (value == "" or (name.endswith("=") and name.count("=") == 1)):
+                raise click.UsageError(f"{name.rstrip('=')} is empty: give a value, or leave the option out")
+        return super().parse_args(ctx, args)
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the options; those of a section only if all are asked for."""
         sections: dict[str, list[tuple[str, str]]] = {"Options": []}
@@ -81,15 +88,16 @@ class Command(click.Command):
         debug, ctx.meta[QUIET] = ctx.params.pop("debug"), ctx.params.pop("quiet", False)
         try:
             with warnings.catch_warnings(action="always", category=UserWarning), _signals_as_interrupts():
-                warnings.showwarning = lambda message, *_, **__: echo_warning(in_options(str(message)))
+                said = set[str]()  # a table may be read twice
+                warnings.showwarning = lambda message, *_, **__: echo_once(in_options(str(message)), said)
                 return super().invoke(ctx)
         except click.UsageError as problem:
             problem.ctx = None  # the message says what to do: print it without the usage of the command
             raise
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
-        except KeyboardInterrupt:
-            hint = self.resume_hint if ctx.meta.get(RESUMABLE) else self.restart_hint
+        except KeyboardInterrupt as problem:
+            hint = str(problem) or (self.resume_hint if ctx.meta.get(RESUMABLE) else self.restart_hint)
             raise click.ClickException(f"interrupted ({hint})") from None
         except BrokenPipeError:  # the output was closed, e.g. by head
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (nothing must be flushed into the broken pipe)
@@ -106,9 +114,10 @@ class Command(click.Command):
         text = in_options(" ".join(str(problem).split()))
         if isinstance(problem, FolderInUse):
             return click.UsageError(text)
-        if resumable and isinstance(problem, (WriteError, BlockError, ClusterError)):
+        is_gone = isinstance(problem, WriteError) and problem.is_gone  # then nothing is kept
+        if resumable and isinstance(problem, (WriteError, BlockError, ClusterError)) and not is_gone:
             text += f" (modules found so far are kept: {self.resume_hint})"
-        elif isinstance(problem, WriteError):
+        elif isinstance(problem, WriteError) and not is_gone:
             text += f" ({self.unchanged_hint})"
         elif isinstance(problem, MemoryError):
             text = "not enough memory: keep fewer genes (--top-genes), use a sparse format, or --dask"
@@ -189,6 +198,13 @@ def echo_warning(text: str) -> None:
     """Print a warning to standard error, unless the command runs with --quiet."""
     if not _is_silent():
         click.echo(f"warning: {text}", err=True)
+
+
+def echo_once(text: str, said: set[str]) -> None:
+    """Print a warning that was not said before."""
+    if text not in said:
+        said.add(text)
+        echo_warning(text)
 
 
 def echo_report_is_older(folder: Path) -> None:

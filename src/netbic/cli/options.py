@@ -38,9 +38,16 @@ class Finite(click.FloatRange):
         return number
 
 
-def names(value: str) -> list[str]:
-    """Names separated by commas, each once."""
+def words(value: str) -> list[str]:
+    """Words separated by commas, each once."""
     return list(dict.fromkeys(part.strip() for part in value.split(",") if part.strip()))
+
+
+def names(value: str) -> list[str]:
+    """Names separated by commas, each once; an error if there are only commas."""
+    if value and not words(value):
+        raise click.UsageError(f"{value!r} contains no name: give names, or leave the option out")
+    return words(value)
 
 
 def two_columns(value: str) -> tuple[str, ...]:
@@ -238,7 +245,7 @@ tests_samples = group(
     option(
         "--na",
         "na_values",
-        type=names,
+        type=words,
         metavar="VALUE,...",
         show_default=", ".join(NA_WORDS),
         help="Values of the sample table that mean missing, besides empty fields and NA.",

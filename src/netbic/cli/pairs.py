@@ -95,6 +95,7 @@ def pairs(
     """
     from netbic.files import scratch_folder
     from netbic.io.dataset import fit_by_name, open_paired_datasets
+    from netbic.selection.pair_tests import FEWEST_PERMUTATIONS
     from netbic.storage.runs import Run, check_folder, write_results
     from netbic.storage.tables import pair_scores_table, pairs_table, weights_table
 
@@ -109,6 +110,9 @@ def pairs(
     for number, graph in ((1, graph1), (2, graph2)):
         without = settings[f"smoothness{number}"] and graph is None
         options.refuse((f"--smoothness{number} needs a network: use --graph{number}", without))
+    least, too_few = f"{1 / (1 + permutations):.2g}", 0 < permutations < FEWEST_PERMUTATIONS
+    few = f"--permutations {permutations}: no p-value can be below {least}, so no pair can be significant"
+    options.refuse((f"{few}: use at least {FEWEST_PERMUTATIONS}, or 0", too_few))
     predicts = settings["method"] == "pls" and settings["ridge"] is not None
     options.refuse(("--ridge is for --method cca: leave it out, or use --method cca", predicts))
     given = [_of_table(reading, number, graph is not None) for number, graph in enumerate((graph1, graph2))]

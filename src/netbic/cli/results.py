@@ -178,7 +178,7 @@ def plot(folder: Path, kind: str, out: Path, force: bool, width: float, height: 
     """
     from netbic import pl
     from netbic.exports import Results
-    from netbic.files import check_output_file, recorded_paths, write_atomic
+    from netbic.files import check_output_file, files_of, write_atomic
     from netbic.storage.runs import read_again
 
     for name, value in given.items():
@@ -187,7 +187,7 @@ def plot(folder: Path, kind: str, out: Path, force: bool, width: float, height: 
     if out.suffix.lower() not in _ENDINGS:
         raise click.UsageError(f"--out {out}: the name must end in .pdf, .png or .svg")
     module, expression = given["module"], given["expression"]
-    inputs: Any = {"the results": recorded_paths(folder), "the data": expression}
+    inputs = {"the data": expression, **files_of(folder)}
     check_output_file(out, inputs, force=force)
     results = Results.of(folder)
     if module is not None and module not in results.modules:
@@ -262,8 +262,11 @@ def _image(draw: Any, out: Path, width: float | None = None, height: float | Non
         axes = plt.subplots(figsize=(width or own[0], height or own[1]), layout="constrained")[1]
         figure = draw(ax=axes).get_figure()
     content = io.BytesIO()
-    with plt.rc_context({"svg.fonttype": "none", "pdf.fonttype": 42}):  # text that can be edited
-        figure.savefig(content, format=out.suffix.lower()[1:], dpi=200)
+    kind = out.suffix.lower()[1:]
+    undated: Any = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)  # the same bytes each time
+    # Text that can be edited, and the same identifiers each time.
+    with plt.rc_context({"svg.fonttype": "none", "svg.hashsalt": "netbic", "pdf.fonttype": 42}):
+        figure.savefig(content, format=kind, dpi=200, metadata=undated)
     plt.close(figure)
     return content.getvalue()
 
@@ -282,23 +285,24 @@ def compare(folder_a: Path, folder_b: Path, out: Path | None, plot: Path | None,
     samples have the same names, by their scores.
     """
     from netbic.comparison import compare as match
-    from netbic.files import check_output_file, recorded_paths, write_atomic, write_table
+    from netbic.files import check_output_file, files_of, table_bytes, write_together
 
     if out is not None and plot is not None and out.absolute() == plot.absolute():
         raise click.UsageError(f"--out and --plot are the same file, {out}: name two files")
     if plot is not None and plot.suffix.lower() not in _ENDINGS:
         raise click.UsageError(f"--plot {plot}: name a file that ends in .pdf, .png or .svg")
-    inputs = {"the modules": [path for each in (folder_a, folder_b) for path in recorded_paths(each)]}
     written = [path for path in (out, plot) if path is not None]
     for path in written:
-        check_output_file(path, inputs, force=force)
-    found = match(folder_a, folder_b, random_state=seed, feature_name="gene")
+        for folder in (folder_a, folder_b):
+            check_output_file(path, files_of(folder), force=force)
+    found, contents = match(folder_a, folder_b, random_state=seed, feature_name="gene"), dict[Path, bytes]()
     if out is not None:
-        write_table(out, found.table)
+        contents[out] = table_bytes(out, found.table)
     if plot is not None:
         from netbic.pl import comparison
 
-        write_atomic(plot, _image(lambda ax: comparison(found, ax=ax), plot))
+        contents[plot] = _image(lambda ax: comparison(found, ax=ax), plot)
+    write_together(contents)
     for line in (found.verdict, *(f"  {reason}" for reason in found.table["reason"]), *map(str, written)):
         click.echo(line)
 
@@ -326,7 +330,7 @@ def replicate(
     from netbic.storage.tables import summary_table
 
     model = load_modules(folder)
-    inputs: files.Inputs = {"the other study": other, "the modules": files.recorded_paths(folder)}
+    inputs: files.Inputs = {"the other study": other, **files.files_of(folder)}
     if out is None:
         files.check_writable(folder, _REPLICATION, {"the other study": other})
     else:

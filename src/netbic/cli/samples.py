@@ -268,14 +268,13 @@ def score(folder: Path, expression: str, out: Path | None, force: bool, **readin
     The file is read and preprocessed like the data of the fit, unless options say otherwise. Genes are matched by name.
     For modules that were found with --covariates or --studies, --sample-info has these columns for the new samples.
     """
-    from netbic.files import check_output_file, recorded_paths, write_table
+    from netbic.files import check_output_file, files_of, write_table
     from netbic.io.dataset import scores_by_name, scores_table
     from netbic.storage.models import load_modules
     from netbic.storage.runs import read_like
 
     sample_info, studies = reading.pop("sample_info"), reading.pop("studies")
-    inputs: Any = {"the samples to score": expression, "the modules": recorded_paths(folder)}
-    inputs["the sample table"] = sample_info
+    inputs = {"the samples to score": expression, "the sample table": sample_info, **files_of(folder)}
     if out is not None:
         check_output_file(out, inputs, force=force)
     model = load_modules(folder)

@@ -12,7 +12,7 @@ import pandas as pd
 from pandas.api import types
 from scipy.linalg import orth
 
-from netbic.arrays import Array, Floats, Indices
+from netbic.arrays import Array, Floats, Indices, check_range, n_masked
 from netbic.errors import InputError, shown, some_names
 from netbic.estimators.inputs import check_one_matrix, names_of_index
 
@@ -206,10 +206,17 @@ def as_table(covariates: Any, n_samples: int, names: Array | None) -> tuple[pd.D
             twice = shown(table.columns[table.columns.duplicated()][0])
             raise InputError(f"covariates have two columns called {twice}: rename one")
     else:
+        if n_masked(covariates):
+            raise InputError("covariates are a masked array with masked entries: fill them, or leave these samples out")
         try:
-            values = np.asarray(covariates, dtype=np.float64)
+            values = np.asarray(covariates)
+            if values.dtype.kind in "cmM":
+                raise TypeError
+            values = values.astype(np.float64)
         except (TypeError, ValueError):
-            raise InputError("covariates are no array of numbers: give text and categories as a DataFrame") from None
+            raise InputError(
+                "covariates are no array of numbers: give text and categories as a DataFrame, dates as numbers"
+            ) from None
         if values.ndim != 2:
             raise InputError(
                 f"covariates have shape {values.shape}: (n_samples, n_covariates) is needed, e.g. "
@@ -271,7 +278,7 @@ def is_missing(values: pd.Series[Any]) -> Indices:
 def holds_numbers(values: pd.Series[Any]) -> bool:
     """Whether a covariate is a number rather than a category; an error if it is neither."""
     kind = values.dtype
-    if types.is_numeric_dtype(kind):  # True and False too
+    if types.is_numeric_dtype(kind) and not types.is_complex_dtype(kind):  # True and False too
         return True
     if types.is_object_dtype(kind):
         return all(isinstance(each, (int, float, np.number)) for each in values)
@@ -290,6 +297,7 @@ def _numbers(name: str, values: pd.Series[Any]) -> Floats:
         ) from None
     if not np.isfinite(numbers).all():
         raise InputError(f"covariate {shown(name)} has values that are not finite: replace them")
+    check_range(numbers, f"covariate {shown(name)}")
     return numbers
 
 

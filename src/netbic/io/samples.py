@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
+from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
@@ -70,6 +71,7 @@ def read_sample_info(path: Path | str, *, na_values: Iterable[str] | None = None
         check_characters(path, "column", columns.columns)
         if "" in (names := list(columns.columns[1:])):
             raise unusable(path, f"column {names.index('') + 2} has no name", "name it, or remove the column")
+        _check_header(path, columns)
         check_characters(path, "sample", columns.iloc[:, 0])
         samples = pd.Index(columns.iloc[:, 0], name=columns.columns[0] or "sample", dtype=object)
         table: pd.DataFrame = columns.iloc[:, 1:].astype(object).set_axis(samples)
@@ -85,6 +87,8 @@ def read_sample_info(path: Path | str, *, na_values: Iterable[str] | None = None
         raise unusable(path, f"has {times} columns {shown(most)}", "rename or remove them")
     found, changed = dict[str, dict[str, int]](), dict[Any, "pd.Series[Any]"]()
     for name, column in table.items():
+        if kind == "parquet":
+            column = changed[name] = _plain_values(path, column)
         if column.dtype.kind in "OSU" or isinstance(column.dtype, pd.CategoricalDtype | pd.StringDtype):
             given = [
                 word for word in column.dropna().unique() if isinstance(word, str) and word.strip().lower() in words
@@ -96,11 +100,38 @@ def read_sample_info(path: Path | str, *, na_values: Iterable[str] | None = None
             if is_text:
                 numbers = column.where(~column.isin(_NOT_KNOWN | _OF_NUMBERS))
                 is_numeric = numbers.notna().any() and all(map(is_plain_number, numbers.dropna().unique()))
-                column = pd.to_numeric(numbers) if is_numeric else column.where(~column.isin(_NOT_KNOWN))
+                column = _as_numbers(numbers) if is_numeric else column.where(~column.isin(_NOT_KNOWN))
             changed[name] = column
     table = table.assign(**changed)
     table.attrs["taken_as_missing"] = found
     return table
+
+
+def _check_header(path: Path, columns: pd.DataFrame) -> None:
+    """Raise if the first line of a table is one of samples: it has numbers, or values of the lines below, for names."""
+    names = list(columns.columns[1:])
+    numbers = [name for name in names if is_plain_number(name)]
+    values = [name for at, name in enumerate(names, start=1) if name in set(columns.iloc[:, at].cat.categories)]
+    if numbers or (values and len(values) == len(names)):
+        what = f"the first line holds values ({shown((numbers or values)[0])}) where names of columns are expected"
+        raise unusable(path, what, "add a header line (if these are names, begin them with a letter)", line=1)
+
+
+def _plain_values(path: Path, column: pd.Series[Any]) -> pd.Series[Any]:
+    """A column of a Parquet table, dates as such; an error if it holds lists or records."""
+    values = column.dropna() if column.dtype == object else ()
+    if any(not isinstance(value, Hashable) for value in values):
+        remedy = "write text or numbers, or remove the column"
+        raise unusable(path, "holds lists or records", remedy, column=str(column.name))
+    is_date = len(values) and all(isinstance(value, date) for value in values)
+    return pd.to_datetime(column) if is_date else column
+
+
+def _as_numbers(texts: pd.Series[Any]) -> pd.Series[Any]:
+    try:
+        return pd.to_numeric(texts)
+    except ValueError:  # digits of another script
+        return texts.map(float, na_action="ignore").astype(float)
 
 
 class GeneSets(dict[str, tuple[str, ...]]):

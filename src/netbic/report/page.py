@@ -16,7 +16,7 @@ import numpy as np
 
 from netbic import __version__
 from netbic.errors import InputError, import_optional, one_line, unusable
-from netbic.files import add_files, check_output_file, check_writable, recorded_paths, write_atomic
+from netbic.files import add_files, check_output_file, check_writable, files_of, write_atomic
 from netbic.io.tables import check_characters
 
 FILE = "report.html"
@@ -73,7 +73,7 @@ def write_report(
     if in_place:
         check_writable(folder, [FILE])
     else:
-        check_output_file(path, {"the results": recorded_paths(folder)}, force=force)
+        check_output_file(path, files_of(folder), force=force)
     try:
         page = _render(folder, model, record).encode("utf-8", errors="replace")
     except InputError:
@@ -84,7 +84,7 @@ def write_report(
     if in_place:
         add_files(folder, {FILE: page})
     else:
-        check_output_file(path, {"the results": recorded_paths(folder)}, force=force)  # may exist by now
+        check_output_file(path, files_of(folder), force=force)  # may exist by now
         write_atomic(path, page)
     return path
 

@@ -16,7 +16,7 @@ to be as close to each other as possible. The dimensions are exchangeable if sam
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -36,6 +36,7 @@ from netbic.solver.search import Axis
 from netbic.solver.solve import Settings
 
 _LEVEL = 0.05  # early stopping does not change whether a p-value is at most this
+FEWEST_PERMUTATIONS: Final = 19  # with fewer, p is always above 0.05
 _ENOUGH = 3
 _FEWEST = 3  # samples of a fold: a correlation of two is 1 or -1
 _LEFT = 4  # samples more than pairs, so that something is left to permute
@@ -155,6 +156,12 @@ def pair_tests(
             "fitted search that has one as best_estimator_"
         )
     check_count("n_permutations", n_permutations)
+    if n_permutations < FEWEST_PERMUTATIONS:
+        smallest = f"{1 / (1 + n_permutations):.2g}"
+        raise ValueError(
+            f"n_permutations={n_permutations}: no p-value can be below {smallest}, so no pair can be significant: use "
+            f"at least {FEWEST_PERMUTATIONS}"
+        )
     check_count("n_folds", n_folds)
     seed = draw_seed(random_state)
     fits = Fits(X, n_jobs, progress)

@@ -9,6 +9,7 @@ earlier fit, which `force` replaces, stay until then.
 from __future__ import annotations
 
 import json
+import os
 import warnings
 from collections import UserDict
 from collections.abc import Mapping, Sequence
@@ -22,19 +23,24 @@ import numpy as np
 import pandas as pd
 
 from netbic import __version__, files
+from netbic.arrays import buffers
 from netbic.errors import InputError, one_line, shown, some_names, unusable
+from netbic.estimators.prediction import module_scores
 from netbic.estimators.results import names_of
+from netbic.estimators.svd import SparseGraphSVD
 from netbic.files import FIT_PIECES, FolderInUse, JsonValue, Record
-from netbic.io.dataset import check_keywords
+from netbic.io.dataset import check_keywords, digest
 from netbic.io.expression import READING, Expression, read_expression
 from netbic.io.names import renaming
 from netbic.io.preprocessing import prepare
 from netbic.solver.search import Module
 from netbic.storage.models import load_modules, module_arrays, module_from, npz_arrays, npz_bytes, save
+from netbic.storage.tables import read_results_table
 
 PAIRS: Final = "pairs"  # the kind of a run, in its record, if it is about two tables
 _TASK, _MODULE = "task.json", "module-{}.npz"
 _NEEDED = ("modules.tsv", "summary.tsv", "alignment.json")  # without these a fit is not finished
+_CLOSE: Final = 1e-3  # standard deviations of the scores
 # How data were read and preprocessed, in run.json.
 _RECORDED: dict[str, type] = dict.fromkeys(("samples_in_rows", "strip_versions", "cpm", "log1p"), bool)
 _RECORDED |= dict.fromkeys(("layer", "gene_names", "id_map", "duplicates"), str) | {"skip_columns": list}
@@ -175,7 +181,9 @@ class Run:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, at: object) -> None:
+        if isinstance(error, ValueError) and self._pieces is not None and not self._pieces:
+            files.remove_folder(self.folder / FIT_PIECES)  # data or settings were refused: nothing was found
         self._lock.close()
 
     def keep(self, number: int, module: Module) -> None:
@@ -185,8 +193,14 @@ class Run:
 
     def record(self, warnings: Sequence[str] = ()) -> Record:
         """The content of run.json."""
-        kind = {"kind": PAIRS} if self._task.kind == PAIRS else {}
-        return self._task.record() | kind | {"inputs": self._inputs, "warnings": list(warnings)}
+        more: Record = {"kind": PAIRS} if self._task.kind == PAIRS else {}
+        paths = files.recorded_inputs(self._inputs)
+        if not all(os.path.isabs(path) for own in paths.values() for path in own):
+            try:  # where relative paths start, seen from the folder
+                more["directory"] = os.path.relpath(Path.cwd(), os.path.realpath(self.folder))
+            except ValueError:  # another drive of Windows
+                more["directory"] = str(Path.cwd())
+        return self._task.record() | more | {"inputs": self._inputs, "warnings": list(warnings)}
 
     def finish(self, staged: Path, warnings: Sequence[str] = ()) -> None:
         """Move the files of a scratch folder to their places, and remove what was kept meanwhile."""
@@ -288,24 +302,47 @@ def read_again(folder: Path | str, expression: Path | str | None = None) -> Expr
     Raises
     ------
     InputError
-        If the file is not there, or lacks samples or genes of the fit.
+        If the file is not there, lacks samples or genes of the fit, or has other values.
     """
     folder, model = Path(folder), load_modules(folder)
-    known = (files.finished_record(folder) or {}).get("inputs", {}).get("expression")
+    record = files.finished_record(folder) or {}
+    known = record.get("inputs", {}).get("expression")
     if expression is None and not isinstance(known, str):
         what = f"{folder} has no record of the file with the data"
         raise InputError(f"{what}: say where they are (`expression`)", ["expression"])
-    path = Path(known if expression is None else expression)
+    places = files.input_places(folder, known, record) if expression is None else [Path(expression)]
+    path = next((place for place in places if place.exists()), places[0])
     if not path.exists():
         what = f"the data of the fit, {path}, are not there"
         raise InputError(f"{what}: say where they are (`expression`)", ["expression"])
     data = read_like(folder, path)
-    places = []
+    found = []
     for axis, noun, names in (("rows", "sample", data.samples), ("columns", "gene", data.genes)):
         wanted = pd.Index([str(name) for name in names_of(model, axis)])
-        places.append(pd.Index([str(name) for name in names]).get_indexer(wanted))
-        if (places[-1] < 0).any():
-            absent = wanted[int((places[-1] < 0).argmax())]
+        found.append(pd.Index([str(name) for name in names]).get_indexer(wanted))
+        if (found[-1] < 0).any():
+            absent = wanted[int((found[-1] < 0).argmax())]
             raise unusable(path, f"has no {noun} {shown(absent)} of the fit", "give the data of the fit")
-    rows, columns = places
-    return Expression(data.matrix[rows][:, columns], np.asarray(data.samples)[rows], np.asarray(data.genes)[columns])
+    rows, columns = found
+    matrix = data.matrix[rows][:, columns]
+    _check_unchanged(folder, model, matrix, path, record)
+    return Expression(matrix, np.asarray(data.samples)[rows], np.asarray(data.genes)[columns])
+
+
+def _check_unchanged(folder: Path, model: SparseGraphSVD, matrix: Any, path: Path, record: Record) -> None:
+    """Raise if the scores of the samples are not those of the fit; a warning if other values are not (a checksum)."""
+    known = record.get("data", {}).get("expression")
+    if known is None or known == digest(*buffers(matrix), np.array(matrix.shape)):
+        return
+    if (table := read_results_table(folder, "samples")) is not None and model.n_components_:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "X does not have valid feature names")
+            now = module_scores(model, matrix).T.ravel()
+        before = table["score"].to_numpy(dtype=np.float64)
+        close = before.size == now.size and np.allclose(now, before, 0, _CLOSE * np.nanstd(before), equal_nan=True)
+        if not close:
+            what = "its values are not those that the modules were found in (the scores of the samples differ)"
+            raise unusable(path, what, "give the data of the fit, or fit again")
+    if not record.get("settings", {}).get("dask"):  # then the checksum is one of the file
+        what = "its values are not exactly those that the modules were found in (checksum in run.json)"
+        warnings.warn(f"{path}: {what}: if the file was changed, fit again", stacklevel=3)
