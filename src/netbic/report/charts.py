@@ -166,37 +166,30 @@ def _members_in_common(name: str, noun: str, members: Array) -> Chart:
     return _overlap(*titles, jaccard, describe)
 
 
-def _opacity(share: float) -> float:
-    return round(0.06 + 0.94 * share, 3)  # a cell of 0 is visible, too
-
-
 def _overlap(
     name: str, title: str, caption: str, legend: str, shares: Floats, describe: Callable[[int, int], str]
 ) -> Chart:
     """Pairs of modules on a scale from 0 to 1, whatever the largest value is; `describe` gives their tooltips."""
     n, groups = len(shares), list[Figure]()
     (across, numbers), (down, labels) = _modules(n, _LEFT, _WIDTH, _WIDE), _modules(n, 0, _HEIGHT, _HIGH)
-    names = {label: at for at, label in labels}
     for row in range(n):
         others = np.flatnonzero(np.isfinite(shares[row]) & (np.arange(n) != row)).tolist()
-        marks = list[Figure]()
-        for other in others:
-            share = round(float(shares[row, other]), 3)
-            cell = across.at(other + 0.5), across.at(other + 1.5), down.at(row + 0.5), down.at(row + 1.5)
-            text = f"modules {row + 1} and {other + 1}\n{describe(row, other)}"
-            mark = {"style": "share", "opacity": _opacity(share), "path": _rectangle(*cell), "text": text}
-            if n <= _MOST_WRITTEN and share >= 0.005:
-                mark |= {"number": f"{share:.2f}", "x": across.at(other + 1), "y": down.at(row + 1) + 4}
-            marks.append(mark)
-        group: Figure = {"module": row + 1, "marks": marks, "text": f"module {row + 1}"}
+        group: Figure = {"module": row + 1, "text": f"module {row + 1}", "marks": []}
         if others:
             closest = max(others, key=lambda other: shares[row, other])
-            group["text"] = f"module {row + 1}, closest to module {closest + 1}\n{describe(row, closest)}"
-        if (label := str(row + 1)) in names:
-            group |= {"label": label, "x": _LEFT - 8, "y": names[label] + 5}
+            group["text"] += f", closest to module {closest + 1}\n{describe(row, closest)}"
+        if (label := (down.at(row + 1), str(row + 1))) in labels:
+            group |= {"label": label[1], "x": _LEFT - 8, "y": label[0] + 5}
+        for other in others:
+            share, x = round(float(shares[row, other]), 3), across.at(other + 1)
+            cell = across.at(other + 0.5), across.at(other + 1.5), down.at(row + 0.5), down.at(row + 1.5)
+            text = f"modules {row + 1} and {other + 1}\n{describe(row, other)}"
+            mark = {"style": "share", "share": share, "path": _rectangle(*cell), "text": text}
+            is_written = n <= _MOST_WRITTEN and share >= 0.005
+            group["marks"].append(mark | ({"x": x, "y": down.at(row + 1) + 4} if is_written else {}))
         groups.append(group)
     keys: list[Figure] = [{"text": legend}]
-    keys += [{"style": "share", "opacity": _opacity(k / 5), "text": f"{k / 5:g}"} for k in range(6)]
+    keys += [{"style": "share", "share": k / 5, "text": f"{k / 5:g}"} for k in range(6)]
     cut = f" The first {_MOST_COMPARED} modules." if n == _MOST_COMPARED else ""
     return Chart(name, title, caption + cut, _drawing(groups, ("module", numbers), ("module", []), keys))
 

@@ -42,7 +42,7 @@ _GROUPS: Final = {"down": "#2166AC", "": "#CDCDCD", "up": "#B2182B"}  # in the o
 _ACROSS, _UP, _BINS = 600, 120, 40  # width of histograms and box plots; height and bins of histograms
 _MOST_LEVELS, _ROW = 12, 26  # of box plots
 _MOST_STRIPS = 4
-_SURVIVAL: Final[dict[str, Any]] = {"left": 62, "top": 58, "width": 430, "height": 210, "box": (514, 384)}
+_SURVIVAL: Final[dict[str, Any]] = {"box": (0, -58, 514, 384), "left": 72, "width": 428, "height": 210}
 _STYLES: Final = {"up": "up", "high": "up", "down": "down", "low": "down", "others": "others"}
 
 WIDTH, HEIGHT = 1000, 720  # of the drawing of a network
@@ -367,17 +367,16 @@ def survival_plot(scores: SampleScores, variable: Variable, q: float, test: str,
     longest = float(np.max(variable.values, where=variable.known & np.isfinite(scores.scores), initial=0.0))
     if found is None or longest <= 0:
         return None
-    ticks = round_ticks(0.0, longest)
-    left, top, width, height = (_SURVIVAL[side] for side in ("left", "top", "width", "height"))
+    ticks, (left, width, height) = round_ticks(0.0, longest), (_SURVIVAL[side] for side in ("left", "width", "height"))
     curves = list[Figure]()
     for name, table, at_risk in zip(found.names, found.curves, found.at_risk(np.array(ticks)), strict=True):
         x = np.round(left + width * table["time"].to_numpy() / longest, 1)
-        y = np.round(top + height * (1 - table["survival"].to_numpy()), 1)
+        y = np.round(height * (1 - table["survival"].to_numpy()), 1)
         falls, lost = table["n_events"].to_numpy() > 0, table["n_censored"].to_numpy() > 0
         steps = "".join(f"H{at:g}V{to:g}" for at, to in zip(x[falls], y[falls], strict=True))
         marks = "".join(f"M{at:g} {to:g}v-6" for at, to in zip(x[lost], y[lost], strict=True))
         curve = {"name": name, "style": _STYLES[name], "at_risk": at_risk, "censored": marks}
-        curve["path"] = f"M{left} {top}{steps}H{x[-1]:g}"
+        curve["path"] = f"M{left} 0{steps}H{x[-1]:g}"
         counts = {"n": int(table["n_at_risk"].iloc[0]), "n_events": int(table["n_events"].sum())}
         curves.append(curve | counts)
     made = tests[tests["p"].notna()]
@@ -385,7 +384,9 @@ def survival_plot(scores: SampleScores, variable: Variable, q: float, test: str,
     log_rank, cox = (None if own.empty else own.iloc[0].to_dict() for own in of_kinds)
     split = {"low": "median", "others": "others"}.get(found.names[1], "groups")
     places = [(round(left + width * tick / longest, 1), f"{tick:,g}") for tick in ticks]
-    drawn = {"curves": curves, "ticks": places, "split": split, "log_rank": log_rank, "cox": cox, "frame": _SURVIVAL}
+    shares = [(height * (100 - share) / 100, f"{share}%") for share in (0, 25, 50, 75, 100)]
+    axes = {"x_title": variable.name, "x_ticks": places, "y_title": "without the event", "y_ticks": shares}
+    drawn = {"curves": curves, "split": split, "log_rank": log_rank, "cox": cox, **axes, **_SURVIVAL}
     return {"kind": "survival", "variable": variable.name, "q": q, "test": test, **drawn}
 
 
