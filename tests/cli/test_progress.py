@@ -7,7 +7,7 @@ import pytest
 from netbic.cli import command
 from support.commands import run_successfully
 
-STAGES = ["finding modules", "judging modules in pairs of halves", "writing tables", "writing the report"]
+STAGES = ["finding modules", "judging modules", "writing tables", "writing the report"]
 
 
 @pytest.fixture
@@ -21,8 +21,8 @@ def test_lines_name_the_stages_of_a_fit(at_once, cohort, tmp_path):
     done = run_successfully("fit", cohort / "expression.tsv", "--graph", cohort / "edges.tsv", *arguments)
     seen = list(dict.fromkeys(line.partition(":")[0] for line in done.stderr.splitlines()))
     assert [stage for stage in seen if stage in STAGES] == [stage for stage in STAGES if stage in seen]
-    assert {"finding modules", "judging modules in pairs of halves", "writing the report"} <= {*seen}
-    assert "judging modules in pairs of halves: 50% done\n" in done.stderr
+    assert {"finding modules", "judging modules", "writing the report"} <= {*seen}
+    assert "judging modules: 50% done\n" in done.stderr
     assert "% done" not in done.stdout
     quiet = ("--modules", 2, "--quiet", "--no-report", "--out", tmp_path / "quiet")
     assert not run_successfully("fit", cohort / "expression.tsv", *quiet).output

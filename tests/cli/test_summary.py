@@ -85,16 +85,19 @@ def test_few_samples_are_mentioned_before_the_search(data, tmp_path):
     few = written(tmp_path / "few.tsv", np.random.default_rng(0).normal(size=(19, 60)))
     done = run_successfully("fit", few, "--modules", 2, "--verdict", "--no-report", "--out", tmp_path / "out")
     first = done.output.splitlines()[2]  # after the size and the first names
-    assert first == "fewer than 20 samples (19): modules cannot be judged, any of them may be noise"
+    assert first == (
+        "too few samples to tell: 19 samples, at least 20 are needed; modules cannot be judged, any of them may be noise"
+    )
     assert "judging" not in done.output
-    assert "oo few samples" not in done.output  # is not repeated
+    assert done.output.count("oo few samples") == 1
     assert set(table_of(tmp_path / "out", "verdicts")["verdict"]) == {"too few samples to tell"}
     assert "cannot be judged" not in run("fit", few, "--modules", 2, "--no-report", "--out", tmp_path / "no").output
 
 
 def test_many_modules_for_the_samples_are_mentioned():
-    assert list(_cautions(516, 172, True, False)) == []
-    (line,) = _cautions(516, 173, True, False)
+    assert list(_cautions(516, None, 172, True)) == []
+    (line,) = _cautions(516, None, 173, True)
     assert line.startswith("up to 173 modules in 516 samples")
-    (line,) = _cautions(8, 1, True, True)
-    assert line.startswith("fewer than 20 groups of samples (8): modules cannot be judged")
+    (line,) = _cautions(40, np.arange(40) // 5, 1, True)
+    assert line.startswith("too few samples to tell: 8 groups of samples, at least 20, or 3 groups of at least 10")
+    assert list(_cautions(40, np.arange(40) // 10, 1, True)) == []  # each of four is left out in turn

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from netbic.estimators.svd import SparseGraphSVD
     from netbic.io.dataset import Dataset
     from netbic.io.samples import GeneSets
-    from netbic.selection import Judgement, SampleGroups
+    from netbic.selection import Judgement, Plan, SampleGroups
     from netbic.storage.runs import Run
 
 _SETTINGS = ("modules", "genes", "samples", "smoothness", "diffusion", "method", "zscore", "missing", "seed")
@@ -31,7 +31,7 @@ _SECONDS_PER_ENTRY = 1e-8  # time of a pair, per module and entry of X
 _PAIRS = (3, 8)  # fewest and most
 _STAGES: Final = {
     "modules": "finding modules",
-    "pairs": "judging modules in pairs of halves",
+    "pairs": "judging modules",
     "tables": "writing tables",
     "report": "writing the report",
 }
@@ -125,13 +125,12 @@ def fit(
         matched = match_sample_table(labels.origin, names).table
     removed = read_covariates(covariates, matched, tests["types"])
     units = None if labels is None else labels.units()
-    n_units = len(names) if units is None else int(units.max()) + 1
     if study_of is not None:
         counts = study_of.astype(str).value_counts().sort_index()
         each = some_names([f"{study}: {count:,}" for study, count in counts.items()], 5, quoted=False)
         echo(f"{len(counts)} studies ({each}), each centred and scaled by itself")
     echo(*covariate_lines(removed))
-    echo(*_cautions(n_units, settings["modules"], verdict, units is not None))
+    echo(*_cautions(len(names), units, settings["modules"], verdict))
     data = dataset.fingerprint()
     for name, table in (("covariates", removed), ("studies", None if study_of is None else study_of.to_frame())):
         if table is not None:
@@ -230,16 +229,23 @@ def _estimator(dataset: Dataset, settings: dict[str, Any], jobs: int | None) -> 
     )
 
 
-def _cautions(n_samples: int, n_modules: int | None, verdict: bool, grouped: bool) -> Iterator[str]:
-    """What to know before the search: too few samples to judge modules, or as many modules as noise may contain."""
-    from netbic.selection import FEWEST_SAMPLES
+def _plan(n_samples: int, units: Any) -> Plan:
+    """How modules will be judged; `units` are the numbers of the samples that belong together, if some do."""
+    import numpy as np
 
-    what = "groups of samples" if grouped else "samples"
-    if verdict and n_samples < FEWEST_SAMPLES:
-        yield f"fewer than {FEWEST_SAMPLES} {what} ({n_samples}): modules cannot be judged, any of them may be noise"
-    if n_modules and _MANY * n_modules > n_samples:
+    from netbic.selection import Plan
+
+    return Plan.of(np.arange(n_samples) if units is None else units, grouped=units is not None)
+
+
+def _cautions(n_samples: int, units: Any, n_modules: int | None, verdict: bool) -> Iterator[str]:
+    """What to know before the search: too few samples to judge modules, or as many modules as noise may contain."""
+    if verdict and (too_few := _plan(n_samples, units).too_few):
+        yield f"{too_few[0].lower()}{too_few[1:-1]}; modules cannot be judged, any of them may be noise"
+    what, n_units = ("samples", n_samples) if units is None else ("groups of samples", int(units.max()) + 1)
+    if n_modules and _MANY * n_modules > n_units:
         yield (
-            f"up to {counted(n_modules, 'module')} in {n_samples:,} {what}: with more than a third as many modules as "
+            f"up to {counted(n_modules, 'module')} in {n_units:,} {what}: with more than a third as many modules as "
             f"{what}, most of them will probably be doubtful"
         )
 
@@ -326,7 +332,7 @@ def _judge(
     model: SparseGraphSVD, dataset: Dataset, labels: SampleTable | None, verdict: bool, progress: Progress
 ) -> tuple[Judgement, list[str]]:
     """Groups of samples, and verdicts if they are wanted and the data are in memory; with lines about them."""
-    from netbic.selection import FEWEST_SAMPLES, Judgement, verdicts
+    from netbic.selection import Judgement, verdicts
 
     groups, units = _sample_groups(model, dataset), None if labels is None else labels.units()
     if not verdict or not model.n_components_:
@@ -336,10 +342,10 @@ def _judge(
     n_samples, n_genes = dataset.expression.shape
     affordable = _VERDICT_SECONDS / (_SECONDS_PER_ENTRY * n_samples * n_genes * model.n_components_)
     n_pairs = int(min(max(affordable, _PAIRS[0]), _PAIRS[1]))
-    enough = (n_samples if units is None else units.max() + 1) >= FEWEST_SAMPLES  # if not, this was said before the fit
-    if enough:
-        echo("judging the modules in halves of the samples (--no-verdict skips this) ...")
-        progress.update("pairs", 0, n_pairs)
+    plan = _plan(n_samples, units)
+    if not plan.too_few:  # if there are, this was said before the fit
+        echo(f"judging the modules in {plan.unit} (--no-verdict skips this) ...")
+        progress.update("pairs", 0, plan.left_out.size or n_pairs)
     found = verdicts(
         model,
         dataset.X,
@@ -350,7 +356,7 @@ def _judge(
         n_jobs=model.n_jobs,
         feature_name="gene",
     )
-    return Judgement(groups, found), [found.verdict] if enough else []
+    return Judgement(groups, found), [] if plan.too_few else [found.verdict]
 
 
 def _sample_groups(model: SparseGraphSVD, dataset: Dataset) -> SampleGroups:

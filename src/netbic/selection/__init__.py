@@ -14,8 +14,8 @@ from netbic.selection.stability import AxisStability, Stability, stability
 from netbic.selection.tune import Tuning, default_grid, tune
 from netbic.selection.tune import printable as printable
 from netbic.selection.tune import standard_error_of_difference as standard_error_of_difference
-from netbic.selection.verdicts import FEWEST_SAMPLES as FEWEST_SAMPLES
 from netbic.selection.verdicts import KINDS as KINDS
+from netbic.selection.verdicts import Plan as Plan
 from netbic.selection.verdicts import Verdicts, verdicts
 from netbic.selection.verdicts import kind_of_verdict as kind_of_verdict
 from netbic.selection.verdicts import verdict_sentence as verdict_sentence

@@ -194,7 +194,7 @@ def verdicts(
     with quiet():
         splits = Splits(model, X, numbers, seed)
         n_covariates = 0 if splits.covariates is None else splits.covariates.shape[1]
-        plan = _Plan.of(numbers, n_covariates, grouped=groups is not None)
+        plan = Plan.of(numbers, n_covariates, grouped=groups is not None)
         known = _Known.of(model, splits, seed)
         measures: list[Measures] = []
         if not plan.too_few and model.n_components_:
@@ -217,7 +217,7 @@ def _group_numbers(groups: ArrayLike | None, n_samples: int) -> Indices:
 
 
 @dataclass(frozen=True)
-class _Plan:
+class Plan:
     """How samples are split: in halves, or with some groups (`left_out`) left out in turn; why not, if too few."""
 
     left_out: Indices
@@ -225,8 +225,8 @@ class _Plan:
     unit: str
 
     @classmethod
-    def of(cls, groups: Indices, n_covariates: int, *, grouped: bool) -> _Plan:
-        """Halves of the groups of samples or, if these are fewer than 20 but large, each of them."""
+    def of(cls, groups: Indices, n_covariates: int = 0, *, grouped: bool = False) -> Plan:
+        """Halves of the `groups` of samples (a number per sample) or, if these are fewer than 20 but large, each."""
         sizes = np.bincount(groups)
         needed = FEWEST_SAMPLES + 2 * n_covariates  # covariates count in each half
         large = np.flatnonzero(sizes >= _FEWEST_IN_GROUP + n_covariates)
