@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -238,6 +239,17 @@ def test_restarts_never_lower_the_objective_and_n_jobs_does_not_matter():
     assert many[0].objectives_[0][-1] >= one.objectives_[0][-1]
     np.testing.assert_array_equal(many[0].components_, many[1].components_)
     np.testing.assert_array_equal(many[0].left_vectors_, many[1].left_vectors_)
+
+
+def test_the_order_of_samples_and_features_does_not_matter():
+    random = np.random.default_rng(0)
+    for seed, options in product(range(3), ({}, {"search": "sequential", "n_init": 5}, {"n_rows": 25, "n_init": 5})):
+        data = netbic.simulate.cohort(100, 300, n_modules=3, random_state=seed).expression.to_numpy()
+        rows, columns = random.permutation(100), random.permutation(300)
+        model = SparseGraphSVD(2, n_columns=40, random_state=0, **options)
+        usual, other = model.fit(data), clone(model).fit(data[rows][:, columns])
+        np.testing.assert_allclose(other.components_, usual.components_[:, columns], atol=1e-6)
+        np.testing.assert_allclose(other.left_vectors_, usual.left_vectors_[rows], atol=1e-6)
 
 
 def test_nonnegative_vectors_do_not_vanish_because_of_a_wrong_sign():

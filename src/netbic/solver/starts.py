@@ -296,8 +296,13 @@ def sparse_start(operator: Corrected, rows: Side, columns: Side, direction: Dire
 
 
 def random_direction(like: Direction, generator: np.random.Generator) -> Direction:
-    """A Gaussian direction on the same axis, with the same singular value (the scale of the scores)."""
-    vector = generator.standard_normal(like.vector.size)
+    """A Gaussian direction on the same axis, with the same singular value (the scale of the scores).
+
+    Its entries are drawn in the order of those of the given direction, so that it does not depend on that of the lines.
+    """
+    drawn, order = generator.standard_normal(like.vector.size), np.argsort(np.abs(like.vector), kind="stable")
+    vector = np.empty(drawn.size)
+    vector[order] = np.where(like.vector[order] < 0, -drawn, drawn)
     return like._replace(vector=vector / np.linalg.norm(vector), image=None)
 
 
