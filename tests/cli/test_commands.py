@@ -9,6 +9,7 @@ import warnings
 import anndata
 import click
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
@@ -264,3 +265,13 @@ def test_few_permutations_of_pairs_are_refused(cohort):
     assert done.exit_code == 2
     assert "--permutations 18: no p-value can be below 0.053" in done.output
     assert "use at least 19, or 0" in done.output
+
+
+def test_errors_about_data_name_no_python(cohort):
+    data = pd.read_csv(cohort / "expression.tsv", sep="\t", index_col=0)
+    (data * 1e200).to_csv(cohort / "large.tsv", sep="\t")
+    done = run("fit", cohort / "large.tsv", "--modules", 1, "--out", cohort / "out")
+    assert done.exit_code == 1
+    assert "whose squares leave the range of numbers: rescale X (divide it by a number)" in done.output
+    assert "np." not in done.output
+    assert not list((cohort / "out").iterdir())

@@ -259,7 +259,7 @@ def edge_table(
                 others = f" and {len(alone) - 1} others" if len(alone) > 1 else ""
                 warnings.warn(
                     f"most nodes of module {alone[0]}{others} have no other node of similar degree to be compared "
-                    f"with: null={null!r} cannot test such modules",
+                    "with: the test against random nodes of the same degree cannot judge such modules",
                     stacklevel=3,
                 )
             similar = np.where(matched, ", ".join(["degree", *traits]), "degree")
