@@ -32,7 +32,10 @@ ABSENT = (
     *("noise, uneven genes", "heavy tails, uneven genes", "one factor", "one factor, in both", "five factors"),
     *("five factors, in both", "other modules", "other modules and five factors", "counts, uneven depth", "half"),
 )
-PRESENT = ("the same", "other units", "saturated", "skewed", "twice the noise", "counts", "counts, uneven depth")
+PRESENT = (
+    *("the same", "other units", "saturated", "skewed", "twice the noise", "counts", "counts, uneven depth"),
+    "counts of uneven depth, per million",
+)
 STUDIES = {
     "ovarian": "bulk_ovarian_gse51088",
     "breast, arrays": "expr_tcga_brca_agilent2012",
@@ -141,6 +144,8 @@ def present(runs, seed):
                 X = np.exp(generator.uniform(0.2, 1, N_GENES) * scaled)
             elif kind.startswith("counts"):
                 X = planted.counts(X, 0.7 if "uneven" in kind else 0.2)
+            if "per million" in kind:
+                X = np.log1p(1e4 * np.expm1(X) / np.expm1(X).sum(axis=1, keepdims=True))
             kept = np.sort(generator.permutation(N_GENES)[: int(0.7 * N_GENES)])
             table = replicate(planted.model, planted.named(X).iloc[:, kept], random_state=run).table
             rows.append(table[planted.found() >= 0].assign(study=kind))

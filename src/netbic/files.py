@@ -54,7 +54,8 @@ _MODEL: Final = tuple(f"model/{name}" for name in ("model.json", *MODEL_FILES))
 ADDED_FILES: Final = (
     *("edges.tsv", "gene_sets.tsv", "enrichment.json", "samples.tsv", "verdicts.tsv", "associations.tsv"),
     *("associations.json", "sample_info.tsv", "replication.json", "replication.tsv", "gene_moments.npz"),
-    *("heatmaps.npz", "report.html", "modules.gmt", "lists.txt", "modules.xlsx", "membership.tsv"),
+    *("replication_associations.tsv", "heatmaps.npz", "report.html", "modules.gmt", "lists.txt", "modules.xlsx"),
+    "membership.tsv",
 )
 RUN_FILES: Final = ("modules.tsv", "summary.tsv", "alignment.json", "studies.tsv", *ADDED_FILES, *_MODEL)
 PAIR_FILES: Final = (

@@ -12,10 +12,11 @@ import click
 from click import option
 
 from netbic.cli import options
-from netbic.cli.command import Command, counted, echo, echo_report_is_older
+from netbic.cli.command import Command, counted, echo, echo_report_is_older, in_options
 from netbic.cli.options import File, Finite, Folder, Output, names, two_columns
 
 if TYPE_CHECKING:
+    from netbic.comparison import RepeatedAssociations, Replication
     from netbic.exports import Results
 
 _ENRICHMENT = ("edges.tsv", "gene_sets.tsv", "enrichment.json")
@@ -27,7 +28,7 @@ _EXPORTS = {  # the file of each format, and the function of `netbic.exports` th
     "cytoscape": ("cytoscape", "write_cytoscape"),
     "membership": ("membership.tsv", "write_membership"),
 }
-_REPLICATION = ("replication.tsv", "replication.json")
+_REPLICATION = ("replication.tsv", "replication.json", "replication_associations.tsv")
 _WITHOUT_NETWORK = "the modules were found without a network (netbic fit --graph)"
 
 
@@ -313,15 +314,30 @@ def compare(folder_a: Path, folder_b: Path, out: Path | None, plot: Path | None,
 @option("--out", type=Output, show_default="FOLDER/replication.tsv", help="Output table.")
 @option("--force", is_flag=True, help="Replace an existing table that --out names.")
 @option("--new-samples-only", is_flag=True, help="Leave out samples of OTHER that seem to be samples of the fit.")
+@option(
+    "--sample-info", type=File, help="Table with a row for each sample of OTHER: repeat the associations of the fit."
+)
+@option(
+    "--survival",
+    type=two_columns,
+    metavar="TIME,EVENT",
+    multiple=True,
+    show_default="as in the fit",
+    help="Its columns with time and event, if they have other names than in the fit. May be repeated, in the same "
+    "order.",
+)
 @options.seed
 @options.reads_expression
 def replicate(
-    folder: Path, other: str, out: Path | None, force: bool, new_samples_only: bool, seed: int, **reading: Any
+    folder: Path, other: str, out: Path | None, force: bool, new_samples_only: bool, seed: int, **given: Any
 ) -> None:
     """Judge how far each module in FOLDER (of netbic fit or netbic.save) holds in another study.
 
     OTHER is a file with the expression data of that study, read and preprocessed like the data of the fit unless
     options say otherwise. Genes are matched by name, and centred and scaled in the other study.
+
+    With --sample-info, the associations in FOLDER/associations.tsv are tested again in the other study. They are
+    written to FOLDER/replication_associations.tsv, or beside OUT with _associations in the name.
     """
     from netbic import files
     from netbic.comparison import replicate as look_for
@@ -329,30 +345,72 @@ def replicate(
     from netbic.storage.runs import read_like
     from netbic.storage.tables import summary_table
 
+    sample_info, survival = given.pop("sample_info"), given.pop("survival")
+    options.refuse(("--survival needs --sample-info", survival and sample_info is None))
+    places = [folder / _REPLICATION[0], folder / _REPLICATION[2]]
+    if out is not None:
+        places = [out, out.with_name(f"{out.stem}_associations{out.suffix}")]
+    places = places[: 1 + (sample_info is not None)]
+    asked: files.Inputs = {"the other study": other, "the sample table": sample_info}
+
+    def check_places() -> None:
+        if out is None:
+            files.check_writable(folder, _REPLICATION, asked)
+        for place in places if out is not None else ():
+            files.check_output_file(place, {**asked, **files.files_of(folder)}, force=force)
+
+    check_places()
     model = load_modules(folder)
-    inputs: files.Inputs = {"the other study": other, **files.files_of(folder)}
-    if out is None:
-        files.check_writable(folder, _REPLICATION, {"the other study": other})
-    else:
-        files.check_output_file(out, inputs, force=force)
-    data = read_like(folder, other, **{name: value for name, value in reading.items() if value})
-    given: Any = {"features": list(data.genes), "samples": list(data.samples), "new_samples_only": new_samples_only}
-    found = look_for(model, data.matrix, **given, random_state=seed, feature_name="gene")
-    path = folder / _REPLICATION[0] if out is None else out
-    table = files.table_bytes(path, found.table)
+    about = None if sample_info is None else _associations_of_fit(folder, sample_info)
+    data = read_like(folder, other, **{name: value for name, value in given.items() if value})
+    named: Any = {"features": list(data.genes), "samples": list(data.samples), "new_samples_only": new_samples_only}
+    found = look_for(model, data.matrix, **named, random_state=seed, feature_name="gene")
+    tables, repeated = [found.table], None
+    if about is not None:
+        repeated = _repeated(found, *about, survival)
+        tables.append(repeated.table)
+    contents = {place: files.table_bytes(place, table) for place, table in zip(places, tables, strict=True)}
     if out is None:
         numbers = {"n_genes": found.n_features, "n_samples": found.n_samples, "n_shared": found.n_shared}
         record: files.Record = {"study": Path(other).name, **numbers, "verdict": found.verdict}
-        files.add_files(folder, dict(zip(_REPLICATION, (table, files.json_bytes(record)), strict=True)))
+        written = {place.name: content for place, content in contents.items()}
+        files.add_files(folder, written | {_REPLICATION[1]: files.json_bytes(record)})
+        if repeated is None:  # that of an earlier run is about another study
+            (folder / _REPLICATION[2]).unlink(missing_ok=True)
     else:
-        files.check_output_file(out, inputs, force=force)  # it may have been created meanwhile
-        files.write_atomic(out, table)
+        check_places()  # they may have been created meanwhile
+        files.write_together(contents)
     click.echo(found.verdict)
     if found.n_shared:
         click.echo("--new-samples-only leaves these samples out")
     top = summary_table(model)["top_features"]
     for number, genes, reason in zip(found.table["module"], top, found.table["reason"], strict=True):
         click.echo(f"  module {number} ({', '.join(genes.split(', ')[:3])}, ...): {reason}")
-    click.echo(f"{path}")
+    if repeated is not None:
+        echo(*map(in_options, repeated.lines()))
+    echo(*map(str, places))
     if out is None:
         echo_report_is_older(folder)
+
+
+def _associations_of_fit(folder: Path, sample_info: str) -> tuple[Any, Any, Any]:
+    """The tests of a fit, what is recorded about them, and the sample table of another study."""
+    from netbic.association.stored import TABLE, stored_record
+    from netbic.files import read_table
+    from netbic.io.samples import read_sample_info
+
+    if not (folder / TABLE).is_file():
+        what = f"{folder} has no {TABLE}, so there is nothing to repeat"
+        raise click.UsageError(f"{what}: run netbic associate {folder} --sample-info TABLE first")
+    return read_table(folder / TABLE), stored_record(folder), read_sample_info(sample_info)
+
+
+def _repeated(found: Replication, tested: Any, record: Any, table: Any, survival: Any) -> RepeatedAssociations:
+    """The associations of the fit, tested in another study, with the verdict on each module."""
+    from dataclasses import replace
+
+    from netbic.comparison import repeat_associations
+
+    repeated = repeat_associations(tested, found.scores, table, record=record, survival=list(survival) or None)
+    verdicts = found.table.set_index("module")["verdict"].rename("module_verdict")
+    return replace(repeated, table=repeated.table.join(verdicts, on="module"))

@@ -13,7 +13,7 @@ import click
 from click import option
 
 from netbic.cli import options
-from netbic.cli.command import Command, echo, echo_report_is_older, in_options
+from netbic.cli.command import Command, echo, echo_report_is_older, echo_warning, in_options
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from netbic.association.associate import Associations
     from netbic.association.variables import SampleMatch
     from netbic.estimators.svd import SparseGraphSVD
+    from netbic.io.expression import Expression
     from netbic.storage.models import PairModel
 
 _CODES = 10  # up to so many different whole numbers are the codes of groups, unless their type is given
 _LISTED = 5
+_FAR = 5.0  # standard deviations of the scores of the fit
 _NOTHING = "no column of the sample table can be tested"
 
 
@@ -259,15 +261,19 @@ def associate(folder: Path, sample_info: str, na_values: list[str] | None, **tes
 @click.argument("expression", type=options.File)
 @option("--out", type=options.Output, show_default="print to the terminal", help="Output table.")
 @option("--force", is_flag=True, help="Replace an existing table.")
+@option("--standardise", is_flag=True, help="Centre and scale genes and scores in these samples: another platform.")
 @options.sample_info
 @option("--studies", metavar="NAME", show_default="as in the fit", help="Column of it with the study of each sample.")
 @options.reads_expression
-def score(folder: Path, expression: str, out: Path | None, force: bool, **reading: Any) -> None:
+def score(folder: Path, expression: str, out: Path | None, force: bool, standardise: bool, **reading: Any) -> None:
     """Compute scores of the samples in EXPRESSION on the modules in FOLDER (of netbic fit or netbic.save).
 
-    The file is read and preprocessed like the data of the fit, unless options say otherwise. Genes are matched by name.
-    For modules that were found with --covariates or --studies, --sample-info has these columns for the new samples.
+    The file is read and preprocessed like the data of the fit, unless options say otherwise. Genes are matched by name,
+    and centred (and scaled) as in the fit: the same platform is needed, or --standardise. Missing values are replaced
+    by the mean of their gene. For modules that were found with --covariates or --studies, --sample-info has these
+    columns for the new samples.
     """
+    from netbic.comparison import standardised_scores
     from netbic.files import check_output_file, files_of, write_table
     from netbic.io.dataset import scores_by_name, scores_table
     from netbic.storage.models import load_modules
@@ -277,18 +283,64 @@ def score(folder: Path, expression: str, out: Path | None, force: bool, **readin
     inputs = {"the samples to score": expression, "the sample table": sample_info, **files_of(folder)}
     if out is not None:
         check_output_file(out, inputs, force=force)
+    options.refuse(
+        (
+            "--standardise needs no --sample-info: the effects found in the fit are not used",
+            standardise and sample_info,
+        ),
+        ("--standardise needs no --studies: the samples are one study", standardise and studies),
+    )
     model = load_modules(folder)
     data = read_like(folder, expression, **{name: value for name, value in reading.items() if value})
-    if model.missing == "error" and (missing_text := data.missing_entries()):
-        raise click.ClickException(f"{missing_text}: fill them, or fit with --missing ignore")
-    known = _about_samples(model, folder, sample_info, studies, expression, data.samples)
-    table = scores_table(scores_by_name(model, data.matrix, data.genes, **known), data.samples)
+    if standardise:
+        _say_filled(data)
+        scores = standardised_scores(model, data.matrix, list(data.genes))
+    else:
+        known = _about_samples(model, folder, sample_info, studies, expression, data.samples)
+        scores = scores_by_name(model, *_filled(data), **known)
+        _warn_if_far(model, scores)
+    table = scores_table(scores, data.samples)
     if out is None:
         click.echo(table.to_csv(sep="\t", index=False), nl=False)
     else:
         check_output_file(out, inputs, force=force)  # it may have been created meanwhile
         write_table(out, table)
         click.echo(f"{len(table):,} samples x {model.n_components_} modules: {out}")
+
+
+def _say_filled(data: Expression) -> int:
+    """Say on the error stream how many values are missing, if any are; how many."""
+    from netbic.comparison.replicate import filled_line, n_missing
+
+    number = 0 if data.is_lazy else n_missing(data.matrix)
+    if number:
+        click.echo(f"{filled_line(number, 'gene')}", err=True)
+    return number
+
+
+def _filled(data: Expression) -> tuple[Any, Any]:
+    """Values and genes; missing values replaced by the mean of their gene, genes that are hardly observed left out."""
+    import numpy as np
+
+    from netbic.comparison.replicate import MIN_OBSERVED, fill_missing
+
+    if not _say_filled(data) or not isinstance(data.matrix, np.ndarray):
+        return data.matrix, data.genes
+    kept = np.sum(~np.isnan(data.matrix), axis=0) >= MIN_OBSERVED
+    return fill_missing(np.asarray(data.matrix[:, kept], dtype=np.float64)), np.asarray(data.genes)[kept]
+
+
+def _warn_if_far(model: SparseGraphSVD, scores: Any) -> None:
+    """Warn if samples are much further from the mean of the fit than its own samples."""
+    from netbic.errors import some_names
+    from netbic.estimators.prediction import distance_from_fit
+
+    far = {at + 1: each for at, each in enumerate(distance_from_fit(model, scores)) if each > _FAR}
+    if far:
+        modules = f"module{'s' * (len(far) > 1)} {some_names(list(far), _LISTED, quoted=False)}"
+        most = f"the median sample is {max(far.values()):,.0f} standard deviations from the mean of the fit"
+        remedy = "if they are of another platform or batch, use --standardise"
+        echo_warning(f"scores on {modules} leave the range of the fit ({most}): {remedy}")
 
 
 def _about_samples(

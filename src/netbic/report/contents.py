@@ -49,7 +49,7 @@ _EXPRESSED_BY = {
     "worst_rank": "graph-driven",
     "(recurrent)": "same leading genes",
 }
-_REPLICATED = {"replicated": "replicated in", "partly": "partly replicated in", "not replicated": "not replicated in"}
+_REPLICATED = {"strong": "replicated in", "weak": "weakly replicated in", "not replicated": "not replicated in"}
 _EDGES = {"module", "n_nodes", "n_edges", "expected", "fold_change", "p_value", "q_value", "degree_q_value"}
 _SETS = {"module", "term", "name", "n_overlap", "n_term", "n_module", "fold_change", "q_value", "genes"}
 _VERDICTS = ["verdict", "reason", "closest", "correlation", "gene_overlap"]
