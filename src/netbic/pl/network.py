@@ -190,14 +190,13 @@ def layout(weights: sp.csr_array | Floats, seed: int = 0) -> Floats:
 
 def _stressed(distances: Floats, rng: np.random.Generator) -> Floats:
     """Positions that minimise the sum of (|x_i - x_j| - d_ij)^2 / d_ij^2, by majorisation."""
-    from scipy.linalg import cho_factor, cho_solve
     from scipy.spatial.distance import cdist
 
     n = len(distances)
     wanted = distances + np.eye(n)
     closeness = (1 / wanted**2) * (1 - np.eye(n))
     laplacian = np.diag(closeness.sum(axis=1)) - closeness
-    factor = cho_factor(laplacian[1:, 1:])  # the position of the first node is fixed
+    inverse = np.linalg.inv(laplacian[1:, 1:])  # the position of the first node is fixed
     # The two leading coordinates of classical multidimensional scaling, and noise, or equal nodes would stay together.
     squared = distances**2
     centred = -0.5 * (squared - squared.mean(axis=0) - squared.mean(axis=1)[:, None] + squared.mean())
@@ -210,7 +209,7 @@ def _stressed(distances: Floats, rng: np.random.Generator) -> Floats:
         pull = closeness * wanted / np.maximum(apart, 1e-9)
         target = pull.sum(axis=1)[:, None] * positions - pull @ positions
         moved = np.zeros_like(positions)
-        moved[1:] = cho_solve(factor, target[1:])
+        moved[1:] = inverse @ target[1:]
         moved -= moved.mean(axis=0)
         step = np.abs(moved - positions).max()
         positions = moved
