@@ -149,7 +149,9 @@ def test_precision_is_kept(dtype):
         assert array.dtype == dtype
     exact = SparseGraphSVD(2, **keywords).fit(X)
     np.testing.assert_array_equal(model.columns_, exact.columns_)
-    np.testing.assert_allclose(model.components_, exact.components_, atol=1e-5)
+    # At a maximum, an error e of the objective is one of sqrt(e) of the vectors.
+    np.testing.assert_allclose(model.objectives_, exact.objectives_, rtol=1e-6)
+    np.testing.assert_allclose(model.components_, exact.components_, atol=1e-3)
 
 
 @pytest.mark.parametrize(("form", "center"), [(sp.csr_array, None), (sp.csr_matrix, "both"), (sp.coo_array, "columns")])

@@ -26,9 +26,9 @@ from netbic.io.networks import NetworkSummary
 from netbic.pl.base import variable_colours
 from netbic.report import pictures
 from netbic.report.associations import SampleTable, answer_lines, association_grid, findings
-from netbic.report.modules import EXPLANATIONS, Members, ModulePage, Verdict
+from netbic.report.modules import EXPLANATIONS, TOP_MEMBERS, Members, ModulePage, Row, Verdict
 from netbic.report.settings import enrichment_rows, input_rows, sample_rows, setting_rows
-from netbic.selection import Verdicts, selected_samples
+from netbic.selection import selected_samples, verdict_sentence
 from netbic.storage.models import load_modules
 from netbic.storage.tables import summary_table
 
@@ -201,6 +201,7 @@ def _read(folder: Path, model: SparseGraphSVD) -> SimpleNamespace:
 
     found = SimpleNamespace(verdict_sentence="")  # how many modules are strong, moderate, repetitions and doubtful
     found.scores, found.verdicts, found.replication = [None] * n, [None] * n, [None] * n
+    found.judged = _judged_genes(folder, n)
     known = read_known(folder / "samples.tsv", {"module", "sample", "score", "group"}, "fit again")
     if (matched := matched_scores(known, n, names_of(model, "rows"))) is not None:
         found.scores = [
@@ -223,8 +224,7 @@ def _read(folder: Path, model: SparseGraphSVD) -> SimpleNamespace:
             Verdict(str(word), str(reason), None if pd.isna(other) else int(other), *similar)
             for word, reason, other, *similar in judged[_VERDICTS].itertuples(index=False, name=None)
         ]
-        text, more, _ = Verdicts(judged, 0).verdict.partition(" (judged")  # the number of halves is not in the table
-        found.verdict_sentence = f"{text}." if more else text
+        found.verdict_sentence = verdict_sentence(judged)
     judged = of_all_modules("replication.tsv", ["verdict", "reason"], "run netbic replicate again")
     if judged is not None:
         record = read_record(folder / "replication.json")
@@ -234,6 +234,15 @@ def _read(folder: Path, model: SparseGraphSVD) -> SimpleNamespace:
             for word, reason in zip(judged["verdict"].astype(str), judged["reason"], strict=True)
         ]
     return found
+
+
+def _judged_genes(folder: Path, n: int) -> list[list[Row]]:
+    """The genes of every module with their confidence and kME, the most confident first; none if they are unknown."""
+    table = read_known(folder / "modules.tsv", {"module", "name", "weight"}, "fit again")
+    if table is None or "confidence" not in table:
+        return [[] for _ in range(n)]
+    table = table[table["confidence"].notna()].sort_values(["confidence", "kme"], ascending=False, kind="stable")
+    return [table[table["module"] == module].head(TOP_MEMBERS).to_dict("records") for module in range(1, n + 1)]
 
 
 def _heatmaps(
@@ -319,6 +328,7 @@ def _modules(model: SparseGraphSVD, found: SimpleNamespace, level: float) -> Ite
             terms=terms[:_TOP_TERMS],
             n_terms=len(terms),
             verdict=found.verdicts[at],
+            judged=found.judged[at],
             replication=found.replication[at],
             scores=groups,
             findings=findings(found.associations, number),

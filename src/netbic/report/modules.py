@@ -15,18 +15,21 @@ from netbic.enrichment import ONE_SIDE
 from netbic.estimators.results import heaviest
 from netbic.pl.scores import groups_in_words
 from netbic.report.pictures import Figure, Heatmap, SampleScores, Subnetwork
+from netbic.selection import kind_of_verdict
 from netbic.solver.search import LARGE_GRAPH_SHARE, LOW_RANK
 
 Row = dict[Any, Any]  # of a table, by column
 
 _IN_NAMES, _LEADING = 3, 5  # genes in the names of modules, and in what netbic fit prints
-_TOP_MEMBERS, _HIGHEST, _LOWEST = 15, 8, 7
+TOP_MEMBERS: Final = 15
+_HIGHEST, _LOWEST = 8, 7
 _NO_EVIDENCE: Final = "This says nothing against the genes themselves; their edges are just no evidence for them."
 # What to know about modules, for all that have it in common. A kind without a text has several causes: the sentence of
 # the module says which.
 EXPLANATIONS: Final = {
     "not judged": "There are too few samples to tell whether modules are found again, so any of them may be noise.",
     "doubtful": "Possibly noise: the reason is given with the module.",
+    "broad axis": "Most genes follow them: interpret the scores of samples, not the lists of genes.",
     "graph-driven": f"More than {LARGE_GRAPH_SHARE:.0%} of the scores come from the network, or a gene with one of the "
     f"largest weights has a rank beyond {LOW_RANK} by the data alone: decrease the smoothness unless you want the "
     "network to dominate.",
@@ -56,7 +59,7 @@ class Members(NamedTuple):
     @property
     def top(self) -> list[tuple[str, float]]:
         """Names and weights of the first few."""
-        return list(zip(self.names[:_TOP_MEMBERS], self.weights[:_TOP_MEMBERS].tolist(), strict=True))
+        return list(zip(self.names[:TOP_MEMBERS], self.weights[:TOP_MEMBERS].tolist(), strict=True))
 
 
 class Verdict(NamedTuple):
@@ -71,8 +74,7 @@ class Verdict(NamedTuple):
     @property
     def kind(self) -> str:
         """The verdict without the number of the module that is repeated; "unknown" if it could not be judged."""
-        first = self.word.partition(" ")[0]
-        return first if first in ("strong", "moderate", "repeats", "doubtful") else "unknown"
+        return kind_of_verdict(self.word)
 
 
 class Diagnostic(NamedTuple):
@@ -103,6 +105,7 @@ class ModulePage:
     terms: Sequence[Row] = ()  # the most significant gene sets
     n_terms: int = 0
     verdict: Verdict | None = None
+    judged: Sequence[Row] = ()  # its genes with confidence and kME, the most confident first
     replication: Row | None = None  # in another study: the verdict in words, the study, the reason as a sentence
     scores: SampleScores | None = None
     findings: Sequence[str] = ()  # its strongest associations with the sample table
@@ -188,7 +191,7 @@ class ModulePage:
         self.sample_names = {label: names[found].tolist() for label, found in groups.items() if found.size}
         values = samples.weights if scores is None else scores.scores[samples.positions]
         order = np.argsort(-values, kind="stable")[: int(np.isfinite(values).sum())]  # without missing scores
-        if order.size > _TOP_MEMBERS:
+        if order.size > TOP_MEMBERS:
             order = np.concatenate([order[:_HIGHEST], order[-_LOWEST:]])
         self.ranked_samples = [(samples.names[at], float(values[at])) for at in order]
 

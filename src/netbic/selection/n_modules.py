@@ -30,6 +30,7 @@ _SIZES = ("n_rows", "n_columns", "row_penalty", "column_penalty")
 _COMPARED_WITH = "data with the same distances from each feature's mean but random signs"
 _FITTED = 1e-9  # share of its variance that is left of a sample that is fitted exactly
 _MOST_SCALING = 2.0  # natural logarithm of the largest factor by which a sample is scaled
+_MOST_ENTRIES = 100_000_000  # of a sparse matrix that is made dense
 _BLOCK = 256  # columns that are processed at a time: they stay in the cache
 
 
@@ -99,9 +100,9 @@ def n_modules(
     model : SparseGraphSVD
         Its sizes (or penalties), centring and scaling are used; if they were chosen on the same data, p-values are too
         small. Without any, `BeyondBulk` chooses the features.
-    X : array or DataFrame
-        Missing entries, where the model allows them, are replaced by the mean of their column (of the batch, if that is
-        a covariate).
+    X : array, DataFrame or sparse matrix
+        A sparse matrix is made dense, in single precision: up to 100 million entries are supported. Missing entries,
+        where the model allows them, are replaced by the mean of their column (of the batch, if that is a covariate).
     covariates : as for `SparseGraphSVD.fit`, optional
         Removed from X and from its copies. Default: those of the model, if it was fitted to X.
     most : int
@@ -155,14 +156,18 @@ def n_modules(
         residual = _prepared(model, X, basis)
         # Winsorised, because heavy tails would make single entries look like modules.
         evening = Evening(residual, model.center in ("columns", "both"), basis, local_jobs(X, n_jobs))
-        by_chance = np.full(1, np.inf)  # strengths of the leading modules of copies with random signs
+        by_chance, of_copies = np.full(1, np.inf), 1.0  # strengths of the leading modules of copies, and their norm
+        removed: list[Floats] = []  # sample vectors of dense modules: what is left has fewer degrees of freedom
         for module in range(most):
             values, means = evening.apply(residual)
+            if removed:
+                means = orth(np.column_stack([means, *removed]))
             d, u, v = _leading(single, values)
             seed, p_value = int(generator.integers(2**31)), 1 / (1 + n_permutations)
-            # Copies of an earlier residual vary more: exceeding all of them is enough.
-            if d <= by_chance.max():
-                data = single, values, means
+            # Copies of an earlier residual vary more, unless fewer entries are winsorised now: exceeding all is enough.
+            norm = float(np.linalg.norm(values))
+            if d <= by_chance.max() * max(norm / of_copies, 1.0):
+                data, of_copies = (single, values, means), norm
                 by_chance, p_value = fits.permutation_test(_strength, data, d, (seed,), n_permutations, enough)
             fits.left = _AS_FITS * (most - module - 1)
             fits.count(_AS_FITS)
@@ -170,6 +175,7 @@ def n_modules(
             if p_value > level:
                 break
             _deflate(residual, u, v, evening)
+            removed += [u] * bool(v.all())
     from scipy.stats import false_discovery_control
 
     table = pd.DataFrame(rows, columns=["module", "statistic", "expected", "p_value"])
@@ -182,7 +188,13 @@ def _prepared(model: SparseGraphSVD, X: Matrix, basis: Floats | None) -> Array:
     """A copy of X centred and scaled as the model does it, with missing entries replaced by column means."""
     X = checked(X, missing=model.missing)
     if is_sparse(X):
-        raise ValueError("X is sparse, and its signs cannot be flipped: give X.toarray(), of fewer features if needed")
+        if np.prod(X.shape) > _MOST_ENTRIES:
+            raise ValueError(
+                f"X is sparse and has {X.shape[0]:,} x {X.shape[1]:,} entries, and random signs leave none zero: at "
+                f"most {_MOST_ENTRIES:,} are supported. Give fewer features or samples, or let SparseGraphSVD('auto') "
+                "count the modules that are found again in halves of the samples"
+            )
+        X = X.astype(np.float32).toarray()
     values = np.asarray(X)
     values = values.astype(np.float32 if values.dtype == np.float32 else np.float64, copy=False)
     if (missing := np.isnan(values)).any():
