@@ -253,9 +253,7 @@ def run_all(task, seed, runs, jobs, kinds):
     found = Parallel(jobs)(calls)
     tables = pd.concat([table for table, _ in found], ignore_index=True)
     tables["word"] = tables["verdict"].map(kind_of_verdict)
-    sets = pd.DataFrame([(table["kind"].iat[0], table["n"].iat[0], table["setting"].iat[0]) for table, _ in found
-                         if len(table)], columns=["kind", "n", "setting"])  # fmt: skip
-    return tables, sets, sum(counts for _, counts in found if counts is not None)
+    return tables, sum(counts for _, counts in found if counts is not None)
 
 
 def show(table):
@@ -270,7 +268,7 @@ def show_noise(modules, runs):
     keys = ["kind", "n", "setting"]
     sets = flags.groupby([*keys, "run"])[["strong", "passed", "broad"]].any()
     table = sets.groupby(keys).sum() / runs  # data sets without any module count as well
-    show(table.unstack("setting").fillna(0))
+    show(table.reset_index().pivot_table(["strong", "passed"], ["kind", "n"], "setting", fill_value=0))
     show(table.groupby("kind").max())
 
 
@@ -278,7 +276,8 @@ def show_planted(modules, counts):
     real = modules[modules["f1"] >= 0.8]
     good = real["word"].isin(["strong", "moderate"]) | (real["word"] == "repeats")
     by = pd.DataFrame({
-        "recovered": real.groupby(["kind", "setting"]).size(), "believed": good.groupby([real["kind"], real["setting"]]).mean(),
+        "recovered": real.groupby(["kind", "setting"]).size(),
+        "believed": good.groupby([real["kind"], real["setting"]]).mean(),
         "strong": (real["word"] == "strong").groupby([real["kind"], real["setting"]]).mean(),
     })  # fmt: skip
     show(by)
@@ -329,7 +328,7 @@ def main():
     parser.add_argument("--modules", type=Path, help="a tab-separated file with a row per module")
     options = parser.parse_args()
     kinds = [kind for kind in options.kinds.split(";") if kind]
-    modules, _, counts = run_all(options.task, options.seed, options.runs, options.jobs, kinds)
+    modules, counts = run_all(options.task, options.seed, options.runs, options.jobs, kinds)
     if options.modules:
         modules.to_csv(options.modules, sep="\t", index=False)
     if options.task == "noise":

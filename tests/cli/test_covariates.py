@@ -163,10 +163,10 @@ def test_studies_of_a_sample_table(simulated, tmp_path):
     assert summary["studies"].tolist() == netbic.storage.summary_table(expected)["studies"].tolist()
     written = netbic.io.read_table(tmp_path / "out" / "studies.tsv")
     pd.testing.assert_frame_equal(written, expected.studies_, check_dtype=False)
-    assert (summary["verdict"] == "doubtful").tolist() == [False, False, False, True]
+    assert (summary["verdict"] == "strong").tolist() == [True, True, True, False]
     page = (tmp_path / "out" / "report.html").read_text()
     cards = re.findall(r'<p class="studies"><b>Studies</b> <bdi>(.*?)</bdi>', page)
-    assert cards == summary["studies"].tolist()[:3]
+    assert cards == summary["studies"][summary["verdict"] != "doubtful"].tolist()
     run_successfully("score", tmp_path / "out", *given, "--out", tmp_path / "scores.tsv")
     scores = netbic.io.read_table(tmp_path / "scores.tsv").iloc[:, 1:].to_numpy()
     np.testing.assert_allclose(scores, expected.transform(simulated.X, studies=simulated.studies), atol=1e-6)

@@ -86,7 +86,8 @@ def test_few_samples_are_mentioned_before_the_search(data, tmp_path):
     done = run_successfully("fit", few, "--modules", 2, "--verdict", "--no-report", "--out", tmp_path / "out")
     first = done.output.splitlines()[2]  # after the size and the first names
     assert first == (
-        "too few samples to tell: 19 samples, at least 20 are needed; modules cannot be judged, any of them may be noise"
+        "too few samples to tell: 19 samples, at least 20 are needed; "
+        "modules cannot be judged, any of them may be noise"
     )
     assert "judging" not in done.output
     assert done.output.count("oo few samples") == 1

@@ -203,7 +203,7 @@ def _answer(cohort: Cohort, folder: Path) -> Iterator[Any]:
         shared = f"module {module_of[cells]} also contains {n_shared} of the {own.sum()} interferon genes, and "
     yield (
         "Interferon was planted in nearly the same patients as the T cells. "
-        f"So {shared}the interferon module repeats the patients of the T cells."
+        f"So {shared}the scores of the interferon module are similar to those of the T cells."
     )
     yield "Five programs were planted; further modules can only be noise."
     yield ""

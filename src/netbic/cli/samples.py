@@ -270,7 +270,7 @@ def score(folder: Path, expression: str, out: Path | None, force: bool, standard
 
     The file is read and preprocessed like the data of the fit, unless options say otherwise. Genes are matched by name,
     and centred (and scaled) as in the fit: the same platform is needed, or --standardise. Missing values are replaced
-    by the mean of their gene. For modules that were found with --covariates or --studies, --sample-info has these
+    by the mean of their gene. For modules that were found with covariates or studies, --sample-info has these
     columns for the new samples.
     """
     from netbic.comparison import standardised_scores

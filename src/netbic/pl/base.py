@@ -119,7 +119,7 @@ def data_of(model: Matrix, X: Matrix, key: str = "netbic") -> Data:
     if kind_of(X) == "table":
         return Data(as_matrix(X), X.index, X.columns)
     if getattr(X, "ndim", 2) != 2:
-        raise InputError(f"X={type(X).__name__} has {X.ndim} dimensions: give the data that the model was fitted to")
+        raise InputError(f"X has {X.ndim} dimensions where 2 are needed: give the data that the model was fitted to")
     return Data(as_floats(X) if kind_of(X) == "dask" else as_matrix(X))
 
 
