@@ -286,9 +286,9 @@ def test_early_stopping_gives_the_same_verdicts():
         judged = fitted(data, 2)
         early, whole = (verdicts(judged, data, early_stopping=stop, random_state=seed) for stop in (True, False))
         assert early.table["verdict"].tolist() == whole.table["verdict"].tolist()
-        assert whole.n_pairs == 10
+        assert whole.n_pairs == 12
         used.append(early.n_pairs)
-    assert {6, 10} <= set(used) <= {6, 8, 10}
+    assert 5 in used
 
 
 def test_options_are_checked():

@@ -28,7 +28,7 @@ _MANY = 3  # samples per module below which the number of modules is remarkable
 # The number of pairs of halves depends on the data only, not on the time they take: results are then reproducible.
 _VERDICT_SECONDS: Final = 20  # budget for the verdicts, if a fit takes as long as expected; three pairs in any case
 _SECONDS_PER_ENTRY = 1e-8  # time of a pair, per module and entry of X
-_PAIRS = (3, 8)  # fewest and most
+_PAIRS = (3, 12)  # fewest and most
 _STAGES: Final = {
     "modules": "finding modules",
     "pairs": "judging modules",

@@ -120,7 +120,7 @@ def verdicts(
     X: Matrix,
     *,
     groups: ArrayLike | None = None,
-    n_pairs: int = 8,
+    n_pairs: int = 12,
     early_stopping: bool = True,
     progress: Progress | None = None,
     random_state: RandomState = None,
