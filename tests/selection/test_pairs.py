@@ -285,3 +285,19 @@ def test_bad_input():
     X, Y = two_tables(0, 12)
     with pytest.raises(ValueError, match="10 pairs but only 12 samples: at most 8 pairs can be tested"):
         pair_tests(SparseGraphCCA(10, n_x=3, n_y=3, deflation="hotelling"), X, Y, n_permutations=19, n_folds=2)
+
+
+def test_outlier_samples_that_carry_a_pair_are_named():
+    generator = np.random.default_rng(0)
+    X, Y = generator.standard_normal((60, 40)), generator.standard_normal((60, 30))
+    X[[3, 8], :10] += 8
+    Y[[3, 8], :10] += 8
+    names = [f"s{k}" for k in range(60)]
+    tables = pd.DataFrame(X, index=names), pd.DataFrame(Y, index=names)
+    found = pair_tests(SparseGraphPLS(1, n_x=10, n_y=10), *tables, n_permutations=19, random_state=0)
+    assert found.table["carried_by"].tolist() == ["s3, s8"]
+    assert "carried by few samples: s3, s8" in found.sentences[0]
+    Y[:, 10:20] += 2 * X[:, 20:30].mean(axis=1, keepdims=True)
+    X[[3, 8], :10] -= 8
+    without = pair_tests(SparseGraphPLS(1, n_x=10, n_y=10), X, Y, n_permutations=19, random_state=0)
+    assert without.table["carried_by"].tolist() == [""]

@@ -218,7 +218,8 @@ def _summary(out: Path, table: pd.DataFrame, tests: PairTests | None) -> Iterato
             more = ", ..." if count > len(names) else ""
             sides.append(f"{counted(count, 'feature')} of table {number} ({', '.join(names)}{more})")
         held_out = "" if tests is None else f" ({row['held_out_correlation']:.2f} held out, p = {row['p_value']:.2g})"
-        yield f"  pair {row['pair']}: correlation {row['correlation']:.2f}{held_out}, {' and '.join(sides)}"
+        carried = f"; carried by few samples: {row['carried_by']}" if row.get("carried_by") else ""
+        yield f"  pair {row['pair']}: correlation {row['correlation']:.2f}{held_out}, {' and '.join(sides)}{carried}"
     if len(table) > _LISTED:
         yield f"  and {len(table) - _LISTED} more (see {out}/pairs.tsv)"
     if tests is not None:

@@ -29,6 +29,7 @@ _FILES = (
     *(f"{name}{number}" for name in ("table", "graph", "string_info", "graph_names", "id_map") for number in (1, 2)),
     "sample_info",
 )
+_CARRIED = "carried_by"
 _TESTED = {"held_out_correlation": "correlation, held out", "p_value": "p", "p": "p"}  # columns that tests add
 _SENTENCES, _AGAIN = 6, "run netbic associate again"
 _LEFT, _WIDTH, _HEIGHT = 72, 400, 320  # of the drawing of the scores
@@ -46,7 +47,7 @@ def gather_pairs(folder: Path, model: PairModel | None = None, record: Row | Non
     table, names, alignment = pairs_table(model), sample_names(model), read_record(folder / "alignment.json")
     stored = read_known(folder / "pairs.tsv", set(table.columns), "fit again")
     if stored is not None and len(stored) == len(table):
-        table = table.assign(**{name: stored[name].to_numpy() for name in _TESTED if name in stored})
+        table = table.assign(**{name: stored[name].to_numpy() for name in (*_TESTED, _CARRIED) if name in stored})
     tested = {name: title for name, title in _TESTED.items() if name in table}
     given = record.get("inputs")
     inputs: Row = given if isinstance(given, dict) else {}
@@ -62,7 +63,11 @@ def gather_pairs(folder: Path, model: PairModel | None = None, record: Row | Non
             "first": Members.of(model.x_weights_[:, at], features[0]),
             "second": Members.of(model.y_weights_[:, at], features[1]),
             "scatter": scatter(model.x_scores_[:, at], model.y_scores_[:, at], names, colouring),
-            "tests": ", ".join(f"{title} {as_label(float(row[name]), 2)}" for name, title in tested.items()),
+            "tests": ", ".join(
+                [f"{title} {as_label(float(row[name]), 2)}" for name, title in tested.items()]
+                + [f"carried by few samples: {row[_CARRIED]}"]
+                * (isinstance(row.get(_CARRIED), str) and bool(row[_CARRIED]))
+            ),
             "labels": texts,
         }
         pairs.append(pair)

@@ -31,6 +31,7 @@ from netbic.operators.cross import Table
 from netbic.operators.dense import DenseOperator
 from netbic.selection.fits import Fits, Jobs, Progress, quiet
 from netbic.selection.resampling import complement, draw_seed, folds, match_scores, pairs_by_position, seeded
+from netbic.selection.technical import carriers
 from netbic.solver.pairs import PairSearch
 from netbic.solver.search import Axis
 from netbic.solver.solve import Settings
@@ -51,7 +52,8 @@ class PairTests:
     table : DataFrame
         A row per pair: `pair`; its strength `d`; the `correlation` of its scores in the samples of the fit, which is
         too large; `held_out_correlation` and its `standard_error` over folds; `p_value`, which includes the p-values of
-        earlier pairs; `n_permutations`, how many were needed.
+        earlier pairs; `n_permutations`, how many were needed; `carried_by`, the one or two samples that carry the pair
+        (at least 60 % of the products of its scores), "" if none do.
     reference : SparseGraphPLS or SparseGraphCCA
         The model fitted to all samples; its pairs are the ones tested.
     """
@@ -85,7 +87,7 @@ class PairTests:
             sentences.append(
                 f"Pair {row['pair']} is {judged} than expected by chance "
                 f"(p = {row['p_value']:.2g}); the correlation of its scores is {row['correlation']:.2f} in the samples "
-                f"of the fit and {row['held_out_correlation']:.2f}{error} in others."
+                f"of the fit and {row['held_out_correlation']:.2f}{error} in others.{_carried(row['carried_by'])}"
             )
         return sentences
 
@@ -192,7 +194,14 @@ def pair_tests(
     table["standard_error"] = held_out.std(axis=0, ddof=1) / np.sqrt(len(held_out))
     table["p_value"] = np.maximum.accumulate(np.array(p_values, dtype=np.float64))
     table["n_permutations"] = np.array(numbers, dtype=np.intp)
+    names = np.arange(len(fitted.x_scores_)) if samples is None else samples
+    scores = zip(fitted.x_scores_.T, fitted.y_scores_.T, strict=True)
+    table["carried_by"] = [", ".join(str(names[at]) for at in carriers(*pair)) for pair in scores]
     return PairTests(table, fitted)
+
+
+def _carried(by: str) -> str:
+    return f" It is carried by few samples: {by}. Look at them, and fit without them." if by else ""
 
 
 def _correlations_in_fold(data: tuple[TwoTableModel, Matrix, Matrix, TwoTableModel], held_out: Indices) -> Floats:

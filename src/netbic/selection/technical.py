@@ -130,8 +130,10 @@ class SampleProperties:
         return max(ups, 1 - ups) >= _MOST and float(mean.var()) >= _BEYOND_CHANCE * self._independent
 
 
-def carriers(score: Floats) -> Indices:
+def carriers(score: Floats, other: Floats | None = None) -> Indices:
     """The one or two samples that carry a module; none if the others have enough of the variance of its scores.
+
+    With the scores of the `other` table, those that carry a pair: its covariance.
 
     Examples
     --------
@@ -139,11 +141,12 @@ def carriers(score: Floats) -> Indices:
     >>> carriers(np.array([0.0, 9.0, 1.0, -1.0, 0.5, -0.5])).tolist(), carriers(np.arange(20.0)).tolist()
     ([1], [])
     """
-    squares = (score - np.median(score)) ** 2
+    other = score if other is None else other
+    squares = np.abs((score - np.median(score)) * (other - np.median(other)))
     total, most = float(squares.sum()), np.argsort(-squares, kind="stable")[:2]
     if not total > 0 or squares[most].sum() < CARRIED * total:
         return most[:0]
-    return most[:1] if squares[most[0]] >= CARRIED * total else most
+    return most[:1] if squares[most[0]] >= CARRIED * total else np.sort(most)
 
 
 def _genes_by_name(names: Array | None) -> dict[str, Indices]:
