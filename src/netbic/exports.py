@@ -40,7 +40,8 @@ __all__ = ["Results", "write_cytoscape", "write_gmt", "write_lists", "write_memb
 Source: TypeAlias = "SparseGraphSVD | Path | str | Results"
 Attributes: TypeAlias = dict[str, Any]  # text, integers and finite floats
 _SIDES: Final = ("up", "down")
-_TABLES: Final = ("summary", "gene_sets", "verdicts", "samples", "associations")
+_TABLES: Final = ("summary", "modules", "gene_sets", "verdicts", "samples", "associations")
+_JUDGED: Final = ["found_again", "kme", "confidence"]  # columns of modules.tsv if modules were judged
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,9 @@ class Results:
     model : SparseGraphSVD
         Fitted.
     tables : mapping of str to DataFrame, optional
-        Tables about the modules, as in the folder of a fit: "summary", "gene_sets" (of `enrichment.gene_sets`),
-        "verdicts" (of `selection.verdicts`), "samples" (of `selection.sample_groups`) and "associations".
+        Tables about the modules, as in the folder of a fit: "summary", "modules", "gene_sets" (of
+        `enrichment.gene_sets`), "verdicts" (of `selection.verdicts`), "samples" (of `selection.sample_groups`) and
+        "associations".
     sample_info : DataFrame, optional
         What is known about the samples, with their names as index.
     folder : path, optional
@@ -134,6 +136,17 @@ class Results:
         order = heaviest(vector)
         weights, names = vector[order].astype(float), [self.gene_names[at] for at in order]
         return pd.DataFrame({"name": names, "weight": weights, "side": sides_of(weights)}, index=order)
+
+    def judged_genes(self, module: int) -> pd.DataFrame:
+        """The genes of a module, with `found_again`, `kme` and `confidence` if these are known, the surest first."""
+        genes, table = self.genes(module), self.tables.get("modules", pd.DataFrame())
+        if not set(_JUDGED) <= set(table.columns):
+            return genes
+        own = table[(table["module"] == module) & (table["axis"] != "sample")].drop_duplicates("name").set_index("name")
+        plain = np.asarray(names_of(self.model, "columns"))[genes.index]
+        judged = own[_JUDGED].set_axis(own.index.astype(str)).reindex([str(name) for name in plain])
+        genes = genes.join(judged.set_axis(genes.index))
+        return genes.sort_values(["confidence", "kme"], ascending=False, kind="stable")
 
     def genes_by_side(self, module: int) -> dict[str, list[str]]:
         """The genes with positive and with negative weights, largest absolute weight first."""
@@ -297,7 +310,7 @@ def write_workbook(source: Source, path: Path | str, *, force: bool = False) -> 
             weights = results.model.left_vectors_[:, at].astype(float)
             samples = pd.DataFrame({"sample": names, "weight": weights})[weights != 0]
         samples = samples.sort_values(str(samples.columns[1]), ascending=False, kind="stable")[:_MOST_SAMPLES]
-        sheets[f"Module {module}"] = [results.genes(module).rename(columns={"name": "gene"}), samples]
+        sheets[f"Module {module}"] = [results.judged_genes(module).rename(columns={"name": "gene"}), samples]
     for title, name in (("Gene sets", "gene_sets"), ("Associations", "associations")):
         if name in results.tables:
             sheets[title] = [results.tables[name]]

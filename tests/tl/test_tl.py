@@ -174,6 +174,10 @@ def test_verdicts_are_those_of_selection_and_survive_a_file(clear, tmp_path):
     expected = netbic.selection.verdicts(tl.from_anndata(data), used, **options, feature_name="gene").table
     stored = anndata.read_h5ad(tmp_path / "data.h5ad").uns["netbic"]["verdicts"].reset_index(drop=True)
     pd.testing.assert_frame_equal(stored, expected, check_dtype=False)
+    genes, confidence = netbic.get.modules_df(copied, 1), copied.varm["netbic_confidence"]["module_1"]
+    known = genes.set_index("name")["confidence"]
+    np.testing.assert_allclose(confidence.reindex(known.index), known)
+    assert confidence.notna().sum() == len(genes)
     with pytest.raises(InputError, match=r"groups='patient' is not a column of obs \(there are: donor\)"):
         tl.verdicts(data, groups="patient")
 
@@ -181,11 +185,13 @@ def test_verdicts_are_those_of_selection_and_survive_a_file(clear, tmp_path):
 def test_new_modules_remove_the_earlier_graph_groups_and_verdicts(clear):
     data = clear[0].copy()
     tl.sample_groups(data)
+    tl.verdicts(data, n_pairs=3, random_state=0)
     assert json.loads(data.uns["netbic"]["alignment"])["edges_kept"] == data.varp["netbic"].nnz // 2 > 0
     tl.modules(data, None, 1, n_rows=50, n_columns=50, layer="log")
     assert not {"netbic_scores", "netbic_groups"} & set(data.obsm)
     assert not {"groups", "verdicts"} & set(data.uns["netbic"])
     assert "netbic" not in data.varp
+    assert "netbic_confidence" not in data.varm
     assert tl.from_anndata(data).column_graph is None
 
 

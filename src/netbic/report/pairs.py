@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path, PurePath
 from types import SimpleNamespace
 from typing import Any
@@ -63,11 +64,7 @@ def gather_pairs(folder: Path, model: PairModel | None = None, record: Row | Non
             "first": Members.of(model.x_weights_[:, at], features[0]),
             "second": Members.of(model.y_weights_[:, at], features[1]),
             "scatter": scatter(model.x_scores_[:, at], model.y_scores_[:, at], names, colouring),
-            "tests": ", ".join(
-                [f"{title} {as_label(float(row[name]), 2)}" for name, title in tested.items()]
-                + [f"carried by few samples: {row[_CARRIED]}"]
-                * (isinstance(row.get(_CARRIED), str) and bool(row[_CARRIED]))
-            ),
+            "tests": ", ".join(_tests(row, tested)),
             "labels": texts,
         }
         pairs.append(pair)
@@ -89,6 +86,13 @@ def gather_pairs(folder: Path, model: PairModel | None = None, record: Row | Non
         labels=labels,
         names={"sample": names, "feature": np.concatenate(features)},  # by kind, as the page shows them
     )
+
+
+def _tests(row: Row, tested: dict[str, str]) -> Iterator[str]:
+    """The numbers of the tests of a pair, and the samples that carry it."""
+    yield from (f"{title} {as_label(float(row[name]), 2)}" for name, title in tested.items())
+    if isinstance(by := row.get(_CARRIED), str) and by:
+        yield f"carried by few samples: {by}"
 
 
 def _labels(folder: Path, samples: Array) -> dict[str, Any] | None:

@@ -182,6 +182,7 @@ def pair_scores_table(model: PairModel) -> pd.DataFrame:
 # Columns without which tables of a folder are not what netbic wrote.
 _NEEDED = {
     "summary": {"module"},
+    "modules": {"module", "axis", "name"},
     "gene_sets": {"module", "term", "q_value"},
     "verdicts": {"module", "verdict"},
     "samples": {"module", "sample", "score", "group"},
@@ -190,7 +191,7 @@ _NEEDED = {
 
 
 def read_results_table(folder: Path, name: str) -> pd.DataFrame | None:
-    """A table of the folder of a fit ("summary", "gene_sets", "verdicts", "samples", "associations"), if it exists."""
+    """A table of the folder of a fit ("summary", "modules", "gene_sets", "verdicts", ...), if it exists."""
     path = folder / f"{name}.tsv"
     if not path.is_file():
         return None

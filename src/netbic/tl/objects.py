@@ -162,7 +162,7 @@ def store(adata: AnnData, model: SparseGraphSVD, key: str, kept: NDArray[np.intp
     model = fitted_model(model)
     state, size = state_of(model), int(adata.n_vars)
     for part in (adata.obsm, adata.varm, adata.obsp, adata.varp, adata.uns):
-        for end in ("_members", "_preparation", "_scores", "_groups", *_PER_CELL.values()):
+        for end in ("_members", "_preparation", "_scores", "_groups", "_confidence", *_PER_CELL.values()):
             part.pop(f"{key}{end}", None)
     per_cell, per_gene = {"_members": model.rows_.T}, {"_members": model.columns_.T}
     offsets = state.arrays["offsets"]
