@@ -89,6 +89,23 @@ def test_effects_are_those_of_known_samples_and_q_values_within_a_variable_and_k
     np.testing.assert_allclose(fisher["q"], false_discovery_control(fisher["p"]))
 
 
+def test_overall_tests_and_those_of_levels_are_adjusted_apart(scores, table):
+    found = associate_scores(scores, None, table, variables="centre", adjust="age").table
+    for test in ("linear model", "linear model, level"):
+        own = found[found["test"] == test]
+        np.testing.assert_allclose(own["q"], false_discovery_control(own["p"]))
+
+
+def test_what_cannot_be_tested_is_said(scores, table):
+    few = pd.DataFrame({"age": table["age"], "rare": ["a", "b", *[None] * (N - 2)]}, index=SAMPLES)
+    found = associate_scores(scores.assign(**{"3": 1.0, "4": np.nan}).set_axis([1, 2, 3, 4], axis=1), None, few)
+    assert found.notes[0] == "modules 3, 4 cannot be tested: the scores are missing, or the same in all samples"
+    assert set(found.table.loc[found.table["p"].notna(), "module"]) == {1, 2}
+    unknown = scores.copy()
+    unknown.iloc[:2] = np.nan  # no score where "rare" is known
+    assert "rare cannot be tested: 2 samples have a value of it" in associate_scores(unknown, None, few).notes
+
+
 def test_adjusting_for_a_confounder_removes_an_association():
     generator = np.random.default_rng(2)
     batch = generator.integers(2, size=200)
@@ -191,6 +208,8 @@ def test_variables_that_cannot_be_used_are_refused_if_they_are_asked_for(scores)
         ({"variables": []}, "no variable is named"),
         ({"variables": ["age"], "adjust": ["age"]}, r"'age' is to be tested .* and adjusted for"),
         ({"adjust": ["site"]}, "'site' cannot be adjusted for: all values are the same"),
+        ({"variables": ["patient", "age"], "adjust": ["age"]}, r"'age' is to be tested .* and adjusted for"),
+        ({"survival": [("age", "site"), ("age", "patient")]}, r"'age' is the time of 2 events \(`survival`\).*: copy"),
         ({"survival": ("age",)}, "two columns, the time and the event"),
         ({"types": {"age": ["1", "2", "3", "1"]}}, r"the levels of 'age' contain '1' more than once \(`types`\)"),
         ({"survival": ("age", "site"), "adjust": "age"}, "'age' belongs to the survival times .* the outcome"),

@@ -37,7 +37,7 @@ from netbic.association.variables import (
 )
 from netbic.association.words import LEVEL, Words, in_words, strongest
 from netbic.enrichment import adjust_p_values
-from netbic.errors import InputError, one_line, shown
+from netbic.errors import InputError, one_line, shown, some_names
 from netbic.estimators.inputs import axis_names
 from netbic.estimators.results import names_of
 from netbic.estimators.svd import SparseGraphSVD, fitted_model
@@ -62,7 +62,8 @@ class Associations:
         A row per module, variable, level and test: `module`, `variable`, `level` ("" for the whole variable), `test`,
         `n` (samples), `effect`, `effect_name`, `ci_low`, `ci_high` (95 % confidence interval of the effect of scores
         with the weights of the fit, NaN if there is none), `p`, `q` (adjusted for all modules and levels of the same
-        test of the same variable, by Benjamini and Hochberg), `q_all` (adjusted for all tests of the table).
+        test of the same variable, by Benjamini and Hochberg; both sides of Fisher's test count together), `q_all`
+        (adjusted for all tests of the table).
     variables : DataFrame
         A row per column of the sample table: `name`, `type`, `reason`, `levels`, `n_levels`, `n`, `missing`.
     match : SampleMatch
@@ -183,7 +184,7 @@ def associate(
     """
     names, own = axis_names(X)[0], check_table(table)
     if by_order := names is None:
-        n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
+        n_samples = np.shape(X)[0]
         if len(table) != n_samples:
             raise InputError(
                 f"X has no sample names and {n_samples:,} rows, but the sample table has {len(table):,}: give a "
@@ -259,7 +260,7 @@ def associate_scores(
     records = pd.DataFrame([variable.record() for variable in chosen], columns=record_columns)
     notes += _survival_notes(described) if not survival else ()
     notes += () if removed is None else removed.remarks(result)
-    notes += () if design is None else _undefined_notes(tested, design, result, covariates)
+    notes += _undefined_notes(scores, tested, design, result, covariates)
     repeated = list(repeated_measures(described, tested)) if averages is None else []
     for each in repeated:
         warnings.warn(each, UserWarning, stacklevel=3)
@@ -280,7 +281,8 @@ def _table_of_tests(
             _, p, *effect = row.result
             rows.append((module, variable.name, row.level, row.test, row.n, effect[0], row.effect_name, *effect[1:], p))
     table = pd.DataFrame(rows, columns=_COLUMNS)
-    kinds = [table["variable"], table["test"].astype(str).str.split(",").str[0]]
+    # Variants of a test, such as both sides of Fisher's, count together; the F test and those of its levels do not.
+    kinds = [table["variable"], table["test"].astype(str).str.split(",").str[0], table["level"] == ""]
     within = table["p"].groupby(kinds, group_keys=False).transform(adjust_p_values) if rows else table["p"]
     return table.assign(q=within, q_all=adjust_p_values(table["p"]))
 
@@ -311,20 +313,30 @@ def _survival_notes(table: pd.DataFrame) -> Iterator[str]:
 
 
 def _undefined_notes(
-    tested: list[Variable], design: Floats, result: pd.DataFrame, covariates: Sequence[str]
+    scores: pd.DataFrame,
+    tested: list[Variable],
+    design: Floats | None,
+    result: pd.DataFrame,
+    covariates: Sequence[str],
 ) -> Iterator[str]:
-    """Why no test of a variable is defined, given covariates."""
+    """Why no test of a module, or of a variable, is defined."""
+    if alike := [int(module) for module in scores.columns[(scores.nunique() < 2).to_numpy()]]:
+        which = f"module{'s' * (len(alike) != 1)} {some_names(alike, 8, quoted=False)}"
+        yield f"{which} cannot be tested: the scores are missing, or the same in all samples"
+    if len(alike) == scores.shape[1]:
+        return
     defined, names = set(result.loc[result["p"].notna(), "variable"]), ", ".join(covariates)
     for variable in tested:
         if variable.name in defined:
             continue
-        known = variable.known & ~np.isnan(design).any(axis=1)
+        known = variable.known if design is None else variable.known & ~np.isnan(design).any(axis=1)
         n, explained = int(known.sum()), False
-        if n and variable.kind != SURVIVAL:
+        if n and design is not None and variable.kind != SURVIVAL:
             removed = Residuals(n, design[known])
             values = variable.values[:, None] if variable.kind == ORDERED else variable.columns()
             explained = removed.rank < n and not any(removed(column).any() for column in values[known].T)
-        both = f"{n:,} sample{'s have' if n != 1 else ' has'} a value of it and of all covariates ({names})"
+        both = f"{n:,} sample{'s have' if n != 1 else ' has'} a value of it"
+        both += "" if design is None else f" and of all covariates ({names})"
         why = f"is explained completely by the covariates ({names}): it cannot be tested"
         yield f"{variable.name} {why if explained else f'cannot be tested: {both}'}"
 

@@ -133,9 +133,9 @@ def read_variables(
         check_known(names, table.columns, parameter)
     if asked == [] and not pairs:
         raise InputError("no variable is named (`variables`): name columns, or omit it to test all", ["variables"])
-    if asked and not pairs and set(asked) <= set(covariates):
+    if both := [name for name in asked or () if name in covariates]:
         raise InputError(
-            f"{shown(asked[0])} is to be tested (`variables`) and adjusted for (`adjust`): remove it from one of them",
+            f"{shown(both[0])} is to be tested (`variables`) and adjusted for (`adjust`): remove it from one of them",
             ["variables", "adjust"],
         )
     if on_outcome := [name for name in covariates if name in of_survival]:
@@ -177,7 +177,15 @@ def survival_pairs(given: Survival | None) -> list[tuple[str, str]]:
     pairs: list[Any] = [given] if given and isinstance(given[0], str) else list(given)
     if any(isinstance(pair, str) or len(pair) != 2 for pair in pairs):
         raise InputError(f"survival={given!r}: name two columns, the time and the event (`survival`)", ["survival"])
-    return list(dict.fromkeys((str(pair[0]), str(pair[1])) for pair in pairs))
+    found = list(dict.fromkeys((str(pair[0]), str(pair[1])) for pair in pairs))
+    times = [time for time, _ in found]
+    if twice := [time for time in times if times.count(time) > 1]:
+        raise InputError(
+            f"{shown(twice[0])} is the time of {times.count(twice[0])} events (`survival`), and results are named "
+            "after it: copy the column under another name",
+            ["survival"],
+        )
+    return found
 
 
 def check_known(names: Iterable[str], known: Iterable[object], parameter: str) -> None:
