@@ -213,11 +213,14 @@ def read_json(path: Path) -> Any:
 
 
 # columns that never hold numbers, and those with numbers of modules, of which some may be missing
-_NAMES: Final = ("name", "term", "genes", "top_genes", "top_features", "sample", "axis", "variable", "level")
+_NAMES: Final = (
+    *("name", "term", "genes", "top_genes", "top_features", "sample", "axis", "variable", "level"),
+    *("technical", "carried_by"),
+)
 _MODULES: Final = ("repeats", "closest", "module_a", "module_b")
 _NUMBERS: Final = re.compile(
     r"pair|table|n|n_\w+|\w*score(_[12])?|weight|effect|ci_\w+|[pq]|q_all|[pq]_value|degree_\w+_(change|value)|"
-    r"fold_change|expected|singular_value|\w*(correlation|variance|overlap|share|ratio)"
+    r"fold_change|expected|singular_value|found_again|kme(_by_chance)?|confidence|breadth|z|\w*(correlation|variance|overlap|share|ratio)"
 )
 # pandas 3.1 reads every number to the last bit and deprecates the option that earlier versions need for it
 _EXACT: Final[dict[str, Any]] = (

@@ -229,13 +229,13 @@ def _estimator(dataset: Dataset, settings: dict[str, Any], jobs: int | None) -> 
     )
 
 
-def _plan(n_samples: int, units: Any) -> Plan:
+def _plan(n_samples: int, units: Any, n_covariates: int = 0) -> Plan:
     """How modules will be judged; `units` are the numbers of the samples that belong together, if some do."""
     import numpy as np
 
     from netbic.selection import Plan
 
-    return Plan.of(np.arange(n_samples) if units is None else units, grouped=units is not None)
+    return Plan.of(np.arange(n_samples) if units is None else units, n_covariates, grouped=units is not None)
 
 
 def _cautions(n_samples: int, units: Any, n_modules: int | None, verdict: bool) -> Iterator[str]:
@@ -342,7 +342,7 @@ def _judge(
     n_samples, n_genes = dataset.expression.shape
     affordable = _VERDICT_SECONDS / (_SECONDS_PER_ENTRY * n_samples * n_genes * model.n_components_)
     n_pairs = int(min(max(affordable, _PAIRS[0]), _PAIRS[1]))
-    plan = _plan(n_samples, units)
+    plan = _plan(n_samples, units, 0 if model.covariates_ is None else model.covariates_.shape[1])
     if not plan.too_few:  # if there are, this was said before the fit
         echo(f"judging the modules in {plan.unit} (--no-verdict skips this) ...")
         progress.update("pairs", 0, plan.left_out.size or n_pairs)
@@ -482,5 +482,5 @@ def _described(row: dict[Any, Any]) -> str:
     is_doubtful = row.get("verdict") == "doubtful"  # where noise lives would mean nothing
     where = f", {row['studies']}" if isinstance(row.get("studies"), str) and not is_doubtful else ""
     technical = row.get("technical")
-    remark = f"; {'may be technical: ' * technical.startswith('its')}{technical}" if isinstance(technical, str) else ""
+    remark = f"; {technical}" if isinstance(technical, str) and technical else ""
     return f"{verdict}{counted(row['n_genes'], 'gene')} ({row['top_genes']}{more}), {samples}{where}{remark}"

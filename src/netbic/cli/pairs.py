@@ -195,8 +195,9 @@ def _test(model: PairModel, tables: PairedDatasets, permutations: int, progress:
     from netbic.arrays import is_sparse
     from netbic.selection import pair_tests
 
-    def named(each: Any) -> Any:  # networks are matched by name
-        return each.matrix if is_sparse(each.matrix) else pd.DataFrame(each.matrix, each.samples, each.genes)
+    def named(each: Any) -> Any:  # networks are matched by name; the tests make dense copies in any case
+        values = each.matrix.toarray() if is_sparse(each.matrix) else each.matrix
+        return pd.DataFrame(values, each.samples, each.genes)
 
     with warnings.catch_warnings(action="ignore"):  # those of the same fit were shown
         return pair_tests(

@@ -179,20 +179,19 @@ def study_input(model: SparseGraphSVD, X: Any, studies: Any, covariates: Any, na
     return StudyInput(scaling.apply(X, numbers), coding, design, scaling, labels)
 
 
-def study_labels(studies: Any, n_samples: int, names: Array | None) -> Array:
+def study_labels(studies: Any, n_samples: int, names: Array | None, what: str = "studies") -> Array:
     """The label of each sample as text; a Series, or a table of one column, is matched by name if both have names."""
     if isinstance(studies, pd.DataFrame):
         if studies.shape[1] != 1:
-            raise InputError(f"studies is a table with {studies.shape[1]} columns: give one of them", ["studies"])
+            raise InputError(f"{what} is a table with {studies.shape[1]} columns: give one of them", [what])
         studies = studies.iloc[:, 0]
     series = studies if isinstance(studies, pd.Series) else pd.Series(np.ravel(np.asarray(studies, dtype=object)))
-    series = in_order_of_samples(series, n_samples, names, "studies")
+    series = in_order_of_samples(series, n_samples, names, what)
     if (at := is_missing(series)).size:
         raise InputError(
-            f"studies has no label for {at.size:,} sample{'s' * (at.size != 1)} "
-            f"({some_names(at if names is None else names[at])}): give every sample the name of its study, or leave "
-            "these samples out",
-            ["studies"],
+            f"{what} has no label for {at.size:,} sample{'s' * (at.size != 1)} "
+            f"({some_names(at if names is None else names[at])}): give every sample one, or leave these samples out",
+            [what],
         )
     return text_labels(series)
 

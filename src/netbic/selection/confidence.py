@@ -7,25 +7,21 @@ give. The confidence is one minus the local false discovery rate of these correl
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 from scipy.special import erfc
 from sklearn.isotonic import isotonic_regression
 
 from netbic.arrays import Bools, Floats
 
-# The smallest standard deviation of z if nothing is correlated: each is the mean over halves of the samples, and two
-# complementary halves together have all samples, twice as many as one.
-_SMALLEST_SD: Final = np.sqrt(0.5)
 _MAD = 1.4826  # a standard deviation in units of the median absolute value of normal numbers
 _TINY = 1e-300
 
 
-def confidence(z: Floats, members: Bools) -> Floats:
+def confidence(z: Floats, members: Bools, smallest: float = 1.0) -> Floats:
     """One minus the local false discovery rate of every feature, from Fisher's z of its correlation with the module.
 
-    Without correlation, z is normal with the standard deviation of the bulk of all features that are not `members`. The
+    Without correlation, z is normal with the standard deviation of the bulk of all features that are not `members`, and
+    at least the `smallest` one that it has if features are independent. The
     rate is the ratio of the density of p-values without correlation (1) to their estimated density, which is assumed to
     decrease (Grenander's estimator: the slope of the least concave majorant of their distribution function).
 
@@ -34,12 +30,12 @@ def confidence(z: Floats, members: Bools) -> Floats:
     >>> import numpy as np
     >>> z = np.random.default_rng(0).standard_normal(1000) * 0.7
     >>> z[:20] += 5
-    >>> found = confidence(z, np.arange(1000) < 20)
+    >>> found = confidence(z, np.arange(1000) < 20, smallest=0.7)
     >>> bool(found[:20].min() > 0.9), bool(found[20:].mean() < 0.1)
     (True, True)
     """
     bulk = np.abs(z[~members])
-    spread = max(_SMALLEST_SD, _MAD * float(np.median(bulk)) if bulk.size else 0.0)
+    spread = max(smallest, _MAD * float(np.median(bulk)) if bulk.size else 0.0)
     p_values = np.maximum(erfc(np.abs(z) / (spread * np.sqrt(2))), _TINY)
     order, n = np.argsort(p_values, kind="stable"), z.size
     gaps = np.maximum(np.diff(p_values[order], prepend=0.0), _TINY)

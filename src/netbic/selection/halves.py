@@ -1,7 +1,7 @@
 """Modules in parts of the samples: a model is fitted to one part, and its modules are judged in the other one.
 
-Everything that verdicts and confidences of features need is measured here: `Splits.measure` returns a `Measures` for
-every part in which modules are judged. The part of the fit is called A, the other one B.
+Everything that verdicts and confidences of features need is measured here: `Splits.halves` and `Splits.without` return
+a `Measures` for every part in which modules are judged. The part of the fit is called A, the other one B.
 
 The coherence of a vector v of weights in a centred matrix B is |Bv|^2 / sum_g v_g^2 |B_g|^2: the variance of the
 weighted sum of features, relative to what it would be if they were independent. The sample with the largest (Bv)^2 is
@@ -55,7 +55,7 @@ class Measures(NamedTuple):
     selected: Array  # 1 or -1 for the features of the matched module, with the sign relative to the whole fit; or 0
     kme: Array  # correlation of every feature with the score that the other features give, in single precision
     degrees: Floats  # degrees of freedom of these correlations
-    breadth: Floats  # squared correlation with the score, mean of random features relative to that of its own ones
+    breadth: Floats  # product of the correlations in both parts, mean of random features; relative to its own in one
 
     @classmethod
     def empty(cls, n: int, p: int) -> Measures:
@@ -85,9 +85,15 @@ class Splits:
         self.sets = [self._random_sets(generator, weights) for weights in self.components]
 
     def _random_sets(self, generator: np.random.Generator, weights: Floats) -> Array:
-        """Random sets of features that are not in a module: positions in the pool, a row per set."""
+        """Random sets of features that are not in a module: positions in the pool, a row per set.
+
+        If nearly all features are in it, those by which it is not judged.
+        """
+        judged = judged_features(weights)
         others = np.flatnonzero(weights[self.pool] == 0)
-        size = min(judged_features(weights).size, others.size // 2)  # sets of all others would be the same
+        if others.size < judged.size:
+            others = np.flatnonzero(~np.isin(self.pool, judged))
+        size = min(judged.size, others.size // 2)  # sets of all others would be the same
         return np.array([generator.choice(others, size, replace=False) for _ in range(_RANDOM_SETS if size else 0)])
 
     def halves(self, seed: tuple[int, int]) -> list[Measures]:
@@ -149,7 +155,8 @@ class Splits:
             found = other.partial_correlations(scores[number], products[number], vector, *beside)
             made.kme[k], made.degrees[k] = signs[number] * found, other.degrees - others.size
             basis = np.linalg.qr(known[others].T)[0]
-            judged = np.sort(judged_features(vector))
+            # As many as in a random set: coherence grows with the number of features.
+            judged = np.sort(judged_features(vector)[: self.sets[k].shape[-1] or None])
             made.coherence[k] = coherence(other.columns(judged), vector[judged, None], basis)[0]
             weights, sets = np.zeros((self.pool.size, _RANDOM_SETS)), self.sets[k]
             if sets.size:
@@ -195,13 +202,13 @@ class Part:
     def __init__(self, part: Matrix, model: SparseGraphSVD, covariates: Floats | None = None) -> None:
         part = fill_unobserved(part)
         basis = None if covariates is None else basis_of(covariates)
+        self.degrees = part.shape[0] - 1 - (0 if basis is None else basis.shape[1])
         if not is_sparse(part):
             part, basis = _complete(part, basis)
         # Features move together only around their means: columns are centred whatever the model does.
         center = "both" if model.center in ("rows", "both") else "columns"
         data = as_operator(part, low_memory=True)
         self._operator = Scaler.learn(data, center, model.scale_power, basis).operator(data, basis)
-        self.degrees = part.shape[0] - 1 - (0 if basis is None else basis.shape[1])
         self.lengths = np.sqrt(np.maximum(self._operator.squared_lengths()[1], 0.0))  # of the columns
 
     def scores(self, vectors: Floats) -> Floats:

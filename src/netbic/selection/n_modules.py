@@ -44,7 +44,8 @@ class ModuleCount:
         Modules before the first that does not stand out.
     table : DataFrame
         A row per module tested: `module`, `statistic` (its singular value d in the winsorised residual, whose samples
-        are scaled to similar noise), `expected` (mean of the copies with random signs), `p_value`, and `q_value`
+        are scaled to similar noise), `expected` (mean of the copies with random signs; those of an earlier residual if
+        the module exceeds them all), `p_value`, and `q_value`
         (Benjamini and Hochberg's, over the modules tested).
     exhausted : bool
         Whether all modules tested stand out: there may be more.

@@ -105,7 +105,7 @@ class SampleProperties:
     def followed_by(self, score: Floats, members: Bools, correlations: Floats) -> Followed:
         """The property that the score of a module follows most, if any; `correlations` are those of all features."""
         limit = max(FOLLOWS, _BY_CHANCE / np.sqrt(max(score.size - 1, 1)))
-        found = {what: _rank_correlation(score, sums.total / sums.n) for what, sums in self._named.items()}
+        found = {what: _rank_correlation(score, sums.properties()[_MEAN]) for what, sums in self._named.items()}
         if members.size - np.count_nonzero(members) >= _FEWEST_FEATURES:
             rest = self._properties_without(members)
             # Features beyond the members may belong to the module as well: what they have in common is not technical.
@@ -114,7 +114,7 @@ class SampleProperties:
             for name, values in self._sums.properties().items():
                 if name == _MEAN and not self._moves_most(score, values):
                     continue
-                others = (rest if name == _MEAN else unlike).get(name, values)
+                others = (rest if name == _MEAN else unlike).get(name, np.zeros(score.size))  # they may have no zeros
                 both = [_rank_correlation(score, each) for each in (values, others)]
                 found[name] = min(both, key=abs) if both[0] * both[1] > 0 else 0.0
         name = max(found, key=lambda name: abs(found[name]), default="")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
@@ -11,11 +11,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from netbic.arrays import Floats, Indices, Matrix, RandomState, jaccard
+from netbic.arrays import Array, Floats, Indices, Matrix, RandomState, jaccard
 from netbic.errors import some_names
 from netbic.estimators.inputs import check_same_data
 from netbic.estimators.parameters import check_count
 from netbic.estimators.results import heaviest, name_features, names_of
+from netbic.estimators.studies import study_labels
 from netbic.estimators.svd import SparseGraphSVD, fitted_model
 from netbic.selection.confidence import confidence
 from netbic.selection.fits import Fits, Jobs, Progress, quiet
@@ -63,14 +64,15 @@ class Verdicts:
         - `confidence`: mean of its features, the share of them that is expected to be right.
         - `features_found_again`: share of its features in the module found again, mean over the halves.
         - `kme_by_chance`: the absolute kME that 5 % of the other features exceed.
-        - `breadth`: squared correlation with the score of other features, relative to that of its own.
+        - `breadth`: how much other features follow it: the product of their correlations with the score in both halves,
+          relative to the squared correlation of its own features.
         - `by_data_alone`: share of its features that would be chosen without the graph; `worst_rank`: the worst rank of
           its 20 leading features by the data alone (both as in `diagnostics_`).
         - `repeats`: the earlier module that it repeats; missing if none.
         - `closest`: that module or, if there is none, the earlier one whose scores are most correlated (none for
           the first module); `correlation` of the scores of both in all samples; `feature_overlap` and `sample_overlap`:
           Jaccard indices of their members (`sample_overlap` is NaN if both keep all samples).
-        - `technical`: what its scores follow, if it may be technical, or the one or two samples that carry it; empty
+        - `technical`: what its scores follow, if it may be technical, and the one or two samples that carry it; empty
           otherwise.
         - `reason`: the verdict in words.
     features : DataFrame
@@ -80,6 +82,8 @@ class Verdicts:
         not chance, from 0 to 1: one minus the local false discovery rate among all features).
     n_pairs : int
         Number of pairs of halves, or of groups that were left out in turn.
+    unit : str
+        What `n_pairs` counts, in words.
     """
 
     table: pd.DataFrame
@@ -132,18 +136,18 @@ def verdicts(
     The samples are split at random into two halves, several times. The model is fitted to each half (sizes of sample
     groups in proportion, and about a third more modules), and its modules are matched one to one to those
     of the whole fit by the correlation of their scores in the *other* half, where all numbers are measured. A module
-    found again has as many features as the module itself. The scores of other modules that are correlated with its own
-    (unless one repeats the other) are regressed out.
+    found again has as many features as the module itself. The scores of other modules whose correlation with its own is
+    0.1 to 0.7 are regressed out.
 
     A module is *doubtful* if its scores are not found again (mean correlation below 0.6), or if its features move
     together no more than random ones (by less than five standard deviations of sets of as many random features,
-    weighted by their correlation with the module in the half of the fit). Otherwise it *repeats* an earlier one if the
+    weighted by their covariance with the module in the half of the fit). Otherwise it *repeats* an earlier one if the
     scores of both are correlated (0.9 or more) in all samples. It is *strong* if the mean confidence of its features is
-    at least 0.8, and *moderate* if it is at least 0.4 or if one or two samples carry the module; it is less by one step
-    if the graph has chosen the features (fewer than half would be chosen without it, or one of the 20 leading ones is
-    not among the first 200 by the data alone). It is a *broad axis* if most features follow it (breadth of 0.15 or
+    at least 0.8 and no one or two samples carry it, and *moderate* if it is at least 0.4; it is less by one step if the
+    graph has chosen the features (fewer than half would be chosen without it, or one of the 20 leading ones is not
+    among the first 200 by the data alone). It is a *broad axis* if most features follow it (breadth of 0.15 or
     more), even if random ones move together as much: its scores can be interpreted, a list of features cannot. A module
-    that follows the mean of the samples, as the depth of sequencing gives it, is doubtful.
+    that follows the mean of the samples, as the depth of sequencing gives it, is doubtful or a broad axis.
 
     Samples (or `groups` of them) are assumed to be independent: replicates, cells of one donor and time series have to
     be given as groups. A module that is found again is a pattern of the data, whatever its cause: batches form modules
@@ -189,13 +193,13 @@ def verdicts(
         raise ValueError(f"n_pairs={n_pairs}: at least {_MIN_PAIRS} are needed")
     model = fitted_model(model)
     check_same_data(model, X)
-    numbers = _group_numbers(groups, X.shape[0])
+    numbers = _group_numbers(groups, X.shape[0], model.names_["rows"])
     seed, fits = draw_seed(random_state), Fits(X, n_jobs, progress)
     with quiet():
         splits = Splits(model, X, numbers, seed)
         n_covariates = 0 if splits.covariates is None else splits.covariates.shape[1]
         plan = Plan.of(numbers, n_covariates, grouped=groups is not None)
-        known = _Known.of(model, splits, seed)
+        known = _Known.of(model, splits, plan, seed)
         measures: list[Measures] = []
         if not plan.too_few and model.n_components_:
             for found in plan.run(splits, fits, known, seed, n_pairs, early_stopping):
@@ -206,14 +210,11 @@ def verdicts(
     return Verdicts(table, _features(measures, judged, model, feature_name), n_done, plan.unit)
 
 
-def _group_numbers(groups: ArrayLike | None, n_samples: int) -> Indices:
-    """A number per sample, from 0: that of its group, or its own."""
-    labels = np.arange(n_samples) if groups is None else np.asarray(groups)
-    if labels.shape != (n_samples,):
-        raise ValueError(f"groups has shape {labels.shape}: one label for each of the {n_samples} samples is needed")
-    if pd.isna(labels).any():
-        raise ValueError("groups has missing labels: give every sample a label, its own if it belongs to no group")
-    return np.asarray(pd.factorize(labels)[0], dtype=np.intp)
+def _group_numbers(groups: Any, n_samples: int, names: Array | None) -> Indices:
+    """A number per sample, from 0: that of its group, or its own; a Series is matched by name."""
+    if groups is None:
+        return np.arange(n_samples, dtype=np.intp)
+    return np.asarray(pd.factorize(study_labels(groups, n_samples, names, "groups"))[0], dtype=np.intp)
 
 
 @dataclass(frozen=True)
@@ -229,17 +230,28 @@ class Plan:
         """Halves of the `groups` of samples (a number per sample) or, if these are fewer than 20 but large, each."""
         sizes = np.bincount(groups)
         needed = FEWEST_SAMPLES + 2 * n_covariates  # covariates count in each half
-        large = np.flatnonzero(sizes >= _FEWEST_IN_GROUP + n_covariates)
+        in_group, plural = _FEWEST_IN_GROUP + n_covariates, "s" * (sizes.size != 1)
+        large = np.flatnonzero(sizes >= in_group)
         if sizes.size >= needed:
             return cls(large[:0], "", f"pairs of halves of the {'groups of ' * grouped}samples")
         if grouped and large.size >= FEWEST_GROUPS:
             return cls(large, "", "groups of samples, each left out in turn")
-        given = f"{sizes.size} {'groups of ' * grouped}samples"
+        given = f"{sizes.size} {f'group{plural} of ' * grouped}samples"
         given += f" and {n_covariates} degrees of freedom of covariates" if n_covariates else ""
-        also = f", or {FEWEST_GROUPS} groups of at least {_FEWEST_IN_GROUP} samples" if grouped else ""
+        also = f", or {FEWEST_GROUPS} groups of at least {in_group} samples" if grouped else ""
         return cls(large[:0], f"Too few samples to tell: {given}, at least {needed}{also} are needed.", "")
 
-    def run(self, splits: Splits, fits: Fits, known: _Known, seed: int, n_pairs: int, early_stopping: bool) -> Any:
+    @property
+    def smallest_sd(self) -> float:
+        """The standard deviation of mean values of independent samples, each in units of its own.
+
+        Two complementary halves have all samples, twice as many as one; every sample is in one of the groups.
+        """
+        return float(1 / np.sqrt(max(self.left_out.size, 2)))
+
+    def run(
+        self, splits: Splits, fits: Fits, known: _Known, seed: int, n_pairs: int, early_stopping: bool
+    ) -> Iterator[list[Measures]]:
         """The measures of each pair of halves or group, until verdicts do not change any more."""
         if self.left_out.size:
             yield from fits.map(Splits.without, splits, self.left_out.tolist())
@@ -265,9 +277,10 @@ class _Known(NamedTuple):
     by_data: Floats  # `by_data_alone` and `worst_rank`
     followed: list[Followed]
     carried: list[list[str]]  # the samples that carry a module
+    plan: Plan
 
     @classmethod
-    def of(cls, model: SparseGraphSVD, splits: Splits, seed: int) -> _Known:
+    def of(cls, model: SparseGraphSVD, splits: Splits, plan: Plan, seed: int) -> _Known:
         """Correlations of scores, and what may be technical about them."""
         every = splits.part(slice(None))
         scores = every.scores(splits.components)
@@ -275,9 +288,10 @@ class _Known(NamedTuple):
         known = zip(scores, splits.components != 0, every.correlations(scores), strict=True)
         followed = [properties.followed_by(*one) for one in known]
         names = names_of(model, "rows")
-        carried = [[str(names[at]) for at in carriers(score)] for score in scores]
+        enough = not plan.too_few  # two of few samples carry a module by chance
+        carried = [[str(names[at]) for at in carriers(score)] if enough else [] for score in scores]
         by_data = model.diagnostics_[["by_data_alone", "worst_rank"]].to_numpy(dtype=np.float64)
-        return cls(splits.components, correlation(scores, scores), by_data, followed, carried)
+        return cls(splits.components, correlation(scores, scores), by_data, followed, carried, plan)
 
 
 # From measures to verdicts
@@ -300,7 +314,7 @@ class _Judgement:
     by_data_alone: float = np.nan
     worst_rank: float = np.nan
     of_features: Floats | None = None  # confidence of every feature
-    closest_other: str = ""  # the verdict by half of the evidence, if it is another one
+    closest_other: str = ""  # the verdict by part of the evidence, if it is another one
 
     @property
     def is_broad(self) -> bool:
@@ -314,14 +328,15 @@ class _Judgement:
 
 
 def _judgements(measures: Sequence[Measures], known: _Known) -> list[_Judgement]:
-    """Every module judged by all measures, and by every second pair of them."""
+    """Every module judged by all measures, and by every second pair or group of them."""
     if not measures:
         return [_Judgement(TOO_FEW, by_data_alone=own[0], worst_rank=own[1]) for own in known.by_data.tolist()]
     judged = _judged_by(measures, known)
-    if len(measures) >= 2 * _MIN_PAIRS:
-        pairs = np.arange(len(measures)) // 2 % 2
+    unit = 1 if known.plan.left_out.size else 2  # measures of a pair of halves
+    if len(measures) >= unit * (_MIN_PAIRS + 1):
+        parts = np.arange(len(measures)) // unit % 2
         for part in (0, 1):
-            others = _judged_by([one for one, at in zip(measures, pairs, strict=True) if at == part], known)
+            others = _judged_by([one for one, at in zip(measures, parts, strict=True) if at == part], known)
             judged = [
                 replace(one, closest_other=other.verdict) if other.verdict != one.verdict else one
                 for one, other in zip(judged, others, strict=True)
@@ -351,7 +366,7 @@ def _evidence(measures: Sequence[Measures], known: _Known, k: int) -> _Judgement
     scale = [np.sqrt(max(one.degrees[k] - 2, 1)) for one in measures]
     z = np.mean([by * np.arctanh(one.kme[k]) for by, one in zip(scale, measures, strict=True)], axis=0, dtype=float)
     kme = np.mean([one.kme[k] for one in measures], axis=0)
-    found = np.where(np.sign(z) == np.sign(weights), confidence(z, members), 0.0)
+    found = np.where(np.sign(z) == np.sign(weights), confidence(z, members, known.plan.smallest_sd), 0.0)
     again = np.mean([np.mean(one.selected[k, members] == np.sign(weights[members])) for one in measures])
     return _Judgement(
         "",
@@ -377,8 +392,10 @@ def _verdict(one: _Judgement, repeats: int, followed: Followed, carried: bool) -
         return {"verdict": f"repeats {repeats + 1}", "repeats": repeats}
     if one.is_broad:
         return {"verdict": BROAD, "repeats": -1}
-    step = 2 if one.confidence < _MODERATE else max(int(one.confidence < _STRONG), int(carried)) + int(one.by_graph)
-    return {"verdict": ("strong", "moderate", "doubtful")[2 if followed.is_depth else min(step, 2)], "repeats": -1}
+    if one.confidence < _MODERATE or followed.is_depth:
+        return {"verdict": "doubtful", "repeats": -1}
+    steps = int(one.by_graph) + int(one.confidence < _STRONG or carried)
+    return {"verdict": ("strong", "moderate", "doubtful")[steps], "repeats": -1}
 
 
 def _features(
@@ -418,15 +435,14 @@ def _table(
         technical = _technical(known.followed[k], known.carried[k])
         reason = too_few
         if one.verdict != TOO_FEW:
-            reason = _reason(one, known.followed[k], feature_name)
+            reason = _reason(one, known.followed[k], bool(known.carried[k]), feature_name)
             if one.repeats >= 0:
                 reason = _repetition(closest, correlated, features, samples, feature_name)
-            if technical:
-                reason += f" {technical}." if known.carried[k] else f" May be technical: {technical}."
+            reason += f" {technical[0].upper()}{technical[1:]}." if technical else ""
             if one.verdict not in ("doubtful", f"repeats {one.repeats + 1}") and abs(correlated) >= REPEATED:
                 reason += f" Its scores are similar to those of module {closest + 1} (correlation {correlated:.2f})."
             other = one.closest_other
-            reason += f" Close to the limit: half of the evidence alone says {other}." if other else ""
+            reason += f" Close to the limit: part of the evidence alone says {other}." if other else ""
         numbers = one.score, one.ratio, one.z, one.confidence, one.found_again, one.kme_by_chance, one.breadth
         alike = one.repeats + 1, closest + 1, correlated, features, samples
         rows.append((k + 1, one.verdict, *numbers, one.by_data_alone, one.worst_rank, *alike, technical, reason))
@@ -440,46 +456,54 @@ def _table(
 
 
 def _technical(followed: Followed, carried: list[str]) -> str:
-    """What a module follows, or which samples carry it; "" if nothing is known.
+    """What a module follows, and which samples carry it; "" if nothing is known.
 
     Examples
     --------
-    >>> _technical(Followed("the mean of the samples", -0.84), [])
-    'its scores follow the mean of the samples (correlation -0.84)'
+    >>> _technical(Followed("the mean of the samples", -0.84), ["s7"])
+    "may be technical: its scores follow the mean of the samples (correlation -0.84); one sample carries it: 's7'"
     """
+    parts = []
+    if followed.name:
+        parts.append(f"may be technical: its scores follow {followed.name} (correlation {followed.correlation:.2f})")
     if carried:
-        return f"{'One sample carries' if len(carried) == 1 else 'Two samples carry'} it: {some_names(carried)}"
-    return f"its scores follow {followed.name} (correlation {followed.correlation:.2f})" if followed.name else ""
+        parts.append(f"{'one sample carries' if len(carried) == 1 else 'two samples carry'} it: {some_names(carried)}")
+    return "; ".join(parts)
 
 
-def _reason(one: _Judgement, followed: Followed, feature_name: str) -> str:
+def _down(value: float, digits: int = 0) -> str:
+    """A number rounded down, as one that is too small must not seem to be enough."""
+    return f"{math.floor(value * 10**digits + 1e-9) / 10**digits:.{digits}f}"
+
+
+def _reason(one: _Judgement, followed: Followed, carried: bool, feature_name: str) -> str:
     """The verdict as a sentence, unless the module repeats another one."""
     features = f"{feature_name}s"
     if one.score < _SCORE:
-        limits = f"correlation of scores {one.score:.2f}, at least {_SCORE:g} is needed"
+        limits = f"correlation of scores {_down(one.score, 2)}, at least {_SCORE:g} is needed"
         return f"Doubtful: a search in only half of the samples does not find it again ({limits})."
     if one.verdict == BROAD:
         return f"Broad axis: most {features} follow it, so interpret the scores of samples, not the list of {features}."
-    times = f"{one.ratio:.1f} times" if one.ratio < 10 else f"{one.ratio:.0f} times"
     if one.z < _Z:
-        # 4.98 is written as 4.9: "5.0" would seem to be enough.
-        beyond = f"{math.floor(10 * one.z) / 10:.1f} standard deviations, {_Z:g} are needed"
+        beyond = f"{_down(one.z, 1)} standard deviations, {_Z:g} are needed"
         what = f"its {features} do not move together clearly more than random {features} ({beyond})"
         return f"Doubtful: {what} in samples not used to find it."
+    right = f"{_down(100 * one.confidence)} % of them are expected to be right"
+    if one.confidence < _MODERATE:
+        return f"Doubtful: its {features} do not stand out from the others ({right})."
+    if followed.is_depth:
+        return "Doubtful: it is hardly more than the mean of each sample, as the depth of sequencing gives it."
+    times = f"{one.ratio:.1f} times" if one.ratio < 10 else f"{one.ratio:.0f} times"
     together = f"in samples not used to find it, its {features} move together {times} as much as random {features}"
-    right = f"{one.confidence:.0%} of them are expected to be right".replace("%", " %")
-    by_graph = f"the graph puts a {feature_name} on top whose rank by the data alone is {one.worst_rank:,.0f}"
-    if one.by_data_alone < _BY_DATA:
-        by_graph = f"only {one.by_data_alone:.0%} of them would be chosen without the graph".replace("%", " %")
     if one.verdict == "strong":
         return f"Strong: {together}; {right}."
-    weak = f"only {right}" if one.confidence < _STRONG else by_graph if one.by_graph else "few samples carry it"
-    if one.verdict == "moderate":
-        return f"Moderate: {together}, but {weak}."
-    if followed.is_depth and one.confidence >= _MODERATE:
-        return "Doubtful: it is hardly more than the mean of each sample, as the depth of sequencing gives it."
-    also = f", and {by_graph}" if one.by_graph and one.confidence < _STRONG else ""
-    return f"Doubtful: its {features} do not stand out from the others ({right}{also})."
+    causes = [f"only {right}"] if one.confidence < _STRONG else ["few samples carry it"] if carried else []
+    if one.by_data_alone < _BY_DATA:
+        share = _down(100 * one.by_data_alone)
+        causes.append(f"only {share} % of its {features} would be chosen without the graph")
+    elif one.by_graph:
+        causes.append(f"the graph puts a {feature_name} on top whose rank by the data alone is {one.worst_rank:,.0f}")
+    return f"{one.verdict.capitalize()}: {together}, but {' and '.join(causes)}."
 
 
 def _repetition(closest: int, correlated: float, features: float, samples: float, feature_name: str) -> str:
