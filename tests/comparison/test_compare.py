@@ -131,8 +131,30 @@ def test_names_that_do_not_match(model):
     unnamed.names_ = {"rows": None, "columns": None}
     with pytest.raises(ValueError, match="fit both to DataFrames"):
         netbic.compare(model, unnamed)
-    with pytest.raises(ValueError, match="occurs more than once"):
-        netbic.compare(model, renamed(model, "columns", ["A"] * 900))
+    repeated = renamed(model, "columns", ["A"] * 900)
+    with pytest.raises(ValueError, match="larger has several genes 'A': rename or drop them"):
+        netbic.compare(model, repeated, labels=("first", "larger"), feature_name="gene")
+    found = netbic.compare(model, renamed(model, "rows", ["A"] * 200))  # by the features only
+    assert (found.n_samples, set(found.table["status"])) == (0, {"same"})
+
+
+def test_samples_without_a_score_are_left_out_of_its_pairs_only(model):
+    generator, known = np.random.default_rng(0), np.ones((3, 200), dtype=bool)
+    known[0, :7], known[1, 150:] = False, False
+    scores, others = generator.standard_normal((2, 3, 200))
+    others[0] += scores[0]
+    found = Agreement.between(np.where(known, scores, np.nan), others, 500, generator, centre=True)
+    for i, own in enumerate(known):
+        expected = [np.corrcoef(scores[i, own], other[own])[0, 1] for other in others]
+        np.testing.assert_allclose(found.cosine[i], expected, atol=1e-12)
+    assert found.p[0, 0] < 0.01 < found.p[1:].min()
+    incomplete = copy.deepcopy(model)
+    incomplete.left_vectors_[0, 1] = np.nan
+    table = netbic.compare(model, incomplete).table
+    np.testing.assert_allclose(table["score_correlation"], 1.0, atol=1e-12)
+    few = np.full((1, 200), np.nan)
+    few[0, :4] = range(4)
+    assert np.isnan(Agreement.between(few, others, 10, generator, centre=True).cosine).all()
 
 
 def test_arrays_without_names(study):

@@ -59,3 +59,13 @@ def test_penalties_of_samples_are_those_of_the_samples_left(simulated):
         found = netbic.leave_one_study_out(model.fit(X, studies=simulated.studies), X, n_draws=200, random_state=0)
         assert (found.counts >= 2).all()
         assert (found.table.loc[found.table["verdict"] == "strong", "score"] > 0.9).all()
+
+
+def test_samples_without_a_score_and_a_model_without_modules(simulated, model):
+    X = simulated.X.copy()
+    X.iloc[0, np.flatnonzero(model.columns_[0])[1:]] = np.nan  # hardly any gene of module 1 is known in this sample
+    given = netbic.SparseGraphSVD(3, n_columns=30, scale=True, missing="ignore").fit(X, studies=simulated.studies)
+    found = netbic.leave_one_study_out(given, X, n_draws=200, random_state=0)
+    expected = netbic.leave_one_study_out(model, simulated.X, n_draws=200, random_state=0)
+    assert found.table["verdict"].tolist() == expected.table["verdict"].tolist()
+    assert netbic.comparison.LeftOut(expected.table[:0]).verdict.startswith("The model has no modules")

@@ -12,7 +12,7 @@ import pandas as pd
 
 from netbic.arrays import Array, Bools, Floats, Indices, RandomState, kind_of
 from netbic.association.stored import stored_scores
-from netbic.comparison.replicate import common_names, no_common_names, text_names
+from netbic.comparison.names import common_names, no_common_names, text_names
 from netbic.errors import InputError, shown, unusable
 from netbic.estimators.parameters import check_count
 from netbic.estimators.results import name_features, names_of
@@ -28,6 +28,7 @@ SIMILAR_FROM: Final = 0.3
 _MIN_FEATURES = 3  # of a module that the other fit has too
 _MIN_SAMPLES = 5  # in common
 _LEVEL = 0.05  # share of random relabellings in which any pair of modules exceeds its chance level
+_ROUNDING = 1e-12  # squared length of a part of a row of length 1 that is constant
 _UNINFORMATIVE = 0.95  # chance level from which a similarity says nothing
 _INTEGERS = ("module_a", "module_b", "sign", "features_a", "features_b", "features_in_common")
 _NUMBERS = ("similarity", "jaccard", "cosine", "score_correlation", "sample_jaccard", "p_features")
@@ -238,7 +239,7 @@ class _Pairs:
         n_draws: int,
         generator: np.random.Generator,
     ) -> None:
-        in_a, in_b = _common_features(a, b)
+        in_a, in_b = _common_features(a, b, labels, noun)
         at_a, at_b = _common_samples(a, b, same_samples)
         if not in_a.size and not at_a.size:
             raise no_common_names(*(np.empty(0) if fit.features is None else fit.features for fit in (a, b)))
@@ -307,10 +308,10 @@ class _Pairs:
         return text if np.isnan(score) else f"{text}, correlation of scores {abs(score):.2f}"
 
 
-def _common_features(a: NamedModules, b: NamedModules) -> tuple[Indices, Indices]:
+def _common_features(a: NamedModules, b: NamedModules, labels: Labels, noun: str) -> tuple[Indices, Indices]:
     """Positions of the features in common; without names, the features of both fits if there are equally many."""
     if a.features is not None and b.features is not None:
-        return common_names(a.features, b.features)
+        return common_names(a.features, b.features, labels, noun)
     sizes = a.weights.shape[1], b.weights.shape[1]
     if (a.features is None) != (b.features is None) or sizes[0] != sizes[1]:
         problem = f"{sizes[0]:,} and {sizes[1]:,} features, not all of them with names"
@@ -319,16 +320,16 @@ def _common_features(a: NamedModules, b: NamedModules) -> tuple[Indices, Indices
 
 
 def _common_samples(a: NamedModules, b: NamedModules, same_samples: bool) -> tuple[Indices, Indices]:
-    """Positions of the samples in common; none if there are too few to correlate scores."""
+    """Positions of the samples in common; none if too few to correlate scores, or if names are repeated."""
     sizes = a.scores.shape[1], b.scores.shape[1]
     if same_samples and sizes[0] != sizes[1]:
         raise InputError(f"same_samples=True but the fits have {sizes[0]:,} and {sizes[1]:,} samples")
     if same_samples:
         return np.arange(sizes[0]), np.arange(sizes[0])
     none = np.empty(0, dtype=np.intp)
-    if a.samples is None or b.samples is None:
+    if a.samples is None or b.samples is None or any(len(set(each)) < each.size for each in (a.samples, b.samples)):
         return none, none
-    found = common_names(a.samples, b.samples)
+    found = common_names(a.samples, b.samples, ("a", "b"))
     return found if found[0].size >= _MIN_SAMPLES else (none, none)
 
 
@@ -349,15 +350,23 @@ class Agreement(NamedTuple):
     ) -> Self:
         """Of vectors in rows, whose entries belong to the same features or samples in the same order."""
         first, second = _unit_rows(some, centre), _unit_rows(others, centre)
-        cosine = np.clip(first @ second.T, -1.0, 1.0)
+        known, theirs = np.isfinite(some), np.isfinite(others)
+        is_complete = not centre or (known.all() and theirs.all())
+        cosine = np.clip(first @ second.T if is_complete else _correlations(first, second, known, theirs), -1.0, 1.0)
         defined = np.logical_and.outer(*(np.asarray(rows.any(axis=1)) for rows in (first, second)))
+        if not is_complete:
+            defined &= known.astype(np.intp) @ theirs.T.astype(np.intp) >= _MIN_SAMPLES
         if not cosine.size or not first.shape[1]:
             empty = np.full(cosine.shape, np.nan)
             return cls(empty, empty, empty)
-        used = np.flatnonzero(second.any(axis=0))
+        used = np.flatnonzero(second.any(axis=0) | (not is_complete))
         by_chance, columns = np.empty((n_draws, *cosine.shape)), second[:, used].T
         for draw in range(n_draws):  # the entries of all rows of the second fit are permuted in the same way
-            by_chance[draw] = np.abs(first[:, generator.permutation(first.shape[1])[: used.size]] @ columns)
+            order = generator.permutation(first.shape[1])[: used.size]
+            own = first[:, order]
+            by_chance[draw] = np.abs(
+                own @ columns if is_complete else _correlations(own, second, known[:, order], theirs)
+            )
         means, spreads = by_chance.mean(axis=0), by_chance.std(axis=0)
         unit = np.where(spreads > 0, spreads, np.inf)
         furthest = np.where(defined, (by_chance - means) / unit, -np.inf).max(axis=(1, 2))
@@ -371,14 +380,29 @@ class Agreement(NamedTuple):
 
 
 def _unit_rows(rows: Array, centre: bool) -> Floats:
-    """Rows of length 1, centred so that cosines are correlations; rows that are 0, constant or not finite are 0."""
-    rows = np.where(np.isfinite(rows).all(axis=1, keepdims=True), rows, 0.0)
+    """Rows of length 1; constant rows are 0.
+
+    With `centre` they are centred, so that cosines are correlations, and missing entries are 0; otherwise rows that are
+    not finite are 0.
+    """
+    known = np.isfinite(rows)
+    rows = np.where(known if centre else known.all(axis=1, keepdims=True), rows, 0.0)
     if centre and rows.size:
-        centred = rows - rows.mean(axis=1, keepdims=True)
+        means = rows.sum(axis=1, keepdims=True) / np.maximum(known.sum(axis=1, keepdims=True), 1)
+        centred = np.where(known, rows - means, 0.0)
         lengths, before = (np.linalg.norm(each, axis=1, keepdims=True) for each in (centred, rows))
         rows = np.where(lengths <= 1e-12 * before, 0.0, centred)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.where(lengths > 0, lengths, 1.0))
+
+
+def _correlations(some: Floats, others: Floats, known: Bools, theirs: Bools) -> Floats:
+    """Between `_unit_rows`, each pair over the entries that both rows have; 0 if one is constant there."""
+    a, b, in_a, in_b = some, others.T, known.astype(np.float64), theirs.T.astype(np.float64)
+    n, sums = np.maximum(in_a @ in_b, 1.0), (a @ in_b, in_a @ b)
+    spreads = a**2 @ in_b - sums[0] ** 2 / n, in_a @ b**2 - sums[1] ** 2 / n
+    product = np.where(np.minimum(*spreads) > _ROUNDING, spreads[0] * spreads[1], np.inf)
+    return np.asarray((a @ b - sums[0] * sums[1] / n) / np.sqrt(product))
 
 
 def _overlaps(some: Bools, others: Bools) -> tuple[Array, Floats]:

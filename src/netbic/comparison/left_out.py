@@ -19,7 +19,7 @@ from netbic.estimators.inputs import axis_names, check_same_data
 from netbic.estimators.parameters import check_count
 from netbic.estimators.prediction import module_scores
 from netbic.estimators.svd import SparseGraphSVD, fitted_model
-from netbic.selection.resampling import correlation, for_part, graphs_by_position, match_rows, n_asked, n_searched_again
+from netbic.selection.resampling import for_part, graphs_by_position, match_rows, n_asked, n_searched_again
 
 NOT_FOUND: Final = "not found without it"
 HOLDS: Final = (STRONG, WEAK)
@@ -55,6 +55,8 @@ class LeftOut:
     @property
     def verdict(self) -> str:
         """One line per module."""
+        if self.table.empty:
+            return "The model has no modules, so there is none to look for in the studies left out."
         total = self.table["study"].nunique()
         lines = []
         for module, part in self.table.groupby("module", sort=True):
@@ -120,7 +122,9 @@ def leave_one_study_out(
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "X (has feature names|does not have valid)")
             scores = module_scores(both, X)[kept].T
-        partner, found = match_rows(np.abs(correlation(scores[:n_modules], scores[n_modules:])))
+        known = pd.DataFrame(scores.T).corr(min_periods=3)  # over samples in which both are known
+        similar = np.abs(np.nan_to_num(known.to_numpy()[:n_modules, n_modules:]))
+        partner, found = match_rows(similar)
         judged = replicate(others, rows[np.flatnonzero(~kept)], n_draws=n_draws, random_state=generator).table
         table = judged.reindex(partner).assign(module=np.arange(1, n_modules + 1), score=found, study=study)
         unlike = found < _FOUND_FROM

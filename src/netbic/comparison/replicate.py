@@ -13,7 +13,6 @@ from scipy.stats import t
 
 from netbic.arrays import (
     Array,
-    Bools,
     Floats,
     Indices,
     Matrix,
@@ -25,8 +24,9 @@ from netbic.arrays import (
     kind_of,
     stored_values,
 )
+from netbic.comparison.names import common_names, no_common_names, shared_samples, text_names
 from netbic.enrichment import adjust_p_values, repeated_in_rows
-from netbic.errors import InputError, shown
+from netbic.errors import InputError
 from netbic.estimators.inputs import axis_names
 from netbic.estimators.parameters import check_count
 from netbic.estimators.results import name_features, names_of
@@ -208,7 +208,7 @@ def replicate(
             )
         if new_samples_only:
             kept, n_shared = np.flatnonzero(~shared), 0
-    at, columns = _common_features(model, feature_names, X.shape[1])
+    at, columns = _matched_features(model, feature_names, X.shape[1])
     X = X[:, columns][kept]
     study, varying = OtherStudy.of(X, model.center in ("rows", "both"))
     traits = [study.means, study.lengths, study.connectivity(generator)]
@@ -249,7 +249,7 @@ def standardised_scores(model: Any, X: Any, features: Sequence[Any] | None = Non
     """
     model = fitted_model(model)
     X, names, _ = _matrix_and_names(X, features, None)
-    at, columns = _common_features(model, names, X.shape[1])
+    at, columns = _matched_features(model, names, X.shape[1])
     study, varying = OtherStudy.of(X[:, columns], model.center in ("rows", "both"))
     return study.scores(model.components_[:, at[varying]])
 
@@ -279,7 +279,7 @@ def _matrix_and_names(
     return X, columns, rows
 
 
-def _common_features(model: SparseGraphSVD, names: Array | None, size: int) -> tuple[Indices, Indices]:
+def _matched_features(model: SparseGraphSVD, names: Array | None, size: int) -> tuple[Indices, Indices]:
     """Positions of the features in common among the features of the model, and among the columns of X_other."""
     if names is None or (model.names_["columns"] is None and size == model.n_features_in_):
         if size != model.n_features_in_:
@@ -290,7 +290,7 @@ def _common_features(model: SparseGraphSVD, names: Array | None, size: int) -> t
             )
         return np.arange(size), np.arange(size)
     own = text_names(names_of(model, "columns"))
-    at, columns = common_names(own, names)
+    at, columns = common_names(own, names, ("the fit", "X_other"))
     if not np.isin(at, np.flatnonzero(model.columns_.any(axis=0))).any() and model.n_components_:
         raise no_common_names(own[model.columns_.any(axis=0)], names)
     return at, columns
@@ -573,54 +573,3 @@ def matched_sets(traits: list[Floats], members: Indices, n_draws: int, generator
         _, columns = np.nonzero(again)
         drawn[again] = pools[columns, generator.integers(pools.shape[1], size=columns.size)]
     return drawn
-
-
-# Names of features and samples in two studies
-
-
-def text_names(names: Any) -> Array:
-    """Names as text."""
-    return np.array([str(name) for name in names], dtype=object)
-
-
-def common_names(some: Array, others: Array) -> tuple[Indices, Indices]:
-    """Positions of the names in common, in the first and in the second list, in the order of the first."""
-    for names in (some, others):
-        index = pd.Index(names)
-        if not index.is_unique:
-            raise InputError(
-                f"the name {shown(str(index[index.duplicated()][0]))} occurs more than once: rename or drop it"
-            )
-    at = pd.Index(others).get_indexer(pd.Index(some))
-    first = np.flatnonzero(at >= 0)
-    return first, np.asarray(at[first], dtype=np.intp)
-
-
-def no_common_names(some: Array, others: Array) -> InputError:
-    """The error for two studies without a common feature; it recognises names that differ in upper and lower case."""
-    mine, theirs = (", ".join(map(shown, names[:3])) for names in (some, others))
-    folded = {name.casefold() for name in others.tolist()}
-    n_folded = sum(name.casefold() in folded for name in some.tolist())
-    remedy = "translate the names of one study to those of the other"
-    if n_folded:
-        n_same = f"{n_folded:,} would be the same in lower case"
-        remedy = f"{n_same}: if these are two species, translate the names of one to those of the other"
-    return InputError(f"no name of the modules is in the other study ({mine}, ... and {theirs}, ...): {remedy}")
-
-
-def shared_samples(fitted: Array, others: Array) -> Bools:
-    """Which of the other samples seem to be among the fitted ones.
-
-    Their names are the same, or one is the other one followed by "-", "." or "_" and more, as in TCGA's barcodes of
-    patients and of their samples.
-    """
-    known, starts = set(fitted.tolist()), {start for name in fitted.tolist() for start in _starts(name)}
-    return np.array(
-        [name in known or name in starts or not known.isdisjoint(_starts(name)) for name in others.tolist()], dtype=bool
-    )
-
-
-def _starts(name: str) -> list[str]:
-    """Everything before a separator, if it has a digit: "batch" is no name of a sample."""
-    ends = (at for at, letter in enumerate(name) if letter in "-._")
-    return [name[:end] for end in ends if any(map(str.isdigit, name[:end]))]
