@@ -240,9 +240,12 @@ def _plan(n_samples: int, units: Any, n_covariates: int = 0) -> Plan:
 
 def _cautions(n_samples: int, units: Any, n_modules: int | None, verdict: bool) -> Iterator[str]:
     """What to know before the search: too few samples to judge modules, or as many modules as noise may contain."""
-    if verdict and (too_few := _plan(n_samples, units).too_few):
-        yield f"{too_few[0].lower()}{too_few[1:-1]}; modules cannot be judged, any of them may be noise"
+    plan = _plan(n_samples, units)
+    if verdict and plan.too_few:
+        yield f"{plan.too_few[0].lower()}{plan.too_few[1:-1]}; modules cannot be judged, any of them may be noise"
     what, n_units = ("samples", n_samples) if units is None else ("groups of samples", int(units.max()) + 1)
+    if plan.left_out.size:  # few groups of many samples
+        what, n_units = "samples", n_samples
     if n_modules and _MANY * n_modules > n_units:
         yield (
             f"up to {counted(n_modules, 'module')} in {n_units:,} {what}: with more than a third as many modules as "
