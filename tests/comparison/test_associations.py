@@ -80,11 +80,20 @@ def test_what_cannot_be_tested_is_said(model, study, tables):
     found = repeat_associations(tested, scores, renamed, record=record)
     assert "months: the sample table of the other study has no column 'months'" in found.notes
     assert "site: the sample table of the other study has no column 'site'" in found.notes
+    assert found.notes[1] == "matched: 200 of 200 samples (100%)"
     assert "type: levels are a, b here, and A, B in the fit: rename them" in found.notes
     named = repeat_associations(tested, scores, renamed, record=record, survival=("days", "died")).table
     assert named.loc[named["variable"] == "months", "p_other"].notna().all()
     with pytest.raises(netbic.InputError, match="no column 'weeks'"):
         repeat_associations(tested, scores, renamed, record=record, survival=("weeks", "died"))
+    with pytest.raises(netbic.InputError, match=r"2 pairs .* but the fit has 1 \(months,dead\): name as many"):
+        repeat_associations(tested, scores, renamed, record=record, survival=[("days", "died"), ("died", "days")])
+    coded = repeat_associations(tested, scores, second.assign(type=np.arange(200.0)))
+    assert "type: numbers here, but levels in the fit (A, B): use the same ones" in coded.notes
+    nothing = repeat_associations(tested, scores * np.nan, second)
+    assert nothing.table["p_other"].isna().all()
+    assert any(note.startswith("no scores here of modules 1, 2, 3") for note in nothing.notes)
+    assert not any("rename" in note for note in nothing.notes)
     with pytest.raises(netbic.InputError, match="adjusted for 'age', which is no column"):
         repeat_associations(tested, scores, renamed, record=record | {"adjusted_for": ["age"]})
     assert "survival was not tested in the fit" in str(

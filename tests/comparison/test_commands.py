@@ -71,6 +71,15 @@ def test_compare_refuses_other_folders(folders, tmp_path):
     assert "samples.tsv: has no column group: netbic did not write it: fit again" in refused.output
 
 
+def test_a_module_of_three_genes_is_named_by_all_of_them(folders):
+    small = folders / "small"
+    run_successfully("fit", folders / "first.tsv", "--out", small, "--modules", 1, "--genes", 3, "--no-report")
+    line = run_successfully("replicate", small, folders / "second.tsv").output.splitlines()[1]
+    model = netbic.load(small)
+    names = ", ".join(model.names_["columns"][np.argsort(-np.abs(model.components_[0]))[:3]])
+    assert line.startswith(f"  module 1 ({names}): Cannot be judged")
+
+
 def test_replicate_writes_a_table_that_belongs_to_the_results_and_the_report_shows_it(folders):
     done = run_successfully("replicate", folders / "one", folders / "second.tsv")
     lines = done.output.splitlines()

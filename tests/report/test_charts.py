@@ -99,3 +99,13 @@ def test_ticks_of_logarithmic_scales_are_few_round_numbers(low, high):
     assert 3 <= len(values) <= 8
     assert low <= values.min() < values.max() <= high
     np.testing.assert_allclose(places, 400 * np.log(values / low) / np.log(high / low), atol=0.06)
+
+
+@pytest.mark.parametrize(("n", "is_cut"), [(80, False), (81, True)])
+def test_a_chart_that_leaves_out_modules_says_so(n, is_cut):
+    members = np.eye(n, dtype=bool)
+    model = SimpleNamespace(n_components_=n, count_=None, columns_=members, rows_=members)
+    found = {chart.name: chart for chart in charts(model, table(diagnostics=[""] * n), 0.05)}
+    for name in ("shared", "samples"):
+        assert found[name].caption.endswith("The first 80 modules.") == is_cut
+        assert len(found[name].drawing["groups"]) == 80

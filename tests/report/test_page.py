@@ -248,6 +248,10 @@ def test_tables_of_another_fit_are_left_out_and_those_of_other_programs_are_name
     with pytest.raises(netbic.InputError, match=r"gene_sets.tsv.*has no column"):
         contents.gather(copy)
     (copy / "gene_sets.tsv").unlink()
+    edges = netbic.io.read_table(ordinary_folder / "edges.tsv").drop(columns="degree_expected")
+    netbic.io.write_table(copy / "edges.tsv", edges)
+    with pytest.raises(netbic.InputError, match=r"edges.tsv: has no column degree_expected"):
+        contents.gather(copy)
     (copy / "edges.tsv").write_text("")
     with pytest.raises(netbic.InputError, match=r"edges.tsv.*cannot be read"):
         contents.gather(copy)

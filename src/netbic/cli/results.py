@@ -385,7 +385,8 @@ def replicate(
         click.echo("--new-samples-only leaves these samples out")
     top = summary_table(model)["top_features"]
     for number, genes, reason in zip(found.table["module"], top, found.table["reason"], strict=True):
-        click.echo(f"  module {number} ({', '.join(genes.split(', ')[:3])}, ...): {reason}")
+        names = genes.split(", ")
+        click.echo(f"  module {number} ({', '.join([*names[:3], *['...'] * (len(names) > 3)])}): {reason}")
     if repeated is not None:
         echo(*map(in_options, repeated.lines()))
     echo(*map(str, places))

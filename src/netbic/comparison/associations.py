@@ -36,7 +36,7 @@ class RepeatedAssociations:
         associations of the variable that were found in the fit (q at most 0.05), or for all those that were not;
         `same_direction`; `holds` (found in the fit, in the same direction and with `q_other` at most 0.05).
     notes : tuple of str
-        What could not be tested.
+        Which samples are in the table, and what could not be tested.
     """
 
     table: pd.DataFrame
@@ -114,8 +114,9 @@ def repeat_associations(
     if first.empty:
         raise InputError("no association was tested in the fit: compare its modules with a sample table first")
     record, pairs = record or {}, survival_pairs(survival)
-    matched = match_samples(scores.index, table).table
-    matched, notes = _survival_of_fit(matched, record, pairs)
+    match = match_samples(scores.index, table)
+    matched, not_there = _survival_of_fit(match.table, record, pairs)
+    notes = [*match.lines(), *not_there]
     adjust, by = (list(record.get(key) or ()) for key in ("adjusted_for", "by"))
     for name in (*adjust, *by):
         if name not in matched:
@@ -144,8 +145,10 @@ def repeat_associations(
             continue
         parts.append(found.table.assign(variable=name))
         wanted, here = (_levels(each, name) for each in (tested, found.table))
-        if wanted and not wanted & here:
+        if here and not wanted & here:
             notes.append(f"{name}: levels are {_listed(here)} here, and {_listed(wanted)} in the fit: rename them")
+        elif wanted and not here and len(found.table):
+            notes.append(f"{name}: numbers here, but levels in the fit ({_listed(wanted)}): use the same ones")
     return RepeatedAssociations(_side_by_side(first, parts), tuple(notes))
 
 
@@ -158,8 +161,15 @@ def _survival_of_fit(
         raise InputError(f"the sample table has no column {shown(missing[0])}: name two of its columns (`survival`)")
     if pairs and record and not there:
         return table, ["survival was not tested in the fit: test it there first"]
+    if there and pairs and len(pairs) != len(there):
+        of_fit = " and ".join(map(",".join, there))
+        raise InputError(
+            f"{len(pairs)} pairs of a time and an event are named (`survival`), but the fit has {len(there)} "
+            f"({of_fit}): name as many, in this order, or give the columns the names of the fit",
+            ["survival"],
+        )
     names: dict[str, str] = {}
-    for pair, own in zip(there, pairs, strict=False):
+    for pair, own in zip(there, pairs, strict=False):  # none, if one of both has none
         names |= dict(zip(pair, own, strict=True))
     return table.assign(**{name: table[own] for name, own in names.items()}), []
 

@@ -143,11 +143,12 @@ def replicate(
     A module that moves together more than expected by chance (q at most 0.05) is graded by how much:
 
     - *strong*: its features correlate by at least 0.1 more than random ones (and by at least 0.05, the lower end of the
-      confidence interval), at least 80 % move with the others in the expected direction, and so do its leading features
-      (those with the 20 largest weights).
+      confidence interval), at least 80 % move with the others in the expected direction, and its leading features
+      (those with the 20 largest weights, of which at least 3 are there) correlate by at least 0.1 more than random
+      ones, too (p at most 0.05).
     - *weak*: they correlate by at least 0.05 more, and at least 70 % move in the expected direction. If they correlate
-      by less than 0.1 more, the loadings have to agree with the weights (p at most 0.05). Its leading features do not
-      contradict it.
+      by less than 0.1 more, the loadings have to agree with the weights (p at most 0.05). Its leading features, if at
+      least 5 are there, correlate by at least 0.05 more than random ones, too (p at most 0.05).
     - *not replicated* otherwise.
 
     At least 5 of its features, 10 samples, and twice as many other features as it has itself are needed to tell.

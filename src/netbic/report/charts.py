@@ -13,9 +13,10 @@ from netbic.arrays import Array, Floats
 from netbic.estimators.svd import SparseGraphSVD
 from netbic.pl.base import MINUS
 from netbic.report.pictures import Figure, Scale, round_ticks
+from netbic.selection import KINDS
 from netbic.solver.count import Count
 
-_VERDICTS: Final = ("strong", "moderate", "broad axis", "repeats", "doubtful", "unknown")  # also classes of marks
+_VERDICTS: Final = (*KINDS, "unknown")  # also classes of marks
 _PLAIN, _WARNED = "plain", "warned"
 _TIMES: Final = "\N{MULTIPLICATION SIGN}"
 _LEFT, _WIDTH, _HEIGHT = 72, 400, 250
@@ -48,12 +49,14 @@ def charts(model: SparseGraphSVD, table: pd.DataFrame, level: float, scores: Flo
     """
     made = [_variance(table)]
     if model.n_components_ > 1:
-        made.append(_members_in_common("shared", "genes", model.columns_[:_MOST_COMPARED]))
+        compared = [_members_in_common("shared", "genes", model.columns_[:_MOST_COMPARED])]
         if model.rows_[:_MOST_COMPARED].all(axis=1).any():
             known = model.left_vectors_.T if scores is None else scores
-            made.append(_similar_scores(known[:_MOST_COMPARED]))
+            compared.append(_similar_scores(known[:_MOST_COMPARED]))
         else:
-            made.append(_members_in_common("samples", "samples", model.rows_[:_MOST_COMPARED]))
+            compared.append(_members_in_common("samples", "samples", model.rows_[:_MOST_COMPARED]))
+        cut = f" The first {_MOST_COMPARED} modules." if model.n_components_ > _MOST_COMPARED else ""
+        made += [chart._replace(caption=chart.caption + cut) for chart in compared]
     edges = _edges(table, level) if "degree_fold_change" in table else None
     if edges is not None:
         made.append(edges)
@@ -190,8 +193,7 @@ def _overlap(
         groups.append(group)
     keys: list[Figure] = [{"text": legend}]
     keys += [{"style": "share", "share": k / 5, "text": f"{k / 5:g}"} for k in range(6)]
-    cut = f" The first {_MOST_COMPARED} modules." if n == _MOST_COMPARED else ""
-    return Chart(name, title, caption + cut, _drawing(groups, ("module", numbers), ("module", []), keys))
+    return Chart(name, title, caption, _drawing(groups, ("module", numbers), ("module", []), keys))
 
 
 def _edges(table: pd.DataFrame, level: float) -> Chart | None:

@@ -30,7 +30,7 @@ from netbic.report.modules import EXPLANATIONS, TOP_MEMBERS, Members, ModulePage
 from netbic.report.settings import enrichment_rows, input_rows, sample_rows, setting_rows
 from netbic.selection import selected_samples, verdict_sentence
 from netbic.storage.models import load_modules
-from netbic.storage.tables import summary_table
+from netbic.storage.tables import sides_of, summary_table
 
 _TOP_TERMS = 10
 _MOST_LISTED = 60_000  # samples of all modules that the search and the downloads include
@@ -50,7 +50,8 @@ _EXPRESSED_BY = {
     "(recurrent)": "same leading genes",
 }
 _REPLICATED = {"strong": "replicated in", "weak": "weakly replicated in", "not replicated": "not replicated in"}
-_EDGES = {"module", "n_nodes", "n_edges", "expected", "fold_change", "p_value", "q_value", "degree_q_value"}
+_COMPARED = {"expected", "fold_change", "p_value", "q_value"}
+_EDGES = {"module", "n_nodes", "n_edges", *_COMPARED, *(f"degree_{name}" for name in _COMPARED)}
 _SETS = {"module", "term", "name", "n_overlap", "n_term", "n_module", "fold_change", "q_value", "genes"}
 _VERDICTS = ["verdict", "reason", "closest", "correlation", "gene_overlap"]
 TESTS = {"variable", "level", "test", "n", "effect", "effect_name", "ci_low", "ci_high", "p", "q"}
@@ -309,8 +310,7 @@ def _modules(model: SparseGraphSVD, found: SimpleNamespace, level: float) -> Ite
                 plots.append(pictures.survival_plot(scores, variable, q, test, known.tests[own]))
         groups = scores
         if scores is not None and selected[at]:  # by the signs of weights: other groups are found in noise as well
-            signs = np.where(weights > 0, "up", np.where(weights < 0, "down", "")).astype(object)
-            groups = replace(scores, groups=signs)
+            groups = replace(scores, groups=sides_of(weights))
         yield ModulePage(
             number=number,
             name=names[at],
