@@ -265,7 +265,8 @@ def run_all(task, seed, runs, jobs, kinds):
         calls = [
             delayed(noise_run)(kind, n, setting, seed, run)
             for kind, (_, sizes) in NOISE.items() if not kinds or kind in kinds
-            for n in sizes for setting in (*SETTINGS, *(FURTHER if kind in WITH_FURTHER else ())) for run in range(-(-runs // len(sizes)))
+            for n in sizes for setting in (*SETTINGS, *(FURTHER if kind in WITH_FURTHER else ()))
+            for run in range(-(-runs // len(sizes)))
         ]  # fmt: skip
     else:
         made_of = {"planted": PLANTED, "broad": BROAD, "technical": TECHNICAL}[task]

@@ -22,7 +22,7 @@ def test_lines_name_the_stages_of_a_fit(at_once, cohort, tmp_path):
     seen = list(dict.fromkeys(line.partition(":")[0] for line in done.stderr.splitlines()))
     assert [stage for stage in seen if stage in STAGES] == [stage for stage in STAGES if stage in seen]
     assert {"finding modules", "judging modules", "writing the report"} <= {*seen}
-    assert "judging modules: 50% done\n" in done.stderr
+    assert "judging modules: 25% done\n" in done.stderr
     assert "% done" not in done.stdout
     quiet = ("--modules", 2, "--quiet", "--no-report", "--out", tmp_path / "quiet")
     assert not run_successfully("fit", cohort / "expression.tsv", *quiet).output

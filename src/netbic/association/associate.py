@@ -184,7 +184,7 @@ def associate(
     """
     names, own = axis_names(X)[0], check_table(table)
     if by_order := names is None:
-        n_samples = np.shape(X)[0]
+        n_samples = np.shape(X)[0] if np.shape(X) else len(X)
         if len(table) != n_samples:
             raise InputError(
                 f"X has no sample names and {n_samples:,} rows, but the sample table has {len(table):,}: give a "

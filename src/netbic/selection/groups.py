@@ -51,7 +51,7 @@ class SampleGroups:
     def find(cls, model: Any, X: Any, *, names: Sequence[Any] | None = None, covariates: Any = None) -> Self:
         """Find the groups of samples of a fitted model; the parameters are those of `sample_groups`."""
         model = fitted_model(model)
-        n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
+        n_samples = np.shape(X)[0] if np.shape(X) else len(X)
         if names is not None and len(names) != n_samples:
             raise ValueError(
                 f"names has {len(names)} entries but X has {n_samples} samples: one name per sample is needed"
