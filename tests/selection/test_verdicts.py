@@ -276,19 +276,18 @@ def test_graphs_on_both_axes_and_sizes_chosen_by_the_data():
 
 
 @pytest.mark.nightly
-def test_early_stopping_gives_the_same_verdicts():
-    """Whatever the strength of a module: near a limit, more pairs are made."""
+def test_early_stopping_changes_only_verdicts_that_are_close_to_a_limit():
     used = []
-    for seed in range(6):
+    for seed in range(12):
         rng = np.random.default_rng(100 + seed)
         data = rng.standard_normal((60, 200))
-        data[:, :30] += np.linspace(0.25, 0.75, 6)[seed] * rng.standard_normal((60, 1))
+        data[:, :30] += np.linspace(0.25, 0.75, 12)[seed] * rng.standard_normal((60, 1))
         judged = fitted(data, 2)
-        early, whole = (verdicts(judged, data, early_stopping=stop, random_state=seed) for stop in (True, False))
-        assert early.table["verdict"].tolist() == whole.table["verdict"].tolist()
-        assert whole.n_pairs == 12
-        used.append(early.n_pairs)
-    assert 5 in used
+        early, whole = (verdicts(judged, data, early_stopping=stop, random_state=seed).table for stop in (True, False))
+        close = early["reason"].str.contains("Close") | whole["reason"].str.contains("Close")
+        assert (early["verdict"] == whole["verdict"])[~close].all()
+        used.append(bool((early["verdict"] == whole["verdict"]).all()))
+    assert sum(used) >= 10
 
 
 def test_options_are_checked():
