@@ -483,7 +483,8 @@ def _reason(one: _Judgement, followed: Followed, carried: bool, feature_name: st
         limits = f"correlation of scores {_down(one.score, 2)}, at least {_SCORE:g} is needed"
         return f"Doubtful: a search in only half of the samples does not find it again ({limits})."
     if one.verdict == BROAD:
-        return f"Broad axis: most {features} follow it, so interpret the scores of samples, not the list of {features}."
+        listed = f"the list of {features}, which has only those that follow it most"
+        return f"Broad axis: most {features} follow it. So interpret the scores of samples, not {listed}."
     if one.z < _Z:
         beyond = f"{_down(one.z, 1)} standard deviations, {_Z:g} are needed"
         what = f"its {features} do not move together clearly more than random {features} ({beyond})"
