@@ -167,7 +167,7 @@ def verdicts(
     n_pairs : int
         Pairs of halves, at least 3.
     early_stopping : bool
-        Make no further fits when two more pairs have changed no verdict.
+        Make no further fits when two more pairs have changed no verdict and none is close to a limit.
     progress : function, optional
         Called after each pair, in the calling thread, with the numbers of finished pairs and of all pairs.
     random_state, n_jobs
@@ -252,7 +252,7 @@ class Plan:
     def run(
         self, splits: Splits, fits: Fits, known: _Known, seed: int, n_pairs: int, early_stopping: bool
     ) -> Iterator[list[Measures]]:
-        """The measures of each pair of halves or group, until verdicts do not change any more."""
+        """The measures of each pair of halves or group, until verdicts do not change and none is close to a limit."""
         if self.left_out.size:
             yield from fits.map(Splits.without, splits, self.left_out.tolist())
             return
@@ -264,8 +264,9 @@ class Plan:
             for found in fits.map(Splits.halves, splits, [(seed, each) for each in range(number, number + size)]):
                 done += found
                 yield found
-            number, words = number + size, [one.verdict for one in _judgements(done, known)]
-            size = 0 if words == before else min(_MORE_PAIRS, n_pairs - number)
+            number, judged = number + size, _judgements(done, known)
+            words, is_close = [one.verdict for one in judged], any(one.closest_other for one in judged)
+            size = 0 if words == before and not is_close else min(_MORE_PAIRS, n_pairs - number)
             before = words
 
 
