@@ -10,4 +10,5 @@ def go_to_module(page, number):
     """Open a module (from 0) from the table and wait until its pictures respond to the mouse."""
     page.locator(f'.sortable a[href="#module-{number + 1}"]').click()
     page.locator(f"#module-{number + 1}").wait_for()
-    page.wait_for_function(f"!document.querySelector('#module-{number + 1} circle title')")
+    # A locator: the page's policy forbids the evaluation of text, which waiting for a function may need.
+    page.locator(f"#module-{number + 1} circle title").first.wait_for(state="detached")
