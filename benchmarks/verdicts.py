@@ -336,7 +336,10 @@ def show_planted(modules, counts):
 
 def show_factors(modules):
     own = modules[modules["follows"] >= 0.8]
-    share = lambda column: column.groupby([own["kind"], own["setting"]]).mean()  # noqa: E731
+
+    def share(column):
+        return column.groupby([own["kind"], own["setting"]]).mean()
+
     show(pd.DataFrame({
         "modules": own.groupby(["kind", "setting"]).size(),
         "flagged": share(own["technical"] != ""), "strong": share(own["word"] == "strong"),
