@@ -21,7 +21,7 @@ _PLAIN, _WARNED = "plain", "warned"
 _TIMES: Final = "\N{MULTIPLICATION SIGN}"
 _LEFT, _WIDTH, _HEIGHT = 72, 400, 250
 _LETTER, _LINE, _KEY, _GAP = 7, 20, 18, 14  # of the legend: width of a letter, height of a line, mark, space after
-_WIDE, _HIGH = 18, 12  # the least room for the number of a module
+_WIDE, _HIGH = 18, 12  # the least width and height for the number of a module
 _RADIUS = 5
 _MOST_COMPARED = 80
 _MOST_WRITTEN = 12  # modules up to which overlaps are written as numbers
@@ -83,7 +83,7 @@ def _drawing(groups: list[Figure], x: tuple[str, Places], y: tuple[str, Places],
 
 
 def _modules(n: int, start: int, length: int, least: int) -> tuple[Scale, Places]:
-    """An axis with room for each of n modules, and the numbers of as many as there is room for."""
+    """An axis with a place for each of n modules, and as many of their numbers as fit."""
     axis = Scale(0.5, n + 0.5, start, length)
     return axis, [(axis.at(k), str(k)) for k in range(1, n + 1, math.ceil(least * n / length))]
 
