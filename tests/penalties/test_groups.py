@@ -34,7 +34,7 @@ def best_norm(c, groups, k):
 
 def is_union(penalty, c):
     """Whether the kept entries are the positive scores of the chosen groups."""
-    kept, chosen = penalty.update(c, None)
+    kept, chosen = penalty.update(c, None, None)
     inside = penalty.groups.coverage(c.size).covered(chosen)
     return np.array_equal(kept.support, np.flatnonzero(inside & (c > 0))) and (kept.values == c[kept.support]).all()
 
@@ -46,7 +46,7 @@ def test_disjoint_groups_are_the_best(seed, n_groups, k, negative):
     c = generator.standard_normal(12) if negative else generator.exponential(size=12)
     penalty = GroupL0(groups, min(k, len(groups)))
     assert penalty.groups.coverage(12).is_disjoint
-    kept, chosen = penalty.update(c, None)
+    kept, chosen = penalty.update(c, None, None)
     assert np.linalg.norm(kept.values) == pytest.approx(best_norm(c, groups, k), rel=1e-12)
     assert chosen.size == min(penalty.k, sum((c[group] > 0).any() for group in groups))
     assert is_union(penalty, c)
@@ -82,9 +82,9 @@ def test_updates_are_at_least_as_good_as_the_groups_before(seed, k):
     penalty, c = GroupL0(groups, k), generator.standard_normal(60)
     before = generator.choice(40, k, replace=False)
     union = penalty.groups.coverage(60).covered(before)
-    kept, chosen = penalty.update(c, before)
+    kept, chosen = penalty.update(c, None, before)
     assert np.linalg.norm(kept.values) >= np.linalg.norm(np.maximum(c, 0)[union]) * (1 - 1e-15)
-    again = penalty.update(c, chosen)[1]
+    again = penalty.update(c, None, chosen)[1]
     assert again.tolist() == chosen.tolist()
 
 
@@ -106,7 +106,7 @@ def test_special_cases():
         assert GroupL0([[i] for i in range(6)], k).threshold(c).support.tolist() == L0(k).threshold(c).support.tolist()
     penalty = GroupL0([[0, 1], [1, 2]], 2)
     assert penalty.threshold(np.array([1.0, -1.0, 2.0, 99.0])).support.tolist() == [0, 2]
-    kept, chosen = penalty.update(np.array([-1.0, 0.0, -2.0, 99.0]), None)
+    kept, chosen = penalty.update(np.array([-1.0, 0.0, -2.0, 99.0]), None, None)
     assert kept.support.size == chosen.size == 0
 
 

@@ -77,11 +77,14 @@ class Penalty:
         """Keep and shrink entries of a vector of scores; scores at or below zero are never kept."""
         raise NotImplementedError(f"{type(self).__name__} has no threshold(magnitudes): every penalty needs it")
 
-    def update(self, magnitudes: Floats, groups: Indices | None) -> tuple[Kept, Indices | None]:
+    def update(
+        self, magnitudes: Floats, support: Indices | None, groups: Indices | None
+    ) -> tuple[Kept, Indices | None]:
         """Threshold the scores of a half step; what is kept, and the groups of entries, for a penalty of groups.
 
-        `groups` are those of the current vector, which satisfies the penalty, or None. The kept scores of a penalty of
-        groups must have at least the norm of the scores in these groups. By default the threshold, without groups.
+        `support` and `groups` are those of the current vector, which satisfies the penalty, or None. The support may
+        only be used to find the same entries faster. The kept scores of a penalty of groups must have at least the norm
+        of the scores in these groups. By default the threshold, without groups.
         """
         return self.threshold(magnitudes), None
 

@@ -83,4 +83,12 @@ class BeyondBulk(Penalty):
 
 def _edge(magnitudes: Floats) -> float:
     """What the largest of as many normal numbers would reach, with the median magnitude of these ones."""
-    return float(-ndtri(0.5 / magnitudes.size) * _MAD * np.median(magnitudes))
+    return float(-ndtri(0.5 / magnitudes.size) * _MAD * _median(magnitudes))
+
+
+def _median(values: Floats) -> float:
+    """The median of finite values (np.median takes ten times as long, as it looks for missing ones)."""
+    middle = values.size // 2
+    if values.size % 2:
+        return float(np.partition(values, middle)[middle])
+    return float(np.partition(values, [middle - 1, middle])[middle - 1 : middle + 1].mean())

@@ -79,16 +79,16 @@ class GroupL0(Penalty):
 
     def threshold(self, magnitudes: Floats) -> Kept:
         """Keep the positive scores of the best groups unshrunk."""
-        return self.update(magnitudes, None)[0]
+        return self.update(magnitudes, None, None)[0]
 
-    def update(self, magnitudes: Floats, groups: Indices | None) -> tuple[Kept, Indices]:
+    def update(self, magnitudes: Floats, support: Indices | None, groups: Indices | None) -> tuple[Kept, Indices]:
         """The same, with groups that are at least as good as given ones; and the groups."""
         coverage: Coverage = self.groups.coverage(magnitudes.size)
         scale = magnitudes.max(initial=0.0)  # so that squares cannot overflow
         weights = (np.maximum(magnitudes, 0.0) / scale) ** 2 if scale > 0 else np.zeros(magnitudes.size)
         chosen = coverage.best(weights, self.k, groups)
-        support = np.flatnonzero(coverage.covered(chosen) & (magnitudes > 0))
-        return Kept(support, magnitudes[support]), chosen
+        kept = np.flatnonzero(coverage.covered(chosen) & (magnitudes > 0))
+        return Kept(kept, magnitudes[kept]), chosen
 
     def n_groups(self) -> int:
         """Return k."""

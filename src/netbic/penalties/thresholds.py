@@ -48,8 +48,12 @@ class L0(_OfScoresAlone):
 
     def threshold(self, magnitudes: Floats) -> Kept:
         """Keep the k largest positive scores unshrunk."""
-        support = largest(magnitudes, self.k)
-        return Kept(support, magnitudes[support])
+        return self.update(magnitudes, None, None)[0]
+
+    def update(self, magnitudes: Floats, support: Indices | None, groups: Indices | None) -> tuple[Kept, None]:
+        """The same, faster if the entries of a given support are large."""
+        kept = largest(magnitudes, self.k, support)
+        return Kept(kept, magnitudes[kept]), None
 
     def check(self, size: int, axis: str, table: str = "X") -> None:
         """k must be an integer from 1 to the size of the axis."""
@@ -286,13 +290,20 @@ class SCAD(ChosenByBIC):
         return self.k
 
 
-def largest(magnitudes: Floats, k: int) -> Indices:
-    """Indices (increasing) of the k largest positive entries; of tied entries the lowest indices."""
+def largest(magnitudes: Floats, k: int, near: Indices | None = None) -> Indices:
+    """Indices (increasing) of the k largest positive entries; of tied entries the lowest indices.
+
+    It is faster if some k of the largest entries, or nearly so, are known to be `near`.
+    """
     if k >= magnitudes.size:
         return _where(magnitudes > 0)
-    # Of many scores, only those above a level estimated from a sample are sorted, if there are enough of them.
+    # Only those above a level are sorted: that of k entries or, of many scores, one estimated from a sample.
     candidates, stride = None, magnitudes.size // _SAMPLE
-    if stride >= 4 and (rank := int(1.5 * k / stride) + 8) < magnitudes[::stride].size:
+    if near is not None and near.size >= k:
+        candidates = _where(magnitudes >= magnitudes[near].min())
+        if candidates.size == k:
+            return candidates if magnitudes[candidates].min() > 0 else _where(magnitudes > 0)
+    elif stride >= 4 and (rank := int(1.5 * k / stride) + 8) < magnitudes[::stride].size:
         above = _where(magnitudes >= _order_statistic(magnitudes[::stride], rank))
         candidates = above if above.size >= k else None
     scores = magnitudes if candidates is None else magnitudes[candidates]

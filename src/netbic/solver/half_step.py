@@ -134,8 +134,8 @@ def threshold(side: Side, scores: Floats, signs: Floats, old: Vector | None = No
 
     If the support is that of the `old` vector, it is the same array: what is made for a support is not made again.
     """
-    groups = None if old is None else old.groups
-    (support, values), chosen = side.penalty.update(side.magnitudes(scores), groups)  # Eq. 13 for L1, Eq. 20 for L0
+    known = (None, None) if old is None else (old.support, old.groups)
+    (support, values), chosen = side.penalty.update(side.magnitudes(scores), *known)  # Eq. 13 for L1, Eq. 20 for L0
     if not support.size:
         return Vector(scores.size, support, values)
     values = values / sqrt(values @ values)

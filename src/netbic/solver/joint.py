@@ -240,7 +240,7 @@ def solve_jointly(
     scale = space.values[:, None] ** POWER * space.values[0] ** (1 - POWER)
     is_safe = 1 / _LARGEST < space.values[0] < _LARGEST  # for squares in single precision
     # Random starts need signs that do not depend on the order of rows and columns.
-    scale[np.sum(space.right**3, axis=1) < 0] *= -1
+    scale[np.einsum("ij,ij,ij->i", space.right, space.right, space.right) < 0] *= -1
     loadings = space.right * scale.astype(space.right.dtype if is_safe else np.float64)
     problem, state = _best_start(loadings, asked, n_modules, settings)
     state, outcome, objectives = problem.converge(state)
