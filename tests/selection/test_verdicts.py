@@ -83,7 +83,7 @@ def test_measures_of_one_pair_equal_those_computed_directly():
 
 @pytest.mark.parametrize("others", [[], [1]])
 def test_partial_correlations_leave_the_gene_itself_and_other_scores_out(others):
-    part, vectors = Part(X, SparseGraphSVD(scale=False)), model.components_.astype(float)
+    part, vectors = Part(X.copy(), SparseGraphSVD(scale=False)), model.components_.astype(float)
     scores, columns = part.scores(vectors), X - X.mean(axis=0)
     products, at = part.products(scores), np.array(others, dtype=int)
     found = part.partial_correlations(scores[0], products[0], vectors[0], scores[at], products[at])

@@ -35,6 +35,8 @@ from netbic.operators.blocks import passes, released
 from netbic.operators.corrected import Corrected, Scaler
 from netbic.penalties import Dense, Penalty
 from netbic.solver.count import Count, JointSearch
+from netbic.solver.half_step import Vector
+from netbic.solver.joint import Subspace, joint_vectors
 from netbic.solver.search import Axis, Module, ModuleSearch, diagnostics, matrix_words
 from netbic.solver.solve import Settings, usable_solver
 from netbic.solver.starts import Starts
@@ -451,6 +453,13 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         search = self._search(prepared.operator, rows, columns, settings, prepared.noise, starts=starts)
         return list(islice(search, self._n_wanted))
 
+    def vectors_in(self, space: Subspace, shape: tuple[int, int], squared_norm: float) -> list[Vector]:
+        """The vectors v of a joint search in the leading subspace of a matrix; otherwise like `modules_of`."""
+        rows, columns = self.check(shape)
+        settings = _of_joint_search(self._settings(space.right.dtype), rows, columns)
+        asked = columns.side(float(space.values[0]), squared_norm, shape[0] * shape[1])
+        return joint_vectors(space, asked, int(self.n_components), settings)
+
     def check(
         self, shape: tuple[int, int], names: tuple[Array | None, Array | None] = (None, None)
     ) -> tuple[Axis, Axis]:
@@ -507,9 +516,9 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         starts: Starts | None = None,
     ) -> ModuleSearch | JointSearch:
         if self.is_joint:
-            if not columns.penalty.sizes_from_data:  # otherwise a penalty with an objective takes its place
-                settings = replace(settings, solver=usable_solver(settings.solver, rows.penalty, columns.penalty))
-            return JointSearch(operator, columns, settings, noise, self._n_wanted, known)
+            return JointSearch(
+                operator, columns, _of_joint_search(settings, rows, columns), noise, self._n_wanted, known
+            )
         return ModuleSearch(operator, rows, columns, settings, noise, known, starts)
 
     def _scaled(self, given: StudyInput) -> Scaled:
@@ -531,6 +540,13 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = self.missing != "error"
         return tags
+
+
+def _of_joint_search(settings: Settings, rows: Axis, columns: Axis) -> Settings:
+    """The options of a joint search: with sizes from the data, a penalty with an objective takes its place."""
+    if columns.penalty.sizes_from_data:
+        return settings
+    return replace(settings, solver=usable_solver(settings.solver, rows.penalty, columns.penalty))
 
 
 def unwrapped(model: object) -> SparseGraphSVD:

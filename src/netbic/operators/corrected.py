@@ -186,6 +186,14 @@ class Corrected:
 
         return self._reduce_rows(square_sums, joined)
 
+    def column_squares(self) -> Floats:
+        """Sums of squares of the columns, by those of X and its products with L: nothing is made dense."""
+        left, right = self._dense_layers()
+        factors = np.ones(self.shape[1]) if self._factors is None else self._factors
+        squares = factors**2 * self.data.column_squares(np.zeros(self.shape[0]), np.zeros(self.shape[1]))
+        crossed = np.einsum("ij,ij->j", factors * self.data.left_products(left.T), right)
+        return np.asarray(squares - 2 * crossed + np.einsum("ij,ik,kj->j", right, left @ left.T, right))
+
     def largest_entry(self) -> tuple[int, int]:
         """Row and column of the largest entry; the first one in case of ties."""
 

@@ -132,8 +132,8 @@ class DenseOperator(DataOperator):
         total = np.zeros((lines.shape[0], lines.shape[0]), dtype=dtype, order="F")
         (syrk,) = get_blas_funcs(("syrk",), (total,))
         plain = bool((factors == 1).all())
-        if plain and lines.dtype == dtype and lines.flags.c_contiguous:
-            raw: Array = syrk(1.0, lines.T, trans=1)
+        if plain and lines.dtype == dtype and lines.flags.forc:
+            raw: Array = syrk(1.0, lines.T, trans=1) if lines.flags.c_contiguous else syrk(1.0, lines)
             if np.sum(inner**2) * np.sum(outer**2) <= _SMALL_CORRECTION * np.trace(raw):
                 (syr2,) = get_blas_funcs(("syr2",), (raw,))
                 squares = outer.T @ outer

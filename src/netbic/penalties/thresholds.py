@@ -300,9 +300,10 @@ def largest(magnitudes: Floats, k: int, near: Indices | None = None) -> Indices:
     # Only those above a level are sorted: that of k entries or, of many scores, one estimated from a sample.
     candidates, stride = None, magnitudes.size // _SAMPLE
     if near is not None and near.size >= k:
-        candidates = _where(magnitudes >= magnitudes[near].min())
-        if candidates.size == k:
-            return candidates if magnitudes[candidates].min() > 0 else _where(magnitudes > 0)
+        level = magnitudes.take(near).min()
+        candidates = _where(magnitudes >= level)
+        if candidates.size == k and level > 0:
+            return candidates
     elif stride >= 4 and (rank := int(1.5 * k / stride) + 8) < magnitudes[::stride].size:
         above = _where(magnitudes >= _order_statistic(magnitudes[::stride], rank))
         candidates = above if above.size >= k else None

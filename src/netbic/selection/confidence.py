@@ -37,7 +37,7 @@ def confidence(z: Floats, members: Bools, smallest: float = 1.0) -> Floats:
     bulk = np.abs(z[~members])
     spread = max(smallest, _MAD * float(np.median(bulk)) if bulk.size else 0.0)
     p_values = np.maximum(erfc(np.abs(z) / (spread * np.sqrt(2))), _TINY)
-    order, n = np.argsort(p_values, kind="stable"), z.size
+    order, n = np.argsort(p_values), z.size
     gaps = np.maximum(np.diff(p_values[order], prepend=0.0), _TINY)
     # Each p-value is a step of 1 / n of the distribution function; the last gap, up to 1, has none.
     gaps = np.append(gaps, max(1 - float(p_values.max()), _TINY))

@@ -10,18 +10,20 @@ left out: the features of one outlier move together by chance.
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from netbic.arrays import Array, Floats, Indices, Matrix, is_sparse
 from netbic.estimators.covariates import basis_of, training_design
-from netbic.estimators.inputs import has_missing
+from netbic.estimators.inputs import has_missing, learn_scaler
 from netbic.estimators.results import heaviest
 from netbic.estimators.studies import as_one_study, coherence
 from netbic.estimators.svd import SparseGraphSVD
-from netbic.operators.base import as_operator
-from netbic.operators.corrected import Scaler
+from netbic.operators.base import as_operator, slabs
+from netbic.operators.corrected import Corrected, Scaler
+from netbic.operators.dense import DenseOperator
 from netbic.operators.masked import learn_from_observed
 from netbic.selection.resampling import (
     by_position,
@@ -33,6 +35,7 @@ from netbic.selection.resampling import (
     restrict,
     seeded,
 )
+from netbic.solver.joint import SURPLUS, Subspace, leading_subspace
 from netbic.solver.search import REPEATED
 
 FEWEST_GROUPS: Final = 3  # of samples, of which each is left out in turn if they are too few for halves
@@ -43,6 +46,8 @@ _POOL = 1000  # features from which they are drawn
 _UNRELATED, _MOST_SCORES = 0.1, 10  # correlation from which other modules are regressed out, and how many at most
 _SAMPLES_PER_SCORE = 10  # of B, for each of these
 _LARGEST_CORRELATION = 1 - 1e-6
+_SAFE = 1e15  # largest entry, for squares in single precision
+_LARGE = 1_000_000  # entries from which on single precision saves time
 _EXPLAINED = 1e-9  # share of variance that is rounding error
 
 
@@ -75,14 +80,18 @@ class Splits:
         labels, self.groups = fitted.study_labels_, groups
         self.studies = None if labels is None else np.unique(labels.astype(str), return_inverse=True)[1]
         fitted, X = as_one_study(fitted, X)
+        self.covariates, generator = training_design(fitted, X), np.random.default_rng(seed)
         model, self.X = by_position(fitted, X, "csr")
         if model.diffusion == "cv":
             model.set_params(diffusion=fitted.diffusion_)  # as chosen once, for all halves
         self.model, self.components = seeded(model, seed), fitted.components_.astype(np.float64)
-        self.covariates, generator = training_design(fitted, X), np.random.default_rng(seed)
         p = self.components.shape[1]
         self.pool = np.sort(generator.choice(p, min(p, _POOL), replace=False))
         self.sets = [self._random_sets(generator, weights) for weights in self.components]
+        self._lines = None if is_sparse(self.X) else _centred(self.X)
+        # Usually, the matrix in which modules are judged is also the one that is searched.
+        is_same = model.center in ("columns", "both") and model.diffusion is None and not has_missing(self.X)
+        self._searches_parts = model.is_joint and is_same
 
     def _random_sets(self, generator: np.random.Generator, weights: Floats) -> Array:
         """Random sets of features that are not in a module: positions in the pool, a row per set.
@@ -112,24 +121,31 @@ class Splits:
         known = {inside.tobytes(): self.part(np.flatnonzero(inside)) for one, _ in parts for inside in (one, ~one)}
         found = []
         for inside, start in parts:
-            vectors = self._refit(np.flatnonzero(inside), start)
-            found.append(self._judge(vectors, known[inside.tobytes()], known[(~inside).tobytes()]))
+            part, rest = known[inside.tobytes()], known[(~inside).tobytes()]
+            found.append(self._judge(self._refit(np.flatnonzero(inside), part, start), part, rest))
         return found
 
-    def part(self, kept: Indices | slice) -> Part:
+    def part(self, kept: Indices) -> Part:
         """Some samples, after centring and scaling."""
-        return Part(self.X[kept], self.model, None if self.covariates is None else self.covariates[kept])
+        # The mode spares a check of the indices.
+        part = self.X[kept] if self._lines is None else self._lines.take(kept, axis=1, mode="clip").T
+        return Part(part, self.model, None if self.covariates is None else self.covariates[kept])
 
-    def _refit(self, kept: Indices, random_state: int) -> Floats:
+    def _refit(self, kept: Indices, part: Part, random_state: int) -> Floats:
         """Weights of the modules of some samples, a row each."""
-        model = restrict(self.model, "row", kept, self.X.shape[0])
-        number = len(self.components) if model.is_joint else model.n_components
-        model.set_params(n_components=n_searched_again(model, number), random_state=random_state)
+        model, p = restrict(self.model, "row", kept, self.X.shape[0]), self.X.shape[1]
+        number = n_searched_again(model, len(self.components) if model.is_joint else model.n_components)
+        model.set_params(n_components=number, random_state=random_state)
         if model.is_joint:  # enough to tell which modules are the same
             model.set_params(max_iter=min(model.max_iter, _ROUNDS))
-        covariates = None if self.covariates is None else self.covariates[kept]
-        modules = model.modules_of(model.prepared(fill_unobserved(self.X[kept]), covariates))
-        return np.array([module.v.full() for module in modules], np.float64).reshape(len(modules), self.X.shape[1])
+        if self._searches_parts:
+            space = part.subspace(ceil(SURPLUS * number))
+            found = model.vectors_in(space, (kept.size, p), part.squared_norm) if space.values.size else []
+        else:
+            covariates = None if self.covariates is None else self.covariates[kept]
+            prepared = model.prepared(fill_unobserved(self.X[kept]), covariates)
+            found = [module.v for module in model.modules_of(prepared)]
+        return np.array([v.full() for v in found], np.float64).reshape(len(found), p)
 
     def _judge(self, vectors: Floats, fitted: Part, other: Part) -> Measures:
         """The modules of the whole fit, judged in one part by modules (`vectors`) of the other part."""
@@ -148,7 +164,8 @@ class Splits:
         signs = np.sign(np.einsum("ij,ij->i", matched, self.components[at]))
         made.selected[at] = np.sign(matched) * signs[:, None]
         scores, pool = other.scores(matched), other.columns(self.pool)
-        products, of_known, alike = other.products(scores), other.products(known), np.abs(correlation(known, known))
+        products, of_known = np.split(other.products(np.vstack([scores, known])), [at.size])
+        alike = np.abs(correlation(known, known))
         for number, k in enumerate(at):
             others = _others(alike[k], int(k), scores.shape[1] // _SAMPLES_PER_SCORE)
             vector, beside = matched[number], (known[others], of_known[others])
@@ -193,30 +210,55 @@ def resized(own: Floats, found: Floats, loadings: Floats) -> Floats:
     return vector
 
 
+def _centred(X: Array) -> Array:
+    """A dense matrix with centred columns, a row for each: in single precision, halves then lose no digits."""
+    centred = learn_scaler(X, "columns", 0.0, None).apply(X)
+    largest = max(float(np.nanmax(centred)), -float(np.nanmin(centred)))
+    if centred.size > _LARGE and 1 / _SAFE < largest < _SAFE:
+        centred = centred.astype(np.float32, copy=False)
+    return np.ascontiguousarray(centred.T)
+
+
 class Part:
-    """Some samples, centred and scaled by themselves, of which few columns are dense at a time.
+    """Some samples, centred and scaled by themselves, in place; if they are sparse, few columns are dense at a time.
 
     They are not smoothed, even if the model smooths them: diffusion alone makes neighbouring features move together.
     """
 
     def __init__(self, part: Matrix, model: SparseGraphSVD, covariates: Floats | None = None) -> None:
-        part = fill_unobserved(part)
-        basis = None if covariates is None else basis_of(covariates)
-        self.degrees = part.shape[0] - 1 - (0 if basis is None else basis.shape[1])
-        if not is_sparse(part):
-            part, basis = _complete(part, basis)
+        design = None if covariates is None else basis_of(covariates)
+        self.degrees = part.shape[0] - 1 - (0 if design is None else design.shape[1])
+        self._lines: Array | None = None  # of dense samples: a row per feature
         # Features move together only around their means: columns are centred whatever the model does.
-        center = "both" if model.center in ("rows", "both") else "columns"
-        data = as_operator(part, low_memory=True)
-        self._operator = Scaler.learn(data, center, model.scale_power, basis).operator(data, basis)
-        self.lengths = np.sqrt(np.maximum(self._operator.squared_lengths()[1], 0.0))  # of the columns
+        rows = model.center in ("rows", "both")
+        if is_sparse(part):
+            data = as_operator(part)
+            scaler = Scaler.learn(data, "both" if rows else "columns", model.scale_power, design)
+            self._operator = scaler.operator(data, design)
+            squares = self._operator.column_squares()
+        else:
+            part, design = _complete(part, design)
+            self._lines, constant = part.T, np.full((len(part), 1), 1 / np.sqrt(len(part)))
+            removed = constant if design is None else np.hstack([constant, design])
+            squares = _scale(self._lines, removed.astype(part.dtype), model.scale_power, rows)
+            self._operator = Corrected(DenseOperator(part, low_memory=True), float(squares.sum()))
+        self.lengths = np.sqrt(np.maximum(squares, 0.0))  # of the columns
+
+    def subspace(self, rank: int) -> Subspace:
+        """The leading subspace."""
+        noise = 4 * self._operator.data.epsilon * (self._operator.correction_norm() + np.linalg.norm(self.lengths))
+        return leading_subspace(self._operator, rank, float(noise), lambda vectors: self.products(vectors.T))
+
+    @property
+    def squared_norm(self) -> float:
+        """The sum of squares of all entries."""
+        return self._operator.squared_norm
 
     def scores(self, vectors: Floats) -> Floats:
         """Centred scores, a row per vector."""
         supports = [np.flatnonzero(vector) for vector in vectors]
         products = self._operator.products([(at, v[at]) for at, v in zip(supports, vectors, strict=True)])
-        scores = np.asarray(products, dtype=np.float64).reshape(len(vectors), self._operator.shape[0])
-        return np.asarray(scores - scores.mean(axis=1, keepdims=True))
+        return np.asarray(products - products.mean(axis=1, keepdims=True))
 
     def columns(self, at: Indices) -> Floats:
         """Some columns."""
@@ -224,7 +266,9 @@ class Part:
 
     def products(self, scores: Floats) -> Floats:
         """Products of scores (rows) with every column."""
-        return np.asarray(self._operator.left_products(scores.T), dtype=np.float64)
+        if self._lines is None:
+            return self._operator.left_products(scores.T)
+        return np.ascontiguousarray((self._lines @ scores.T.astype(self._lines.dtype)).T, dtype=np.float64)
 
     def correlations(self, scores: Floats) -> Floats:
         """Correlations of scores (rows) with every column."""
@@ -251,13 +295,39 @@ class Part:
         return np.asarray(np.clip(found, -_LARGEST_CORRELATION, _LARGEST_CORRELATION))
 
 
-def _complete(part: Array, basis: Floats | None) -> tuple[Array, Floats | None]:
-    """A half without missing entries, and the basis of covariates that are still to be removed."""
-    if basis is not None and basis.shape[1]:
-        if not has_missing(part):
-            return part, basis
-        part = learn_from_observed(part, "columns", False, basis).apply(part, basis)
-    return np.where(np.isnan(part), np.nanmean(part, axis=0), part) if has_missing(part) else part, None
+def _scale(lines: Array, removed: Array, power: float, center_rows: bool) -> Floats:
+    """Remove orthonormal columns from every line and divide by powers of standard deviations, in place.
+
+    Returns the sums of squares of the lines. Lines that do not vary are not divided. With `center_rows`, the mean of
+    all lines is subtracted before that, but standard deviations are those without it, as in `Scaler`.
+    """
+    squares, shift = np.empty(len(lines)), lines.mean(axis=0) if center_rows else np.zeros(0)
+    if center_rows:
+        shift -= removed @ (removed.T @ shift)
+    for some in slabs(*lines.shape):  # small ones stay in the cache
+        part = lines[some]
+        raw = np.einsum("ij,ij->i", part, part)
+        part -= (part @ removed) @ removed.T
+        left = np.einsum("ij,ij->i", part, part).astype(np.float64)
+        varies = left > (10 * np.finfo(lines.dtype).eps) ** 2 * raw
+        factors = np.where(varies, left / lines.shape[1], 1.0) ** (-power / 2)
+        if center_rows:
+            part -= shift
+            left = np.einsum("ij,ij->i", part, part).astype(np.float64)
+        if power:
+            part *= factors[:, None].astype(lines.dtype)
+        squares[some] = left * factors**2
+    return squares
+
+
+def _complete(part: Array, design: Floats | None) -> tuple[Array, Floats | None]:
+    """A half without missing entries, and the covariates that are still to be removed."""
+    if not has_missing(part):
+        return part, design
+    part = fill_unobserved(part)
+    if design is not None and design.shape[1]:
+        part, design = learn_from_observed(part, "columns", False, design).apply(part, design), None
+    return np.asfortranarray(np.where(np.isnan(part), np.nanmean(part, axis=0), part)), design
 
 
 def judged_features(vector: Array) -> Indices:

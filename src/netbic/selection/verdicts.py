@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -199,15 +200,12 @@ def verdicts(
         splits = Splits(model, X, numbers, seed)
         n_covariates = 0 if splits.covariates is None else splits.covariates.shape[1]
         plan = Plan.of(numbers, n_covariates, grouped=groups is not None)
-        known = _Known.of(model, splits, plan, seed)
-        measures: list[Measures] = []
+        known, evidence = _Known.of(model, splits, plan, seed), _Evidence(splits.components)
         if not plan.too_few and model.n_components_:
-            for found in plan.run(splits, fits, known, seed, n_pairs, early_stopping):
-                measures += found
-    judged = _judgements(measures, known)
+            plan.collect(evidence, splits, fits, known, seed, n_pairs, early_stopping)
+        judged = _judgements(evidence, known)
     table = _table(judged, known, model, plan.too_few, feature_name)
-    n_done = len(measures) if plan.left_out.size else len(measures) // 2
-    return Verdicts(table, _features(measures, judged, model, feature_name), n_done, plan.unit)
+    return Verdicts(table, _features(evidence, judged, model, feature_name), evidence.n_pairs, plan.unit)
 
 
 def _group_numbers(groups: Any, n_samples: int, names: Array | None) -> Indices:
@@ -249,25 +247,85 @@ class Plan:
         """
         return float(1 / np.sqrt(max(self.left_out.size, 2)))
 
-    def run(
-        self, splits: Splits, fits: Fits, known: _Known, seed: int, n_pairs: int, early_stopping: bool
-    ) -> Iterator[list[Measures]]:
-        """The measures of each pair of halves or group, until verdicts do not change and none is close to a limit."""
+    def collect(
+        self,
+        evidence: _Evidence,
+        splits: Splits,
+        fits: Fits,
+        known: _Known,
+        seed: int,
+        n_pairs: int,
+        early_stopping: bool,
+    ) -> None:
+        """Measure pairs of halves (or groups), until verdicts do not change and none is close to a limit."""
         if self.left_out.size:
-            yield from fits.map(Splits.without, splits, self.left_out.tolist())
+            for found in fits.map(Splits.without, splits, self.left_out.tolist()):
+                evidence.add(found)
             return
-        done: list[Measures] = []
         before: list[str] | None = None
-        number, size = 0, min(n_pairs, _MIN_PAIRS if early_stopping else n_pairs)
+        size = min(n_pairs, _MIN_PAIRS if early_stopping else n_pairs)
         while size:
-            fits.left = n_pairs - number - size
-            for found in fits.map(Splits.halves, splits, [(seed, each) for each in range(number, number + size)]):
-                done += found
-                yield found
-            number, judged = number + size, _judgements(done, known)
+            first = evidence.n_pairs
+            fits.left = n_pairs - first - size
+            for found in fits.map(Splits.halves, splits, [(seed, each) for each in range(first, first + size)]):
+                evidence.add(found)
+            left = n_pairs - evidence.n_pairs
+            if not left:
+                return
+            judged = _judgements(evidence, known)
             words, is_close = [one.verdict for one in judged], any(one.closest_other for one in judged)
-            size = 0 if words == before and not is_close else min(_MORE_PAIRS, n_pairs - number)
+            size = 0 if words == before and not is_close else min(_MORE_PAIRS, left)
             before = words
+
+
+class _Sums(NamedTuple):
+    """Sums of the measures of some parts of the samples; the first axis is that of the modules."""
+
+    n: int
+    score: Floats
+    coherence: Floats
+    random: Floats
+    breadth: Floats
+    found_again: Floats  # parts in which a feature is found again with the same sign
+    kme: Floats
+    z: Floats  # Fisher's z of the correlations, in units of its standard deviation
+
+    @classmethod
+    def of(cls, one: Measures, signs: Floats) -> _Sums:
+        """One part of the samples; `signs` are those of the weights."""
+        # Fisher's z of n samples has the variance 1 / (n - 3).
+        z = np.sqrt(np.maximum(one.degrees - 2, 1))[:, None] * np.arctanh(one.kme)
+        again = (one.selected == signs) & (signs != 0)
+        return cls(1, one.score, one.coherence, one.random, one.breadth, again * 1.0, one.kme.astype(float), z)
+
+    def plus(self, other: _Sums) -> _Sums:
+        """The sums of both."""
+        return _Sums(self.n + other.n, *(one + another for one, another in zip(self[1:], other[1:], strict=True)))
+
+
+class _Evidence:
+    """The measures of all pairs of halves (or groups) so far, summed over every second one."""
+
+    def __init__(self, weights: Floats) -> None:
+        self._signs, self._sums, self.n_pairs = np.sign(weights), list[_Sums](), 0
+
+    def add(self, pair: Sequence[Measures]) -> None:
+        """Add the measures of one more pair (or group)."""
+        new = reduce(_Sums.plus, [_Sums.of(one, self._signs) for one in pair])
+        if self.n_pairs < 2:
+            self._sums.append(new)
+        else:
+            at = self.n_pairs % 2
+            self._sums[at] = self._sums[at].plus(new)
+        self.n_pairs += 1
+
+    def total(self) -> _Sums | None:
+        """The sums over all pairs; None without any."""
+        return reduce(_Sums.plus, self._sums) if self._sums else None
+
+    def parts(self) -> list[_Sums]:
+        """The sums over every second pair, if there are enough."""
+        return self._sums if self.n_pairs > _MIN_PAIRS else []
 
 
 class _Known(NamedTuple):
@@ -283,7 +341,7 @@ class _Known(NamedTuple):
     @classmethod
     def of(cls, model: SparseGraphSVD, splits: Splits, plan: Plan, seed: int) -> _Known:
         """Correlations of scores, and what may be technical about them."""
-        every = splits.part(slice(None))
+        every = splits.part(np.arange(splits.groups.size))
         scores = every.scores(splits.components)
         properties = SampleProperties(splits.X, model.names_["columns"], np.random.default_rng(seed))
         known = zip(scores, splits.components != 0, every.correlations(scores), strict=True)
@@ -328,28 +386,25 @@ class _Judgement:
         return self.by_data_alone < _BY_DATA or self.worst_rank > LOW_RANK
 
 
-def _judgements(measures: Sequence[Measures], known: _Known) -> list[_Judgement]:
+def _judgements(evidence: _Evidence, known: _Known) -> list[_Judgement]:
     """Every module judged by all measures, and by every second pair or group of them."""
-    if not measures:
+    total = evidence.total()
+    if total is None:
         return [_Judgement(TOO_FEW, by_data_alone=own[0], worst_rank=own[1]) for own in known.by_data.tolist()]
-    judged = _judged_by(measures, known)
-    unit = 1 if known.plan.left_out.size else 2  # measures of a pair of halves
-    if len(measures) >= unit * (_MIN_PAIRS + 1):
-        parts = np.arange(len(measures)) // unit % 2
-        for part in (0, 1):
-            others = _judged_by([one for one, at in zip(measures, parts, strict=True) if at == part], known)
-            judged = [
-                replace(one, closest_other=other.verdict) if other.verdict != one.verdict else one
-                for one, other in zip(judged, others, strict=True)
-            ]
+    judged = _judged_by(total, known)
+    for part in evidence.parts():
+        judged = [
+            replace(one, closest_other=other.verdict) if other.verdict != one.verdict else one
+            for one, other in zip(judged, _judged_by(part, known), strict=True)
+        ]
     return judged
 
 
-def _judged_by(measures: Sequence[Measures], known: _Known) -> list[_Judgement]:
+def _judged_by(sums: _Sums, known: _Known) -> list[_Judgement]:
     """Every module judged by some measures; a module can repeat an earlier one that is not doubtful."""
     judged: list[_Judgement] = []
     for k in range(len(known.weights)):
-        one = _evidence(measures, known, k)
+        one = _evidence(sums, known, k)
         redundant = np.flatnonzero(np.abs(known.correlations[k, :k]) >= _SAME)
         # One that repeats nothing itself is the better reference.
         order = sorted(redundant, key=lambda j: (judged[j].repeats >= 0, -abs(known.correlations[k, j])))
@@ -358,26 +413,22 @@ def _judged_by(measures: Sequence[Measures], known: _Known) -> list[_Judgement]:
     return judged
 
 
-def _evidence(measures: Sequence[Measures], known: _Known, k: int) -> _Judgement:
+def _evidence(sums: _Sums, known: _Known, k: int) -> _Judgement:
     """The numbers of one module: means over the parts of the samples."""
-    weights, members = known.weights[k], known.weights[k] != 0
-    own, random = np.mean([one.coherence[k] for one in measures]), np.mean([one.random[k] for one in measures], axis=0)
+    n, weights, members = sums.n, known.weights[k], known.weights[k] != 0
+    own, random, z = float(sums.coherence[k]) / n, sums.random[k] / n, sums.z[k] / n
     expected, spread = float(random.mean()), float(random.std(ddof=1))
-    # Fisher's z of n samples has the variance 1 / (n - 3).
-    scale = [np.sqrt(max(one.degrees[k] - 2, 1)) for one in measures]
-    z = np.mean([by * np.arctanh(one.kme[k]) for by, one in zip(scale, measures, strict=True)], axis=0, dtype=float)
-    kme = np.mean([one.kme[k] for one in measures], axis=0)
     found = np.where(np.sign(z) == np.sign(weights), confidence(z, members, known.plan.smallest_sd), 0.0)
-    again = np.mean([np.mean(one.selected[k, members] == np.sign(weights[members])) for one in measures])
+    others = np.abs(sums.kme[k, ~members]) / n
     return _Judgement(
         "",
-        score=float(np.mean([one.score[k] for one in measures])),
-        ratio=float(own) / expected if expected > 0 else 0.0,
-        z=(float(own) - expected) / spread if spread > 0 else 0.0,
+        score=float(sums.score[k]) / n,
+        ratio=own / expected if expected > 0 else 0.0,
+        z=(own - expected) / spread if spread > 0 else 0.0,
         confidence=float(found[members].mean()) if members.any() else 0.0,
-        found_again=float(again) if members.any() else 0.0,
-        kme_by_chance=float(np.quantile(np.abs(kme[~members]), 0.95)) if not members.all() else np.nan,
-        breadth=float(np.mean([one.breadth[k] for one in measures])),
+        found_again=float(sums.found_again[k, members].mean()) / n if members.any() else 0.0,
+        kme_by_chance=float(np.quantile(others, 0.95)) if others.size else np.nan,
+        breadth=float(sums.breadth[k]) / n,
         of_random=expected,
         by_data_alone=known.by_data[k, 0],
         worst_rank=known.by_data[k, 1],
@@ -400,19 +451,17 @@ def _verdict(one: _Judgement, repeats: int, followed: Followed, carried: bool) -
 
 
 def _features(
-    measures: Sequence[Measures], judged: Sequence[_Judgement], model: SparseGraphSVD, feature_name: str
+    evidence: _Evidence, judged: Sequence[_Judgement], model: SparseGraphSVD, feature_name: str
 ) -> pd.DataFrame:
     """`Verdicts.features`."""
-    names, parts = names_of(model, "columns"), []
+    names, parts, sums = names_of(model, "columns"), [], evidence.total()
     for k, (one, weights) in enumerate(zip(judged, model.components_, strict=True)):
         at = heaviest(weights)
         table = pd.DataFrame({"module": k + 1, feature_name: names[at], "weight": weights[at]})
-        signs = np.sign(weights[at])
         found = np.full((3, at.size), np.nan)
-        if measures and one.of_features is not None:
-            found[0] = np.mean([own.selected[k, at] == signs for own in measures], axis=0)
-            found[1] = signs * np.mean([own.kme[k, at] for own in measures], axis=0)
-            found[2] = one.of_features[at]
+        if sums is not None and one.of_features is not None:
+            means = sums.found_again[k, at] / sums.n, np.sign(weights[at]) * sums.kme[k, at] / sums.n
+            found = np.array([*means, one.of_features[at]])
         table["found_again"], table["kme"], table["confidence"] = found
         parts.append(table.sort_values(["confidence", "kme"], ascending=False, kind="stable"))
     columns = ["module", feature_name, "weight", "found_again", "kme", "confidence"]

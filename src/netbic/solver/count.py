@@ -22,8 +22,8 @@ from netbic.solver.joint import (
     Subspace,
     imputed,
     joint_modules,
+    joint_vectors,
     leading_subspace,
-    solve_jointly,
     subspaces_by_passes,
 )
 from netbic.solver.search import Axis, Module
@@ -191,10 +191,9 @@ def _vectors(
     """The features of each module of a half, standardised and of equal weight: a single one must not be a module."""
     if not half.values.size:
         return []
-    kept = ceil(SURPLUS * number)
-    half = Subspace(half.values[:kept], half.right[:kept].astype(np.float32, copy=False))
-    _, state, _, _ = solve_jointly(half, side, min(number, half.values.size), settings)
-    return [(v.support, np.sign(v.values) / np.sqrt(squares[v.support])) for v in state.vectors if v.support.size]
+    half = Subspace(half.values, half.right.astype(np.float32, copy=False))
+    found = joint_vectors(half, side, number, settings)
+    return [(v.support, np.sign(v.values) / np.sqrt(squares[v.support])) for v in found]
 
 
 def _n_shared(one: Floats, other: Floats) -> int:

@@ -140,9 +140,10 @@ def threshold(side: Side, scores: Floats, signs: Floats, old: Vector | None = No
         return Vector(scores.size, support, values)
     values = values / sqrt(values @ values)
     if not side.penalty.nonnegative:
-        values = np.copysign(values, signs[support] + 0.0)  # Eqs. 14 and 21; + 0.0 turns -0.0 into 0.0
-    new = Vector(scores.size, support, values, groups=chosen)
-    return new if old is None or not new.has_support_of(old) else replace(new, support=old.support)
+        values = np.copysign(values, signs.take(support) + 0.0)  # Eqs. 14 and 21; + 0.0 turns -0.0 into 0.0
+    if old is not None and same_support(support, old.support):
+        support = old.support
+    return Vector(scores.size, support, values, groups=chosen)
 
 
 def step_without_graph(side: Side, z: Floats) -> Vector:
@@ -259,6 +260,11 @@ class Side:
             yield from (share and share * self.shift_bound for share in _SHIFTS)
 
 
+def same_support(one: Indices, other: Indices) -> bool:
+    """Whether two supports have the same entries."""
+    return one is other or (one.size == other.size and bool((one == other).all()))
+
+
 @dataclass(frozen=True, slots=True)
 class Vector:
     """A unit vector by its non-zero entries.
@@ -289,8 +295,7 @@ class Vector:
 
     def has_support_of(self, other: Vector) -> bool:
         """Whether both vectors have the same support."""
-        one, two = self.support, other.support
-        return one is two or (one.size == two.size and bool((one == two).all()))
+        return same_support(self.support, other.support)
 
     def distance(self, other: Vector) -> float:
         """Euclidean distance."""

@@ -22,6 +22,7 @@ out.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import Final, NamedTuple
@@ -43,6 +44,7 @@ _SETTLING = 16  # rounds before starts are compared; sizes are set anew in every
 _FIRST_SHARE, _FEWEST = 0.01, 5  # features of a module before that, and by which starts are compared
 _OVERSAMPLING = 10
 _LARGEST = 1e15  # singular value
+_SMALLEST = 1e-7  # singular value, relative to the largest one, that is more than rounding error
 _SINGLE = 0.01  # singular value, relative to the largest one, down to which a Gram matrix in single precision is enough
 _MANY = 256  # rows or columns of a Gram matrix from which on single precision saves time
 _FILLS, _SAME_FILL = 100, 1e-6  # rounds of imputation at most, and the relative change at which they end
@@ -57,8 +59,13 @@ class Subspace(NamedTuple):
     right: Floats
 
 
-def leading_subspace(operator: Corrected, rank: int, noise: float = 0.0) -> Subspace:
-    """Singular vectors of the `rank` largest singular values, as far as they exceed the `noise` of rounding."""
+def leading_subspace(
+    operator: Corrected, rank: int, noise: float = 0.0, left_products: Callable[[Floats], Floats] | None = None
+) -> Subspace:
+    """Singular vectors of the `rank` largest singular values, as far as they exceed the `noise` of rounding.
+
+    Instead of that of the operator, a faster method for `left_products` may be given.
+    """
     n, p = operator.shape
     short, block = min(n, p), min(rank + _OVERSAMPLING, n, p)
     factor = 1 / np.sqrt(operator.squared_norm) if operator.squared_norm_is_safe else 1.0
@@ -70,10 +77,11 @@ def leading_subspace(operator: Corrected, rank: int, noise: float = 0.0) -> Subs
             if precision == np.float64 or squares[0] > _SINGLE**2 * squares[-1]:
                 break
         values, vectors = np.sqrt(np.maximum(squares[::-1], 0.0)) / factor, vectors[:, ::-1]
-        kept = values > max(noise, 1e-7 * values[0])
+        kept = values > max(noise, _SMALLEST * values[0])
         values, vectors = values[kept], vectors[:, kept]
         if n <= p:
-            return Subspace(values, (operator.left_products(vectors) / values[:, None]).astype(dtype))
+            right = (left_products or operator.left_products)(vectors)
+            return Subspace(values, (right / values[:, None]).astype(dtype))
         return Subspace(values, np.ascontiguousarray(vectors.T, dtype=dtype))
     (space,) = subspaces_by_passes(operator, rank, np.ones((n, 1)), centred=False)
     kept = space.values > noise
@@ -105,7 +113,7 @@ def subspaces_by_passes(operator: Corrected, rank: int, parts: Floats, *, centre
     spaces = []
     for basis, images in zip(bases, multiply(bases)[1], strict=True):
         _, values, rotation = np.linalg.svd(images, full_matrices=False)
-        kept = values[:rank] > 1e-7 * values[0]
+        kept = values[:rank] > _SMALLEST * values[0]
         spaces.append(Subspace(values[:rank][kept], (rotation[:rank] @ basis.T)[kept]))
     return spaces
 
@@ -230,6 +238,14 @@ def joint_modules(
     if len(kept) < rank:
         ended = f"the column penalty {columns.penalty!r} keeps no column in {rank - len(kept)} directions of X"
     return sorted(modules, key=lambda module: -module.d), ended
+
+
+def joint_vectors(space: Subspace, asked: Side, n_modules: int, settings: Settings) -> list[Vector]:
+    """The vectors v of at most `n_modules` modules in a subspace, without those that are empty."""
+    kept = ceil(SURPLUS * n_modules)
+    space = Subspace(space.values[:kept], space.right[:kept])
+    _, state, _, _ = solve_jointly(space, asked, min(n_modules, space.values.size), settings)
+    return [v for v in state.vectors if v.support.size]
 
 
 def solve_jointly(
