@@ -1,13 +1,17 @@
 """Gene-set enrichment: scipy's p-values, Benjamini-Hochberg over all tests, no false positives in controls."""
 
+from fractions import Fraction
+from math import comb
+
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import false_discovery_control, fisher_exact
+from scipy.stats import false_discovery_control, fisher_exact, hypergeom
 
 import netbic
 from netbic import InputError
 from netbic.enrichment import gene_sets
+from netbic.enrichment.gene_sets import hypergeometric_tail
 
 generator = np.random.default_rng(0)
 GENES = np.array([f"g{k}" for k in range(400)], dtype=object)
@@ -41,6 +45,29 @@ def test_p_values_are_fishers_and_adjusted_over_all_sets_tested():
     planted = few[few["module"] == 3].set_index("term").loc["planted"]
     assert (planted["n_term"], planted["fold_change"]) == (40, pytest.approx(25 / (25 * 40 / 200)))
     assert gene_sets([], SETS, names=GENES).columns.tolist() == few.columns.tolist()
+
+
+@pytest.mark.parametrize("n", [2, 3, 7, 40, 400, 2500, 20_000])
+def test_tails_are_exact(n):
+    rng = np.random.default_rng(n)
+    marked, drawn = rng.integers(1, min(n, 900) + 1, (2, 60))
+    fewest, most = np.maximum(1, marked + drawn - n), np.minimum(marked, drawn)
+    least = rng.integers(fewest, most + 1)
+    least = np.concatenate([least, np.minimum(fewest + rng.integers(0, 60, 60), most), fewest, most])
+    marked, drawn = np.tile(marked, 4), np.tile(drawn, 4)
+    with np.errstate(divide="raise", invalid="raise", over="raise"):
+        found = hypergeometric_tail(least, n, marked, drawn)
+    for k, m, d, p in zip(least.tolist(), marked.tolist(), drawn.tolist(), found.tolist(), strict=True):
+        exact = Fraction(sum(comb(m, j) * comb(n - m, d - j) for j in range(k, min(m, d) + 1)), comb(n, d))
+        assert p == pytest.approx(float(exact), rel=1e-11, abs=1e-300)
+    scipys = hypergeom.sf(least - 1, n, marked, drawn)
+    assert found == pytest.approx(scipys, rel=1e-11, abs=1e-300)
+    assert n < 400 or found[found > 0].min() < 1e-50
+
+
+def test_genes_listed_twice_count_once():
+    twice = {term: [*members, *members[:3]] for term, members in SETS.items()}
+    pd.testing.assert_frame_equal(gene_sets([MODULE], twice, names=GENES), gene_sets([MODULE], SETS, names=GENES))
 
 
 def test_a_model_its_names_and_its_signs(tmp_path):

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from datetime import date
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -166,20 +167,23 @@ def read_gene_sets(path: Path | str) -> GeneSets:
     """
     members: dict[str, tuple[str, ...]] = {}
     names: dict[str, str] = {}
-    for number, line in enumerate(text_lines(read_bytes(path)), start=1):
+    lines, stripped = list(text_lines(read_bytes(path))), cache(str.strip)  # most genes are in many sets
+    is_plain = "".join(lines).replace("\t", "").isprintable()
+    for number, line in enumerate(lines, start=1):
         if not line.strip() or line.startswith("#"):
             continue
-        fields = [field.strip() for field in line.split("\t")]
+        fields = list(map(stripped, line.split("\t")))
         term = fields[0]
         if not term:
             raise unusable(path, "the set has no name", "name it in the first field", line=number)
         if len(fields) < 3 or not any(fields[2:]):
             remedy = "a line is: term, description, genes, separated by tabs"
             raise unusable(path, f"the set {shown(term)} has no genes", remedy, line=number)
-        check_characters(path, "field", fields, line=number)
+        if not is_plain:
+            check_characters(path, "field", fields, line=number)
         if term in members:
             raise unusable(path, f"the set {shown(term)} occurs again", "rename or remove one of them", line=number)
-        members[term] = tuple(dict.fromkeys(gene for gene in fields[2:] if gene))
+        members[term] = tuple(dict.fromkeys(filter(None, fields[2:])))
         names[term] = term if _NO_NAME.match(fields[1]) else fields[1]
     if not members:
         raise unusable(path, "holds no gene set", "a line is: term, description, genes, separated by tabs")

@@ -72,8 +72,9 @@ def as_names(names: Iterable[Any]) -> NameArray:
 def check_characters(path: Path | str, kind: str, names: Iterable[Any], line: int | None = None) -> None:
     """Raise if one of the names (or of a column of categories) in a file holds a control character."""
     codes = getattr(names, "codes", None)  # of categories, each of which is looked at once
-    texts = [str(name) for name in (names if codes is None else names.categories)]  # type: ignore[attr-defined]
-    if not _FORBIDDEN.search("\n".join(texts)):  # one search for all of them is many times faster
+    texts = list(map(str, names if codes is None else names.categories))  # type: ignore[attr-defined]
+    joined = "".join(texts)  # one search for all of them is many times faster
+    if joined.isprintable() or not _FORBIDDEN.search(joined):
         return
     at, name = next((at, text) for at, text in enumerate(texts) if _FORBIDDEN.search(text))
     number = at if codes is None else int((codes == at).argmax())
