@@ -6,7 +6,7 @@ pointer, and it reads or writes memory outside of the arrays. Here they are chec
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import singledispatch
 from itertools import chain
 from typing import Any, Literal
@@ -27,6 +27,7 @@ Matrix = Any
 Kind = Literal["dense", "sparse", "table", "dask", "dask table", "anndata", "mudata", "operator", "blocks", "other"]
 Problem = str | None  # what is wrong with a matrix, as text, or None
 
+_CACHED = 1 << 17  # entries
 _SMALLEST, _LARGEST = 1e-120, 1e140  # bounds of the largest absolute entry
 _FURTHEST = 2**31 - 1  # diagonal: beyond it, SciPy's arithmetic overflows
 _REMEDY = "build it again from its entries, e.g. as a COO matrix, or load it again"
@@ -105,6 +106,12 @@ def buffers(X: Matrix) -> list[Array]:
 def stored_values(X: Matrix) -> Array:
     """All entries of a dense matrix, the stored entries of a sparse one."""
     return np.asarray(X.data) if is_sparse(X) else np.asarray(X)
+
+
+def row_blocks(X: Array) -> Iterator[Array]:
+    """The rows of a dense matrix, some at a time: what is computed from them stays in the cache of the processor."""
+    step = max(1, _CACHED // max(X.shape[1], 1))
+    yield from (X[start : start + step] for start in range(0, len(X), step))
 
 
 def scatter(support: Indices, values: Array, size: int) -> Array:

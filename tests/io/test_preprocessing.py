@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from netbic.errors import InputError
 from netbic.io.expression import Expression
-from netbic.io.preprocessing import prepare
+from netbic.io.preprocessing import column_means, prepare, variances
 
 generator = np.random.default_rng(0)
 COUNTS = generator.poisson(2.0, (6, 8)).astype(float) + np.arange(8)
@@ -86,3 +86,15 @@ def test_data_that_cannot_be_preprocessed(values, options, message):
     for kind in (np.asarray, sp.csr_array, lambda values: dask.array.from_array(values, chunks=(4, -1))):
         with pytest.raises(InputError, match=message):
             prepare(expression(kind, values=values), **options)
+
+
+@pytest.mark.parametrize("shape", [(500, 7), (3, 60_000), (70, 9_000)])
+@pytest.mark.parametrize("share_missing", [0.0, 0.2])
+def test_means_and_variances_are_those_of_all_rows(shape, share_missing):  # which are read some at a time
+    rng = np.random.default_rng(0)
+    values = rng.normal(5, 2, shape).astype(np.float32)
+    values[rng.random(shape) < share_missing] = np.nan
+    values[0] = 1.0  # no column is missing altogether
+    exact = values.astype(np.float64)
+    assert column_means(values) == pytest.approx(np.nanmean(exact, axis=0), rel=1e-12)
+    assert variances(values) == pytest.approx(np.nanvar(exact, axis=0), rel=1e-9, abs=1e-12)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
-import pandas as pd
+from scipy.stats import rankdata
 
-from netbic.arrays import Array, Floats, Indices, Matrix, is_sparse, kind_of, stored_values
+from netbic.arrays import Array, Floats, Indices, Matrix, is_sparse, kind_of, row_blocks, stored_values
 from netbic.errors import one_line
 from netbic.io.names import genes_as_dates
 from netbic.io.preprocessing import column_means, log_of_one_more, variances
@@ -182,12 +183,14 @@ def _scale(values: _Values, log1p: bool) -> Iterator[Finding]:
     if values.few and not _mostly_small_counts(values.nonzero, values.zero_share):
         return
     given = np.expm1(values.nonzero) if log1p else values.nonzero
-    least, middle = float(given.min()), float(np.median(given))
+    least, middle = float(given.min()), cache(lambda: float(np.median(given)))
     most = float(np.expm1(values.largest) if log1p else values.largest)
     # Counts are whole and positive, and the largest is far above the others.
-    whole = np.abs(given - np.rint(given)) <= (1e-3 if log1p else 0.0) * np.maximum(1.0, given)
-    far = given.max() > max(_FEW_VALUES, _WIDE * middle) or _mostly_small_counts(given, values.zero_share)
-    counts = least >= 0 and np.mean(whole) >= _WHOLE and far
+    counts = (
+        least >= 0
+        and _are_whole(given, 1e-3 if log1p else 0.0)
+        and (given.max() > max(_FEW_VALUES, _WIDE * middle()) or _mostly_small_counts(given, values.zero_share))
+    )
     if not log1p and counts:
         yield Finding(
             "raw counts",
@@ -198,8 +201,8 @@ def _scale(values: _Values, log1p: bool) -> Iterator[Finding]:
     elif not log1p and _are_unlogged(values, least, middle):
         yield Finding(
             "not logarithms",
-            f"values up to {most:,.0f} ({most / max(middle, 1e-300):,.0f} times their median) are not on a log scale, "
-            "so that a few highly expressed genes would dominate",
+            f"values up to {most:,.0f} ({most / max(middle(), 1e-300):,.0f} times their median) are not on a log "
+            "scale, so that a few highly expressed genes would dominate",
             "add `log1p=True`" if least >= 0 else "replace negative values by 0, then add `log1p=True`",
         )
     elif log1p and counts:
@@ -212,10 +215,10 @@ def _scale(values: _Values, log1p: bool) -> Iterator[Finding]:
                 "(5th to 95th percentile), which modules would follow",
                 "add `cpm=True`",
             )
-    elif log1p and values.rows.shape[1] >= _FEWEST_DOMINATED and (most < _LOG_RANGE or most < _WIDE * middle):
+    elif log1p and values.rows.shape[1] >= _FEWEST_DOMINATED and (most < _LOG_RANGE or most < _WIDE * middle()):
         yield Finding(
             "logarithms twice",
-            f"the values before log1p ({middle:.3g} in the median, at most {most:,.4g}) look like logarithms already",
+            f"the values before log1p ({middle():.3g} in the median, at most {most:,.4g}) look like logarithms already",
             "leave out `log1p=True`",
         )
 
@@ -225,12 +228,22 @@ def _mostly_small_counts(values: Array, zero_share: float) -> bool:
     return zero_share > _MOSTLY_ZERO and bool(np.median(values) <= 2 and values.max() >= 8)
 
 
-def _are_unlogged(values: _Values, least: float, middle: float) -> bool:
+def _are_whole(values: Array, tolerance: float) -> bool:
+    """Whether nearly all values are whole numbers; most data have been found not to be after a few of them."""
+    others: Any = 0
+    for some in np.array_split(values, 100):
+        others += np.count_nonzero(~(np.abs(some - np.rint(some)) <= tolerance * np.maximum(1.0, some)))
+        if others > (1 - _WHOLE) * values.size:
+            return False
+    return True
+
+
+def _are_unlogged(values: _Values, least: float, middle: Callable[[], float]) -> bool:
     """Whether most samples have values far above those of logarithms, and genes vary in proportion to their mean."""
     rows = values.rows
     highest = rows.max(axis=1).toarray() if is_sparse(rows) else np.fmax.reduce(rows, axis=1)  # NaN ignored
     typical = float(np.nanmedian(highest))
-    if not (typical > max(_UNLOGGED, _WIDE * middle) and least > -0.05 * typical):
+    if not (typical > _UNLOGGED and least > -0.05 * typical and typical > _WIDE * middle()):
         return False
     means, spreads = column_means(rows), np.sqrt(variances(rows))
     known = (means > 0) & (spreads > 0)
@@ -251,10 +264,12 @@ def _genes(X: Matrix, values: _Values, genes: list[str], dominating: bool) -> It
             what += f"{X.shape[0]:,} samples and cannot be in a module that is found again"
             remedy = f"keep the most variable genes (`n_variable={max(2, len(genes) - len(empty))}`)"
             yield Finding("empty genes", what, remedy, empty)
+    if not dominating or len(genes) < _FEWEST_DOMINATED:
+        return
     spread: Floats = np.nan_to_num(variances(values.rows))
     top = np.argsort(-spread, kind="stable")[: -(-len(genes) // 100)]
     share = float(spread[top].sum() / max(spread.sum(), np.finfo(float).tiny))
-    if dominating and len(genes) >= _FEWEST_DOMINATED and share > _DOMINATED:
+    if share > _DOMINATED:
         names = tuple(genes[at] for at in top)
         which = "most variable gene" if len(top) == 1 else f"{len(top):,} most variable genes"
         what = (
@@ -266,7 +281,10 @@ def _genes(X: Matrix, values: _Values, genes: list[str], dominating: bool) -> It
 
 def _n_nonzero(X: Matrix, axis: int) -> Indices:
     """How many values are not zero, by gene (axis 0) or by sample (axis 1)."""
-    return np.asarray(X.count_nonzero(axis=axis) if is_sparse(X) else np.count_nonzero(X, axis=axis))
+    if is_sparse(X):
+        return np.asarray(X.count_nonzero(axis=axis))
+    counts = [np.count_nonzero(rows, axis=axis) for rows in row_blocks(X)]
+    return np.asarray(np.concatenate(counts) if axis else np.sum(counts, axis=0))
 
 
 # Samples
@@ -376,8 +394,10 @@ def _outlying_samples(X: Array) -> tuple[Indices, str]:
         spread = np.quantile(logs, 0.9) / _UPPER_DECILE
         outlying |= (distances > _FAR[0] * distance) & (logs > _FAR[1] * spread)
     some = slice(None, None, -(-X.shape[1] // _RANKED))
-    ranks, usual_ranks = pd.DataFrame(X[:, some]).rank(axis=1), pd.Series(middle[some]).rank()
-    correlations = ranks.corrwith(usual_ranks, axis=1).fillna(0.0).to_numpy()  # 0 for constant samples
+    ranks, usual_ranks = rankdata(X[:, some], axis=1), rankdata(middle[some])
+    ranks, usual_ranks = ranks - ranks.mean(), usual_ranks - usual_ranks.mean()  # all have the same mean
+    squares = (ranks**2).sum(axis=1) * (usual_ranks @ usual_ranks)
+    correlations = ranks @ usual_ranks / np.sqrt(np.maximum(squares, np.finfo(float).tiny))  # 0 for constant samples
     if (correlation := np.median(correlations)) >= _RELATED:
         z = np.arctanh(np.clip(correlations, -0.9999, 0.9999))
         spread = (np.median(z) - np.quantile(z, 0.1)) / _UPPER_DECILE

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
-from netbic.arrays import Array, Bools, Indices, Matrix, kind_of, stored_values, to_dense
+from netbic.arrays import Array, Bools, Indices, Matrix, kind_of, row_blocks, stored_values, to_dense
 from netbic.errors import InputError, shown, unusable
 from netbic.io.stores import BLOCK_BYTES, RowSource, TenX, is_store, open_store, read_store, readable
 from netbic.io.tables import (
@@ -101,8 +101,12 @@ class Expression:
         return f"{count:,} {'value is' if count == 1 else 'values are'} missing (the first: {first})" if count else ""
 
     def find(self, test: Callable[[Array], Bools]) -> tuple[int, str]:
-        """How many stored values pass a test, and gene and sample of the first one."""
-        found = test(stored_values(self.matrix))
+        """How many stored values are not finite and pass a test, and gene and sample of the first one."""
+        values = stored_values(self.matrix)
+        with np.errstate(all="ignore"):
+            if np.isfinite(values.sum()):  # then all values are
+                return 0, ""
+        found = test(values)
         if not found.any():
             return 0, ""
         if isinstance(self.matrix, np.ndarray):
@@ -118,7 +122,7 @@ class Expression:
         """A DataFrame of dense numbers, samples in rows."""
         if self.is_lazy:
             raise InputError("this matrix stays in its file: use .matrix, a Dask array, or read_expression")
-        return pd.DataFrame(to_dense(self.matrix), index=self.samples, columns=self.genes)
+        return pd.DataFrame(to_dense(self.matrix), index=self.samples, columns=self.genes, copy=False)
 
 
 def read_expression(
@@ -177,7 +181,10 @@ def read_expression(
     if (infinite := expression.find(np.isinf))[0]:
         raise unusable(path, f"holds infinite values ({infinite[1]})", "remove them, or give missing values as NA")
     matrix = expression.matrix
-    sizes = np.asarray(abs(np.nan_to_num(matrix) if isinstance(matrix, np.ndarray) else matrix).mean(axis=1)).ravel()
+    if isinstance(matrix, np.ndarray):
+        sizes = np.concatenate([np.where(np.isnan(rows), 0, np.abs(rows)).mean(axis=1) for rows in row_blocks(matrix)])
+    else:
+        sizes = np.asarray(abs(matrix).mean(axis=1)).ravel()
     largest, usual = int(np.argmax(sizes)), float(np.median(sizes))
     if sizes.size > 3 and usual > 0 and sizes[largest] > _OUTLYING * usual:  # a column that annotates genes?
         ratio, remedy = sizes[largest] / usual, "if it is not a sample, leave it out (`skip_columns`)"

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from netbic.arrays import Array, Floats, Indices, Matrix, check_choice, stored_values
+from netbic.arrays import Array, Floats, Indices, Matrix, check_choice, row_blocks, stored_values
 from netbic.errors import InputError, shown
 from netbic.io.expression import Expression
 from netbic.io.tables import MISSING, Step
@@ -198,17 +198,30 @@ def column_means(matrix: Matrix) -> Floats:
     """Mean of each column, NaN ignored."""
     if not isinstance(matrix, np.ndarray):
         return np.asarray(matrix.mean(axis=0, dtype=np.float64)).ravel()
-    seen = np.maximum(np.count_nonzero(~np.isnan(matrix), axis=0), 1)
-    return np.asarray(np.nansum(matrix, axis=0, dtype=np.float64) / seen)
+    sums, known = _column_sums(matrix, lambda rows: rows)
+    return sums / known
 
 
 def variances(matrix: Matrix) -> Floats:
     """Variance of each column, NaN ignored; a sparse matrix stays sparse."""
     means = column_means(matrix)
     if isinstance(matrix, np.ndarray):
-        seen = np.maximum(np.count_nonzero(~np.isnan(matrix), axis=0), 1)
-        return np.asarray(np.nansum(np.square(matrix - means), axis=0) / seen)
+        squares, known = _column_sums(matrix, lambda rows: np.square(rows - means))
+        return squares / known
     stored = np.bincount(matrix.indices, minlength=means.size)
     squares = np.square(matrix.data - means[matrix.indices])
     inside = np.bincount(matrix.indices, squares, minlength=means.size)
     return np.asarray((inside + (matrix.shape[0] - stored) * means**2) / matrix.shape[0])
+
+
+def _column_sums(matrix: Array, values_of: Callable[[Array], Array]) -> tuple[Floats, Indices]:
+    """Sums of values computed from the entries of each column, NaN ignored, and the number of entries, at least 1."""
+    sums, counts = np.zeros(matrix.shape[1]), np.zeros(matrix.shape[1], dtype=np.intp)
+    for rows in row_blocks(matrix):
+        values, known = values_of(rows), ~np.isnan(rows)
+        if known.all():
+            counts += len(rows)
+        else:
+            values, counts = np.where(known, values, 0), counts + np.count_nonzero(known, axis=0)
+        sums += values.sum(axis=0, dtype=np.float64)
+    return sums, np.maximum(counts, 1)
