@@ -87,7 +87,7 @@ print([name for name in heavy if name in sys.modules])
 
 def test_a_fit_loads_only_what_it_needs(cohort, tmp_path):
     """scipy.stats is not in the list because scikit-learn imports it."""
-    given = ("--graph", cohort / "edges.tsv", "--modules", 1, "--genes", 8, "--no-report", "--no-verdict")
+    given = ("--graph", cohort / "edges.tsv", "--modules", 1, "--genes", 8, "--no-verdict")
     arguments = ("fit", cohort / "expression.tsv", *given, "--out", tmp_path / "out")
     version = subprocess.run([sys.executable, "-m", "netbic", "--version"], capture_output=True, text=True, check=True)
     assert version.stdout.startswith("netbic, version 0.")

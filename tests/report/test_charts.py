@@ -6,9 +6,10 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.ticker import MaxNLocator
 
 from netbic.report.charts import charts
-from netbic.report.pictures import Scale
+from netbic.report.pictures import Scale, round_ticks
 from netbic.solver.count import Count
 
 
@@ -109,3 +110,13 @@ def test_a_chart_that_leaves_out_modules_says_so(n, is_cut):
     for name in ("shared", "samples"):
         assert found[name].caption.endswith("The first 80 modules.") == is_cut
         assert len(found[name].drawing["groups"]) == 80
+
+
+def test_ticks_are_those_of_matplotlib():
+    rng, locator = np.random.default_rng(0), MaxNLocator(5, steps=[1, 2, 5, 10])
+    widths, middles = 10 ** rng.uniform(-4, 5, 500), rng.normal(size=500) * 10 ** rng.uniform(-4, 3, 500)
+    for low, high in [*zip((middles - widths).tolist(), (middles + widths).tolist(), strict=True), (0, 50), (-2, 1)]:
+        theirs = [tick for tick in locator.tick_values(low, high) if low <= tick <= high]
+        assert round_ticks(low, high) == pytest.approx(theirs, rel=1e-9, abs=1e-9 * (high - low))
+    assert round_ticks(-0.3, 0.6) == [-0.2, 0.0, 0.2, 0.4, 0.6]  # matplotlib misses some ends by rounding
+    assert round_ticks(0.0, 0.0) == [0.0]

@@ -24,6 +24,7 @@ from netbic.estimators.svd import SparseGraphSVD, fitted_model, is_model
 from netbic.io.expression import as_floats
 from netbic.io.tables import as_matrix
 from netbic.operators.blocks import select_columns
+from netbic.pl.colours import MANY, sequential
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -367,10 +368,7 @@ def label_colours(counts: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str
         if len(levels) <= len(LABELS):
             colours = [LABELS[(used + k) % len(LABELS)] for k in range(len(levels))]
         else:
-            from matplotlib import colormaps
-            from matplotlib.colors import to_hex
-
-            colours = [to_hex(colormaps["tab20"](k)) for k in range(len(levels))]
+            colours = list(MANY[: len(levels)])
         found[name] = dict(zip(levels, colours, strict=True))
         used += len(own)
     return found
@@ -428,11 +426,10 @@ def annotation_strips(
 
 def shaded_strip(name: str, values: Floats, levels: Sequence[str] = ()) -> Strip:
     """Shades between the lowest and the highest number, or the first and the last one of some ordered levels."""
-    from matplotlib import colormaps
 
     def shades(numbers: Any) -> list[str]:
-        colours = colormaps[SEQUENTIAL]((numbers - low) / ((high - low) or 1.0))
-        return ["#{:02X}{:02X}{:02X}".format(*colour) for colour in np.rint(255 * colours).astype(int)[:, :3].tolist()]
+        colours = sequential((numbers - low) / ((high - low) or 1.0))
+        return ["#{:02X}{:02X}{:02X}".format(*colour) for colour in colours.tolist()]
 
     known = np.isfinite(values)
     low, high = (0.0, len(levels) - 1.0) if levels else (float(values[known].min()), float(values[known].max()))

@@ -23,7 +23,6 @@ FILE = "report.html"
 # Overrides, embeddings and isolates. The element <bdi> protects the text around a name from them, but not the name.
 _BIDI = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _NO_NUMBER = "\N{EN DASH}"
-_LIBRARIES = ("jinja2", "matplotlib")
 
 
 def write_report(
@@ -90,14 +89,14 @@ def write_report(
 
 
 def missing_library() -> str | None:
-    """The first library that a report needs and that is not installed, or None.
+    """The library that a report needs if it is not installed, or None.
 
     Examples
     --------
     >>> import netbic
-    >>> netbic.report.missing_library()  # all are installed
+    >>> netbic.report.missing_library()  # it is installed
     """
-    return next((name for name in _LIBRARIES if find_spec(name) is None), None)
+    return "jinja2" if find_spec("jinja2") is None else None
 
 
 def _render(folder: Path, model: Any, record: dict[str, Any] | None) -> str:

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from netbic.arrays import Array, Floats, Indices, Matrix, checked
 from netbic.association.associate import survival_curves
 from netbic.association.variables import Variable
-from netbic.errors import import_optional
 from netbic.estimators.inputs import check_same_data
 from netbic.estimators.results import heaviest
 from netbic.estimators.svd import SparseGraphSVD, fitted_model
 from netbic.files import add_files, read_bytes
 from netbic.graph import Graph
 from netbic.pl.base import Colours, apart, as_label, data_of, entries_of_parts, variable_strip
+from netbic.pl.colours import diverging
 from netbic.pl.network import layout
 from netbic.storage.models import npz_arrays, npz_bytes
 
@@ -165,9 +165,7 @@ def png(pixels: NDArray[np.uint8], palette: bytes | None = None) -> str:
 
 def coloured(values: NDArray[np.int8]) -> str:
     """Levels from -127 to 127 as an image; -128 is grey."""
-    colours = import_optional("matplotlib", "report", "a report").colormaps["RdBu_r"]
-    red_to_blue = np.rint(255 * colours(np.linspace(0, 1, 2 * LEVELS + 1))[:, :3]).astype(np.uint8)
-    palette = bytes([150, 150, 150]) + bytes(red_to_blue.tobytes())
+    palette = bytes([150, 150, 150]) + diverging(np.linspace(0, 1, 2 * LEVELS + 1)).tobytes()
     return png(values.view(np.uint8) ^ np.uint8(128), palette)
 
 
@@ -246,9 +244,15 @@ def _labels(nodes: list[dict[Any, int]], names: Sequence[object]) -> list[dict[s
 
 
 def round_ticks(low: float, high: float) -> list[float]:
-    """Round numbers between two ends, six at most."""
-    locator = import_optional("matplotlib.ticker", "report", "a report").MaxNLocator(5, steps=[1, 2, 5, 10])
-    return [float(tick) for tick in locator.tick_values(low, high) if low <= tick <= high]
+    """Round numbers between two ends, six at most: multiples of 1, 2 or 5 times a power of ten."""
+    if low == high:
+        return [low]
+    widest = (high - low) / 5
+    power = 10.0 ** math.floor(math.log10(widest))
+    step = next(digit * power for digit in (1, 2, 5, 10) if digit * power >= widest)
+    first = math.floor(low / step)
+    multiples = (float(f"{k * step:.12g}") for k in range(first, first + 8))
+    return [tick for tick in multiples if low <= tick <= high]
 
 
 @dataclass(frozen=True)
