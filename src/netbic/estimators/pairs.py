@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 from scipy.linalg import eigh
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, RegressorMixin, TransformerMixin
-from sklearn.metrics import r2_score
 from sklearn.utils import Tags
 from sklearn.utils.validation import _num_samples, check_array, check_is_fitted
 
@@ -318,6 +317,8 @@ class SparseGraphPLS(RegressorMixin, TwoTableModel):  # type: ignore[misc]
 
     def score(self, X: Any, Y: Any = None, *, y: Any = None) -> float:
         """The mean of R^2 of the predictions over the features of Y, in these samples."""
+        from sklearn.metrics import r2_score  # takes long to load
+
         check_is_fitted(self)
         values, _ = validated_y(self, in_order_of(X, self._second(Y, y)), reset=False)
         values = values if isinstance(values, np.ndarray) else values.toarray()

@@ -14,7 +14,6 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
-from sklearn.model_selection import ParameterGrid
 
 from netbic.arrays import Floats, Indices, Matrix, RandomState, buffers, check_choice
 from netbic.estimators.covariates import covariates_of, training_design
@@ -238,6 +237,8 @@ def default_grid(model: SparseGraphSVD | TwoTableModel, shape: tuple[int, int]) 
 
 def _points_of(model: SparseGraphSVD | TwoTableModel, grid: Grid | None, shape: tuple[int, int]) -> list[Parameters]:
     """Every point of a grid (the default one depends on the shape of X), with known parameter names."""
+    from sklearn.model_selection import ParameterGrid  # takes long to load
+
     grid = default_grid(model, shape) if grid is None else grid
     if isinstance(grid, Mapping):
         grid = [grid]
