@@ -285,23 +285,27 @@ def _expectation_maximisation(
     smallest = _SMALLEST_VARIANCE * float(scores.var())
     before = np.full(len(found[1]), -np.inf)
     for _ in range(rounds):
-        logs = _log_densities(scores, *found)
+        weights, means, variances = found
+        squares = np.square(scores - means[:, :, None])
+        logs = squares * (-0.5 / variances)[:, :, None]
+        logs += (np.log(weights) - 0.5 * np.log(2 * np.pi * variances))[:, :, None]
         largest = logs.max(axis=1)
-        posterior = np.exp(logs - largest[:, None])
+        posterior = np.exp(np.subtract(logs, largest[:, None], out=logs), out=logs)
         totals = posterior.sum(axis=1)
         likelihoods: Floats = (largest + np.log(totals)).sum(axis=1)
-        if float(np.max(likelihoods - before)) < _CLOSE:
+        if (likelihoods - before).max() < _CLOSE:
             break
         before, current = likelihoods, found
-        posterior = posterior / totals[:, None]
+        posterior /= totals[:, None]
         counts = np.maximum(posterior.sum(axis=2), 1e-9)
         weights = counts / counts.sum(axis=1, keepdims=True)
-        means = posterior @ scores / counts
-        variances = np.einsum("skn,skn->sk", posterior, (scores - means[:, :, None]) ** 2) / counts
+        moved = posterior @ scores / counts
+        # Around the means before, whose squares are known, the mean square is larger by the square of the movement.
+        variances = np.einsum("skn,skn->sk", posterior, squares) / counts - np.square(moved - means)
         # Bounds keep a group from collapsing to a point.
         pooled = np.maximum((weights * variances).sum(axis=1, keepdims=True), smallest)
-        bounds = (pooled, pooled) if equal_variances else (pooled / _LARGEST_RATIO, pooled * _LARGEST_RATIO)
-        found = weights, means, np.clip(variances, *bounds)
+        lower, upper = (pooled, pooled) if equal_variances else (pooled / _LARGEST_RATIO, pooled * _LARGEST_RATIO)
+        found = weights, moved, np.minimum(np.maximum(variances, lower), upper)
     else:
         return current, likelihoods
     return found, likelihoods
