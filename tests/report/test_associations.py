@@ -40,8 +40,8 @@ def test_labels_that_are_frequent_among_samples_up_or_down_are_found():
         pd.DataFrame([(1, "type", "in", "Fisher, up", ratio, "odds ratio", 1e-9), weak], columns=columns)
         for ratio in (0.2, 5.0)
     )
-    assert findings(rare, 1) == []
-    assert findings(frequent, 1) == ["type: in more often up (odds ratio 5.00, q = 1e-09)"]
+    assert findings(rare) == {}
+    assert findings(frequent)[1] == ["type: in more often up (odds ratio 5.00, q = 1e-09)"]
     assert in_words(rare.iloc[0].to_dict()) == "in is less often up in module 1 (odds ratio 0.20, q = 1e-09)"
     samples = [f"s{k}" for k in range(60)]
     groups = pd.DataFrame({0: ["up"] * 10 + ["down"] * 10 + [""] * 40}, index=samples)
@@ -49,7 +49,7 @@ def test_labels_that_are_frequent_among_samples_up_or_down_are_found():
     labels = pd.DataFrame({"type": ["in"] * 20 + ["out"] * 40}, index=samples)
     table = netbic.association.associate_scores(scores, groups, labels).table
     assert (table.loc[table["test"] == "Mann-Whitney", "q"] > 0.05).all()
-    assert findings(table, 1)[0].startswith("type: in more often up and down (odds ratio \N{INFINITY}, q = ")
+    assert findings(table)[1][0].startswith("type: in more often up and down (odds ratio \N{INFINITY}, q = ")
 
 
 def test_gene_sets_that_repeat_one_before_are_left_out():
@@ -73,7 +73,9 @@ def test_best_modules_have_a_line_each_and_the_level_and_auc_of_the_terminal():
         row = strongest(table).query("variable == 'er' and module == @module").iloc[0].to_dict()
         assert row["effect"] == table.query("level == @level and module == @module")["effect"].iloc[0] > 0.5
         assert in_words(row).startswith(f"{level} is higher in module {module} (AUC ")
-        assert findings(table, module)[0] == f"er: {level} higher {in_words(row).partition(f'module {module} ')[2]}"
+        own = table[table["module"] == module]
+        assert findings(table)[module] == findings(own)[module]
+        assert findings(table)[module][0] == f"er: {level} higher {in_words(row).partition(f'module {module} ')[2]}"
     lines, n_left_out = answer_lines(table, {})
     assert n_left_out == 0
     assert [(line.label, line.module) for line in lines] == [("er: ER+", 2), ("age", 3), ("other", None)]

@@ -540,8 +540,17 @@ class SurvivalCurves(NamedTuple):
     names: tuple[str, str]
     times: tuple[Floats, Floats]
     curves: tuple[pd.DataFrame, pd.DataFrame]  # of `kaplan_meier`
-    log_rank: Result  # with the hazard ratio of the first group against the second one
-    cox: Result  # of the scores themselves, with the hazard ratio per standard deviation
+    tested: tuple[Floats, Array, Variable]  # scores, groups, survival times
+
+    @property
+    def log_rank(self) -> Result:
+        """The test of the groups, with the hazard ratio of the first one against the second one."""
+        return next(row.result for row in all_tests(*self.tested) if row.test.startswith("log-rank"))
+
+    @property
+    def cox(self) -> Result:
+        """The test of the scores themselves, with the hazard ratio per standard deviation."""
+        return next(row.result for row in all_tests(*self.tested) if row.test == "Cox score")
 
     @property
     def is_median_split(self) -> bool:
@@ -560,10 +569,9 @@ def survival_curves(scores: Floats, groups: Array, variable: Variable) -> Surviv
     split = two_groups(scores[known], groups[known])
     if not split.first.any() or not split.second.any():
         return None
-    tested = {row.test.partition(",")[0]: row.result for row in all_tests(scores, groups, variable)}
     first, second = times[split.first], times[split.second]
     curves = tests.kaplan_meier(first, events[split.first]), tests.kaplan_meier(second, events[split.second])
-    return SurvivalCurves(split.names, (first, second), curves, tested["log-rank"], tested["Cox score"])
+    return SurvivalCurves(split.names, (first, second), curves, (scores, groups, variable))
 
 
 # Scores as a table with a row for each module and sample (samples.tsv)

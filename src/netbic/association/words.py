@@ -5,7 +5,7 @@ Modules and pairs count from 1 in words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -48,17 +48,18 @@ class Answer(NamedTuple):
         return bool(self.row["q"] <= LEVEL)
 
 
-def main_tests(table: pd.DataFrame) -> pd.DataFrame:
+def main_tests(table: pd.DataFrame, by: Sequence[str] = ("variable",)) -> pd.DataFrame:
     """The test of the scores of every module and level (AUC, Spearman, Cox), by decreasing strength.
 
-    Of two levels, the one with higher scores in the module is kept, because the other one says the same.
+    Of two levels, the one with higher scores in the module is kept, because the other one says the same. The levels of
+    a variable are those in the whole table or, `by` module and variable, those that a test of the module has.
     """
     p = "p" if "p" in table else "q"
     main = table[table["test"].isin(_MAIN) & table[p].notna()]
     main = main[~((main["test"] == "linear model, level") & (main["level"] == ""))]
     away = np.array([_distance(*pair) for pair in zip(main["effect"], main["effect_name"], strict=True)], dtype=float)
     main = main.assign(_away=np.abs(away), _lower=away < 0)
-    two = main.groupby("variable")["level"].transform("nunique").eq(2) if len(main) else main["_lower"]
+    two = main.groupby(list(by))["level"].transform("nunique").eq(2) if len(main) else main["_lower"]
     main = main[~(two & main["_lower"])].sort_values([p, "_away"], ascending=[True, False], kind="stable")
     return main.drop(columns=["_away", "_lower"])
 

@@ -183,20 +183,21 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
-def _is_silent() -> bool:
+def is_silent() -> bool:
+    """Whether the command runs with --quiet."""
     context = click.get_current_context(silent=True)
     return context is not None and bool(context.meta.get(QUIET))
 
 
 def echo(*lines: str) -> None:
     """Print lines, unless the command runs with --quiet."""
-    for line in () if _is_silent() else lines:
+    for line in () if is_silent() else lines:
         click.echo(line)
 
 
 def echo_warning(text: str) -> None:
     """Print a warning to standard error, unless the command runs with --quiet."""
-    if not _is_silent():
+    if not is_silent():
         click.echo(f"warning: {text}", err=True)
 
 
@@ -221,7 +222,7 @@ class Progress:
     """
 
     def __init__(self, stages: Mapping[str, str]) -> None:
-        self._stages, self._silent, self._printed = stages, _is_silent(), monotonic()
+        self._stages, self._silent, self._printed = stages, is_silent(), monotonic()
         self._bar: Any = None
         self._stage = ""
 

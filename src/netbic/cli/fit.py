@@ -148,7 +148,8 @@ def fit(
         context.meta[command.RESUMABLE] = True
         known: Any = {"covariates": removed, "studies": study_of}
         lines = _fit(run, model, dataset, labels, sets, known, verdict=verdict, report=report)
-    echo(*lines, *summary_lines(out))
+    if not command.is_silent():
+        echo(*lines, *summary_lines(out))
 
 
 def _check(settings: dict[str, Any], has_graph: bool, dask: str | None) -> None:

@@ -32,6 +32,8 @@ from netbic.estimators.inputs import axis_names
 from netbic.estimators.parameters import check_count
 from netbic.estimators.svd import SparseGraphSVD, fitted_model, is_model, unwrapped
 from netbic.graph import Graph, match
+from netbic.io.preprocessing import column_means, variances
+from netbic.io.tables import as_matrix
 from netbic.operators.base import as_operator
 from netbic.operators.blocks import RowBlocks
 
@@ -378,7 +380,8 @@ def _weighted(pool: Indices, weights: Floats, count: int, n_draws: int, generato
     chosen = np.empty((n_draws, count), dtype=np.intp)
     for part in np.array_split(chosen, 1 + n_draws * pool.size // _ENTRIES):
         # The smallest of independent exponential times with these rates are such a sample.
-        times = generator.exponential(1 / weights[pool], size=(len(part), pool.size))
+        times = generator.standard_exponential((len(part), pool.size))
+        times *= 1 / weights[pool]
         part[:] = pool[np.argpartition(times, count - 1, axis=1)[:, :count]]
     return chosen
 
@@ -462,13 +465,11 @@ def column_traits(X: Matrix) -> Traits:
     if kind_of(X) == "dask" or is_sparse(X):
         data = as_operator(RowBlocks(X, hold=False) if kind_of(X) == "dask" else X, low_memory=True)
         means = data.column_sums() / data.shape[0]
-        variances = data.column_squares(np.zeros(data.shape[0]), means) / data.shape[0]
+        squares = data.column_squares(np.zeros(data.shape[0]), means) / data.shape[0]
     else:
-        values = np.asarray(X, dtype=np.float64)
-        seen = np.maximum(np.sum(~np.isnan(values), axis=0), 1)
-        means = np.nansum(values, axis=0) / seen
-        variances = np.nansum((values - means) ** 2, axis=0) / seen
-    return _varying({"mean": means, "variance": variances}, float(np.sqrt(np.max(variances, initial=0.0))))
+        values = as_matrix(X)
+        means, squares = column_means(values), variances(values)
+    return _varying({"mean": means, "variance": squares}, float(np.sqrt(np.max(squares, initial=0.0))))
 
 
 def stored_traits(model: SparseGraphSVD) -> Traits:

@@ -141,8 +141,8 @@ def gene_sets(
 def _tested_sets(sets: Sets, genes: Array, min_size: int, max_size: int) -> tuple[Array, sp.csr_array]:
     """The sets that have a size to test: their identifiers, and a sparse matrix of sets by genes."""
     labels = np.array(list(sets), dtype=object)
-    given = [list(map(str, sets[label])) for label in labels]
-    flat = list(chain.from_iterable(given))
+    given = [tuple(sets[label]) for label in labels]
+    flat = list(map(str, chain.from_iterable(given)))
     position = {gene: at for at, gene in enumerate(genes)}
     columns = np.fromiter(map(position.get, flat, repeat(-1)), np.intp, len(flat))
     known = columns >= 0

@@ -103,7 +103,8 @@ def genes_as_dates(genes: Sequence[str]) -> dict[str, str]:
     """
     names = [str(gene).strip() for gene in genes]
     numbers = [name for name in names if name.isdecimal()]
-    found = {name: gene for name in names if name[:1].isalnum() and (gene := _gene_of_date(name)) is not None}
+    marked = (name for name in names if name[:1].isalnum() and not name.isalnum())  # as all dates but numbers are
+    found = {name: gene for name in marked if (gene := _gene_of_date(name)) is not None}
     if len(numbers) <= min(_MOST, 0.05 * len(names)):
         for name in numbers:
             when = _DAY_ZERO + timedelta(days=int(name) if len(name) == 5 else 0)

@@ -138,10 +138,13 @@ def entries_of_parts(model: SparseGraphSVD, data: Data, parts: Sequence[tuple[In
     """
     scaler, made, everything = model.scaler_, list[Array](), np.arange(model.n_features_in_)
     wanted = [(rows, everything if scaler.rows else columns) for rows, columns in parts]  # row means are of all columns
-    picked = [
-        select_columns(data.matrix[positions(model, data, "rows", rows)], positions(model, data, "columns", columns))
-        for rows, columns in wanted
+    places = [
+        (positions(model, data, "rows", rows), positions(model, data, "columns", columns)) for rows, columns in wanted
     ]
+    if isinstance(data.matrix, np.ndarray):
+        picked = [data.matrix[np.ix_(*place)] for place in places]
+    else:
+        picked = [select_columns(data.matrix[rows], columns) for rows, columns in places]
     if kind_of(data.matrix) == "dask":
         picked = import_optional("dask", "dask", "a Dask array").compute(*picked)
     for part, (rows, used), (_, columns) in zip(picked, wanted, parts, strict=True):

@@ -192,9 +192,10 @@ def _stressed(distances: Floats, rng: np.random.Generator) -> Floats:
     """Positions that minimise the sum of (|x_i - x_j| - d_ij)^2 / d_ij^2, by majorisation."""
     from scipy.spatial.distance import cdist
 
-    n = len(distances)
+    n, itself = len(distances), np.diag_indices(len(distances))
     wanted = distances + np.eye(n)
     closeness = (1 / wanted**2) * (1 - np.eye(n))
+    strength = closeness * wanted
     laplacian = np.diag(closeness.sum(axis=1)) - closeness
     inverse = np.linalg.inv(laplacian[1:, 1:])  # the position of the first node is fixed
     # The two leading coordinates of classical multidimensional scaling, and noise, or equal nodes would stay together.
@@ -205,8 +206,9 @@ def _stressed(distances: Floats, rng: np.random.Generator) -> Floats:
     leading *= np.sign(leading[np.abs(leading).argmax(axis=0), np.arange(leading.shape[1])])
     positions: Floats = leading * np.sqrt(np.maximum(values[-2:][::-1], 0)) + rng.normal(scale=0.05, size=(n, 2))
     for _ in range(_MAX_ITER):
-        apart = cdist(positions, positions) + np.eye(n)
-        pull = closeness * wanted / np.maximum(apart, 1e-9)
+        apart = cdist(positions, positions)
+        apart[itself] = 1
+        pull = strength / np.maximum(apart, 1e-9, out=apart)
         target = pull.sum(axis=1)[:, None] * positions - pull @ positions
         moved = np.zeros_like(positions)
         moved[1:] = inverse @ target[1:]

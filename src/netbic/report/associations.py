@@ -69,19 +69,21 @@ def association_grid(table: pd.DataFrame | None, n_modules: int) -> dict[str, An
     return {"columns": grid.columns, "rows": rows, "n_left_out": grid.n_left_out}
 
 
-def findings(table: pd.DataFrame | None, module: int) -> list[str]:
-    """The strongest associations of a module in words, one for each of two variables at most.
+def findings(table: pd.DataFrame | None) -> dict[int, list[str]]:
+    """The strongest associations of each module in words, one for each of two variables at most.
 
     Associations with the scores come first. A label of samples of which some are up and others down has none: it is
     found by the tests of groups.
     """
     if table is None or table.empty:
-        return []
-    table = table[table["module"] == module]
-    main = main_tests(table).sort_values("q", kind="stable")
-    both = pd.concat([main[main["q"] <= LEVEL], membership_tests(table)]).drop_duplicates("variable")
-    rows = both.head(_SENTENCES).to_dict("records")
-    return [f"{row['variable']}: {row['level']}{' ' * bool(row['level'])}{_statement(row)}" for row in rows]
+        return {}
+    main = main_tests(table, ["module", "variable"]).sort_values("q", kind="stable")
+    both = pd.concat([main[main["q"] <= LEVEL], membership_tests(table)]).drop_duplicates(["module", "variable"])
+    found = dict[int, list[str]]()
+    for row in both.groupby("module").head(_SENTENCES).to_dict("records"):
+        text = f"{row['variable']}: {row['level']}{' ' * bool(row['level'])}{_statement(row)}"
+        found.setdefault(int(row["module"]), []).append(text)
+    return found
 
 
 class AnswerLine(NamedTuple):

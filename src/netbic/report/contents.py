@@ -289,15 +289,13 @@ def _modules(model: SparseGraphSVD, found: SimpleNamespace, level: float) -> Ite
     summary["bounded"] = bounded
     selected, names = selected_samples(model).tolist(), module_names(model, found.sets)
     colours = {} if known is None else variable_colours(known.variables)
+    sentences = findings(found.associations)
+    tables = None if found.sets is None else found.sets.sort_values("q_value", kind="stable"), found.edges
     for at, row in enumerate(summary.to_dict("records")):
         number = int(row["module"])
         genes, weights = Members.of(model.components_[at], gene_names), model.left_vectors_[:, at]
         leading = leading_features(model.components_[at])
-        terms, edges = (
-            [] if table is None else table[table["module"] == number].to_dict("records")
-            for table in (found.sets, found.edges)
-        )
-        terms.sort(key=lambda term: float(term["q_value"]))
+        terms, edges = (pd.DataFrame() if own is None else own[own["module"] == number] for own in tables)
         heatmap, scores = found.heatmaps[at], found.scores[at]
         strongest = [] if known is None else known.strongest(number)
         marks = [] if heatmap is None else pictures.strips([one for one, *_ in strongest], heatmap.samples, colours)
@@ -323,15 +321,15 @@ def _modules(model: SparseGraphSVD, found: SimpleNamespace, level: float) -> Ite
             network=None if graph is None else pictures.subnetwork(graph, *genes),
             heatmap=heatmap,
             strips=marks,
-            edges=edges[0] if edges else None,
+            edges=None if edges.empty else edges.iloc[[0]].to_dict("records")[0],
             level=level,
-            terms=terms[:_TOP_TERMS],
+            terms=terms.head(_TOP_TERMS).to_dict("records"),
             n_terms=len(terms),
             verdict=found.verdicts[at],
             judged=found.judged[at],
             replication=found.replication[at],
             scores=groups,
-            findings=findings(found.associations, number),
+            findings=sentences.get(number, []),
             plots=[plot for plot in plots if plot is not None],
         )
 

@@ -117,6 +117,7 @@ def _render(folder: Path, model: Any, record: dict[str, Any] | None) -> str:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("netbic.report"),
         autoescape=True,
+        optimized=False,  # takes longer than it saves in a page
         undefined=jinja2.StrictUndefined,
         finalize=_escape_bidi,
         trim_blocks=True,
@@ -171,7 +172,9 @@ def _digest(text: str) -> str:
 
 def _escape_bidi(value: object) -> object:
     """Escape characters that change the text direction; markup that is marked as safe is unchanged."""
-    return _BIDI.sub(lambda mark: f"\\u{ord(mark[0]):04x}", value) if type(value) is str else value
+    if type(value) is not str or value.isascii():
+        return value
+    return _BIDI.sub(lambda mark: f"\\u{ord(mark[0]):04x}", value)
 
 
 def _number(value: float, digits: int = 3) -> str:
