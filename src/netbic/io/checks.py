@@ -165,11 +165,13 @@ class _Values:
     def of(cls, X: Matrix) -> _Values:
         rows = X[_some(X.shape[0], _ROWS)]
         stored = stored_values(rows)
-        nonzero = stored[np.isfinite(stored) & (stored != 0)]
+        known = stored != 0
         size = rows.shape[0] * rows.shape[1]
-        zeros = size - np.count_nonzero(stored)
+        zeros = size - np.count_nonzero(known)
+        if not np.isfinite(stored.sum()):  # otherwise all values are finite
+            known &= np.isfinite(stored)
         largest = np.fmax.reduce(stored_values(X), axis=None, initial=-np.inf)
-        return cls(rows, nonzero, zeros / size, float(largest))
+        return cls(rows, stored[known], zeros / size, float(largest))
 
     @property
     def few(self) -> bool:

@@ -555,7 +555,7 @@ def number_table(path: Path, frame: pd.DataFrame, skip_columns: str | Sequence[s
     frame.columns = pd.Index([str(name).strip() for name in frame.columns], dtype=object)
     check_characters(path, "column", frame.columns)
     skipped, steps = _columns_to_skip(path, list(frame.columns), skip_columns, annotated)
-    frame = frame.drop(columns=skipped)
+    frame = frame.drop(columns=skipped) if skipped else frame  # without a copy
     for name, kind in frame.dtypes.items():
         if not pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind):
             remedy = "leave it out (`skip_columns`), or give a table of expression values"

@@ -33,6 +33,7 @@ from netbic.io.dataset import check_keywords, digest
 from netbic.io.expression import READING, Expression, read_expression
 from netbic.io.names import renaming
 from netbic.io.preprocessing import prepare
+from netbic.operators.blocks import select_columns
 from netbic.solver.search import Module
 from netbic.storage.models import load_modules, module_arrays, module_from, npz_arrays, npz_bytes, save
 from netbic.storage.tables import read_results_table
@@ -324,7 +325,9 @@ def read_again(folder: Path | str, expression: Path | str | None = None) -> Expr
             absent = wanted[int((found[-1] < 0).argmax())]
             raise unusable(path, f"has no {noun} {shown(absent)} of the fit", "give the data of the fit")
     rows, columns = found
-    matrix = data.matrix[rows][:, columns]
+    matrix = data.select_samples(rows).matrix
+    if not np.array_equal(columns, np.arange(data.shape[1])):
+        matrix = select_columns(matrix, columns)
     _check_unchanged(folder, model, matrix, path, record)
     return Expression(matrix, np.asarray(data.samples)[rows], np.asarray(data.genes)[columns])
 
