@@ -115,8 +115,8 @@ def row_blocks(X: Array) -> Iterator[Array]:
 
 
 def scatter(support: Indices, values: Array, size: int) -> Array:
-    """A vector of this size with the given values on `support`, and zeros elsewhere."""
-    full = np.zeros(size, dtype=values.dtype)
+    """A vector of this size with the given values on `support`, and zeros elsewhere; for an array, its columns."""
+    full = np.zeros((size, *values.shape[1:]), dtype=values.dtype)
     full[support] = values
     return full
 

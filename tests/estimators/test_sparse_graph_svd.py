@@ -168,6 +168,13 @@ def test_sparse_input_gives_the_result_of_dense_input(form, center):
     assert sparse.score(form(counts)) == pytest.approx(dense.score(counts))
 
 
+def test_a_joint_search_makes_no_copy_of_a_sparse_matrix_by_columns(monkeypatch):
+    counts = sp.csr_array(np.random.default_rng(0).poisson(0.3, (60, 80)).astype(float))
+    expected = SparseGraphSVD(3).fit(counts.toarray())
+    monkeypatch.setattr("netbic.operators.sparse.SparseOperator._columns", property(lambda self: pytest.fail("copied")))
+    np.testing.assert_array_equal(SparseGraphSVD(3).fit(counts).columns_, expected.columns_)
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("low_memory", [False, True])

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from netbic.operators.base import DataOperator
+from netbic.operators.base import DataOperator, RowReduction
 from netbic.operators.blocks import RowBlocks
 from netbic.operators.chunked import ChunkedOperator
 from netbic.operators.corrected import Scaler
@@ -259,3 +259,40 @@ def test_quantities_that_are_not_products(make, center):
     supports = [np.array([2, 5, 11]), np.arange(20)]
     products = operator.products([(support, vector[support]) for support in supports])
     np.testing.assert_allclose(products, [X[:, one] @ vector[one] for one in supports], atol=1e-12)
+
+
+def test_sparse_products_in_many_blocks(monkeypatch):
+    """Blocks of two rows and groups of eight vectors give what the whole matrix gives, and X is not copied."""
+    monkeypatch.setattr("netbic.operators.sparse._BLOCK_ENTRIES", 20)
+    monkeypatch.setattr("netbic.operators.sparse._CACHED_ENTRIES", 1)
+    X = sp.csr_array(COUNTS)
+    operator, generator = SparseOperator(X), np.random.default_rng(0)
+    blocks = [block for _, block in operator._blocks()]
+    assert len(blocks) > 10
+    assert all(np.shares_memory(block.data, X.data) for block in blocks)
+    np.testing.assert_array_equal(sp.vstack(blocks).toarray(), COUNTS)
+    vectors, offsets = generator.standard_normal((20, 19)), generator.standard_normal((30, 19))
+    products, images = operator.normal(vectors, offsets)
+    np.testing.assert_allclose(images, COUNTS @ vectors - offsets, atol=1e-12)
+    np.testing.assert_allclose(products, COUNTS.T @ images, atol=1e-11)
+    np.testing.assert_allclose(operator.left_products(images), products.T, atol=1e-11)
+    lengths = operator.squared_lengths(np.ones(20), offsets, vectors)
+    for found, axis in zip(lengths, (1, 0), strict=True):
+        np.testing.assert_allclose(found, ((COUNTS - offsets @ vectors.T) ** 2).sum(axis=axis), rtol=1e-12)
+
+
+@pytest.mark.parametrize("make", [OPERATORS["sparse"], OPERATORS["blocks, sparse"]], ids=["in memory", "blocks"])
+def test_squared_lengths_of_a_sparse_matrix_make_no_row_dense(make, monkeypatch):
+    data = make(COUNTS)
+    operator = Scaler.learn(data, "columns", scale=True).operator(data)
+    monkeypatch.setattr(RowReduction, "over_slabs", lambda *_: pytest.fail("rows were made dense"))
+    np.testing.assert_allclose(operator.squared_lengths()[1], 30)
+
+
+def test_moments_of_a_sparse_matrix_are_computed_once(monkeypatch):
+    passes, blocks = [], SparseOperator._blocks
+    monkeypatch.setattr(SparseOperator, "_blocks", lambda self: passes.append(1) or blocks(self))
+    data = SparseOperator(sp.csr_array(COUNTS))
+    operator = Scaler.learn(data, "columns", scale=True).operator(data)
+    assert operator.squared_norm == pytest.approx(600)
+    assert len(passes) == 1

@@ -185,6 +185,8 @@ def is_mostly_zero(X: Any) -> bool:
             n_nonzero = X.summary.n_nonzero
         case "operator":
             return False
+        case "sparse" if 2 * X.nnz < X.shape[0] * X.shape[1]:
+            return True
         case _:
             n_nonzero = int(np.count_nonzero(stored_values(X)))
     return bool(2 * n_nonzero < X.shape[0] * X.shape[1])

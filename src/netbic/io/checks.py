@@ -283,10 +283,12 @@ def _genes(X: Matrix, values: _Values, genes: list[str], dominating: bool) -> It
 
 def _n_nonzero(X: Matrix, axis: int) -> Indices:
     """How many values are not zero, by gene (axis 0) or by sample (axis 1)."""
-    if is_sparse(X):
+    if not is_sparse(X):
+        counts = [np.count_nonzero(rows, axis=axis) for rows in row_blocks(X)]
+        return np.asarray(np.concatenate(counts) if axis else np.sum(counts, axis=0))
+    if not X.data.all():
         return np.asarray(X.count_nonzero(axis=axis))
-    counts = [np.count_nonzero(rows, axis=axis) for rows in row_blocks(X)]
-    return np.asarray(np.concatenate(counts) if axis else np.sum(counts, axis=0))
+    return np.bincount(X.indices, minlength=X.shape[1]) if axis == 0 else np.diff(X.indptr)
 
 
 # Samples

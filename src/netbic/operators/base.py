@@ -104,7 +104,7 @@ class DataOperator(ABC):
         n, p = self.shape
         lines = vectors.reshape(p, -1).T
         images = np.array([self.matvec(np.arange(p), line) for line in lines]).T
-        images = weights * (images.reshape(offsets.shape) - offsets)
+        images = weights * (images.reshape(n, *vectors.shape[1:]) - offsets)
         products = np.array([self.rmatvec(np.arange(n), line) for line in images.reshape(n, -1).T]).T
         return products.reshape(vectors.shape), images
 
@@ -159,6 +159,13 @@ class DataOperator(ABC):
         left, right = np.column_stack([row_offsets, np.ones(n)]), np.column_stack([np.ones(p), column_offsets])
         squares: Floats = self.reduce_rows(RowReduction(column_squares, add, None, left, right))
         return squares
+
+    def squared_lengths(self, factors: Floats, left: Floats, right: Floats) -> tuple[Floats, Floats]:
+        """Sums of squares of the rows and of the columns of Y = X diag(factors) - left right'."""
+        lengths: tuple[Floats, Floats] = self.reduce_rows(
+            RowReduction(square_sums, join_square_sums, factors, left, right)
+        )
+        return lengths
 
     def squared_norm(self, row_offsets: Floats, column_offsets: Floats, factors: Floats | None) -> float:
         """Sum over i, j of ((x_ij - row_offsets[i] - column_offsets[j]) * factors[j])^2."""
@@ -267,3 +274,13 @@ def aligned(X: Matrix) -> Matrix:
 def column_squares(rows: Floats, first: int) -> Floats:
     """Sum of squares of each column of some rows."""
     return np.asarray(np.einsum("ij,ij->j", rows, rows))
+
+
+def square_sums(rows: Floats, first: int) -> tuple[Floats, Floats]:
+    """Sums of squares of some rows, and of each column of them."""
+    return np.einsum("ij,ij->i", rows, rows), np.einsum("ij,ij->j", rows, rows)
+
+
+def join_square_sums(one: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    """The `square_sums` of the rows of both."""
+    return np.concatenate([one[0], other[0]]), one[1] + other[1]

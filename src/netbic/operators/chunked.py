@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
 from netbic.arrays import Array, Floats, Indices, Matrix, is_sparse, scatter, to_dense
-from netbic.operators.base import DataOperator, RowReduction, aligned, as_operator
+from netbic.operators.base import DataOperator, RowReduction, aligned, as_operator, join_square_sums
 from netbic.operators.blocks import RowBlocks
 from netbic.operators.executors import Handle
 
@@ -165,7 +165,8 @@ class ChunkedOperator(DataOperator):
             return one[0] + other[0], np.concatenate([one[1], other[1]])
 
         v = self._for_all(vectors.astype(self.dtype, copy=False))
-        own = self.blocks.split(offsets), self.blocks.split(np.broadcast_to(weights, offsets.shape))
+        shape = self.shape[0], *vectors.shape[1:]
+        own = (self.blocks.split(np.broadcast_to(each, shape)) for each in (offsets, weights))
         products, images = self.blocks.map_reduce(product, add_and_append, v, *own)
         return products, images
 
@@ -218,6 +219,16 @@ class ChunkedOperator(DataOperator):
 
         offsets = self.blocks.split(row_offsets), self._for_all(column_offsets)
         return np.asarray(self.blocks.map_reduce(squares, add, *offsets))
+
+    def squared_lengths(self, factors: Floats, left: Floats, right: Floats) -> tuple[Floats, Floats]:
+        """Sums of squares of the rows and of the columns of Y = X diag(factors) - left right'."""
+
+        def lengths(block: Matrix, left: Floats, shared: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+            return as_operator(block, low_memory=True).squared_lengths(shared[0], left, shared[1])
+
+        lefts, shared = self.blocks.split(left), self._for_all((factors, right))
+        joined: tuple[Floats, Floats] = self.blocks.map_reduce(lengths, join_square_sums, lefts, shared)
+        return joined
 
     def gram(self, on_rows: bool, factors: Floats, left: Floats, right: Floats, dtype: DTypeLike) -> Array:
         """Y Y' or Y'Y for Y = X diag(factors) - left right'.

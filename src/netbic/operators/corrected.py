@@ -84,11 +84,11 @@ class Corrected:
         return product
 
     def _less_on_rows(self, product: Floats, support: Indices, values: Floats) -> Floats:
-        """Subtract (1 c' + L R') v from a product with X, in place."""
+        """Subtract (1 c' + L R') v from products with X for a vector v, or several (columns), in place."""
         if self._offsets is not None:
             product -= self._offsets.take(support) @ values
         if len(self._right):
-            product -= (self._right.take(support, axis=1) @ values) @ self._left
+            product -= self._left.T @ (self._right.take(support, axis=1) @ values)
         if self._sparse_right.count:
             product -= self._sparse_left.sum(self._sparse_right.inner(support, values))
         return product
@@ -100,13 +100,13 @@ class Corrected:
         return product
 
     def _less_on_columns(self, product: Floats, support: Indices, values: Floats) -> Floats:
-        """Scale a product with X' and subtract (c 1' + R L') u from it, in place."""
+        """Scale products with X' for a vector u, or several (columns), and subtract (c 1' + R L') u, in place."""
         if self._factors is not None:
-            product *= self._factors
+            product *= self._factors if product.ndim == 1 else self._factors[:, None]
         if self._offsets is not None:
-            product -= values.sum() * self._offsets
+            product -= np.multiply.outer(self._offsets, values.sum(axis=0))
         if len(self._left):
-            product -= (self._left.take(support, axis=1) @ values) @ self._right
+            product -= self._right.T @ (self._left.take(support, axis=1) @ values)
         if self._sparse_left.count:
             product -= self._sparse_right.sum(self._sparse_left.inner(support, values))
         return product
@@ -115,13 +115,10 @@ class Corrected:
         """Y'w and w, for this matrix Y, w = weights * Yv and a dense vector v, or several: the columns of an array."""
         every_row, every_column = (np.arange(size) for size in self.shape)
         scaled = vectors if self._factors is None else (vectors.T * self._factors).T
-        offsets = np.zeros((self.shape[0], *vectors.shape[1:]))
-        for own, vector in zip(np.atleast_2d(offsets.T), np.atleast_2d(vectors.T), strict=True):
-            self._less_on_rows(own, every_column, vector)
+        n_different = self.shape[0] if len(self._left) + self._sparse_left.count else 1  # column offsets: all the same
+        offsets = self._less_on_rows(np.zeros((n_different, *vectors.shape[1:])), every_column, vectors)
         products, images = self.data.normal(scaled, -offsets, weights)
-        for product, image in zip(np.atleast_2d(products.T), np.atleast_2d(images.T), strict=True):
-            self._less_on_columns(product, every_row, image)
-        return products, images
+        return self._less_on_columns(products, every_row, images), images
 
     def products(self, vectors: Sequence[tuple[Indices, Floats]]) -> Floats:
         """Products with several supported vectors on the right, one row per vector."""
@@ -133,9 +130,8 @@ class Corrected:
 
     def left_products(self, vectors: Floats) -> Floats:
         """Products with dense vectors on the left, the columns of an array; one row per vector."""
-        products, every_row = self.data.left_products(vectors), np.arange(self.shape[0])
-        for product, vector in zip(products, vectors.T, strict=True):
-            self._less_on_columns(product, every_row, vector)
+        products = self.data.left_products(vectors)
+        self._less_on_columns(products.T, np.arange(self.shape[0]), vectors)
         return products
 
     def submatrix(self, rows: Indices, columns: Indices) -> Floats:
@@ -177,14 +173,9 @@ class Corrected:
 
     def squared_lengths(self) -> tuple[Floats, Floats]:
         """Sums of squares of the rows and of the columns."""
-
-        def square_sums(rows: Floats, first: int) -> tuple[Floats, Floats]:
-            return np.einsum("ij,ij->i", rows, rows), np.einsum("ij,ij->j", rows, rows)
-
-        def joined(one: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-            return np.concatenate([one[0], other[0]]), one[1] + other[1]
-
-        return self._reduce_rows(square_sums, joined)
+        factors = np.ones(self.shape[1]) if self._factors is None else self._factors
+        left, right = self._layers_among(*(np.arange(size) for size in self.shape))
+        return self.data.squared_lengths(factors, left.T, right.T)
 
     def column_squares(self) -> Floats:
         """Sums of squares of the columns, by those of X and its products with L: nothing is made dense."""

@@ -105,7 +105,7 @@ class CrossOperator(DataOperator):
         every = np.arange(self.shape[1])
         lines = vectors.reshape(self.shape[1], -1)
         images = self.x.left_products(np.column_stack([self.y.matvec(every, line) for line in lines.T])).T
-        images = weights * (images.reshape(offsets.shape) - offsets)
+        images = weights * (images.reshape(-1, *vectors.shape[1:]) - offsets)
         every, lines = np.arange(self.shape[0]), images.reshape(self.shape[0], -1)
         products = self.y.left_products(np.column_stack([self.x.matvec(every, line) for line in lines.T])).T
         return products.reshape(vectors.shape), images

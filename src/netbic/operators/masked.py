@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from netbic.arrays import Array, Floats, Indices
+from netbic.operators.base import join_square_sums, square_sums
 from netbic.operators.corrected import Corrected, Result, Scaler
 from netbic.operators.dense import DenseOperator
 
@@ -110,6 +111,10 @@ class Masked(Corrected):
     def products(self, vectors: Sequence[tuple[Indices, Floats]]) -> Floats:
         """Products with several supported vectors on the right, one row per vector."""
         return np.array([self.matvec(*vector) for vector in vectors]).reshape(-1, self.shape[0])
+
+    def squared_lengths(self) -> tuple[Floats, Floats]:
+        """Sums of squares of the rows and of the columns."""
+        return self._reduce_rows(square_sums, join_square_sums)
 
     def _reduce_rows(
         self, function: Callable[[Floats, int], Result], combine: Callable[[Result, Result], Result]
