@@ -38,6 +38,15 @@ def test_a_dask_matrix_or_layer(kind, mask):
     assert isinstance(lazy.X, da.Array)
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_a_joint_search_never_loads_the_whole_matrix(kind, monkeypatch):
+    data, lazy = cells(kind(counts)), cells(in_blocks(kind))
+    tl.modules(data, n_modules=3)
+    monkeypatch.setattr(da.Array, "__array__", lambda *_, **__: pytest.fail("the whole matrix was loaded"))
+    tl.modules(lazy, n_modules=3)
+    same(lazy, data)
+
+
 def test_groups_of_samples_are_found_in_blocks_and_verdicts_need_the_data_in_memory():
     data, lazy = cells(counts), cells(in_blocks(np.asarray))
     for found in (data, lazy):

@@ -179,11 +179,11 @@ def scale_data(
 
 
 def is_mostly_zero(X: Any) -> bool:
-    """Whether more than half of the entries are zero, as in counts of single cells; unknown (False) for operators."""
+    """Whether more than half of the entries are zero, as in counts of single cells; False if that is not known yet."""
     match kind_of(X):
         case "blocks":
             n_nonzero = X.summary.n_nonzero
-        case "operator":
+        case "operator" | "dask":
             return False
         case "sparse" if 2 * X.nnz < X.shape[0] * X.shape[1]:
             return True
