@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from joblib import Parallel, cpu_count, delayed, parallel_config
+from joblib import Parallel, delayed, parallel_config
 from threadpoolctl import threadpool_info
 
 import netbic
@@ -31,6 +31,7 @@ study = cohort(80, 200, n_modules=2, strength=1.2, random_state=0)
 X = study.expression
 named = netbic.SparseGraphSVD(2, n_rows=16, n_columns=30, column_graph=study.network)
 plain = netbic.SparseGraphSVD(2, n_rows=16, n_columns=30)
+joint, counts = netbic.SparseGraphSVD(2), sp.csr_array(np.maximum(X.to_numpy(), 0.0))
 GRID = {"n_rows": [8, 16, 32], "n_columns": [30, 60]}
 
 
@@ -103,12 +104,12 @@ def test_fits_that_kill_every_worker_fail_with_the_likely_cause():
     with dask.config.set({"distributed.scheduler.allowed-failures": 0}), two_workers():
         for in_order in (True, False):
             with pytest.raises(ClusterError, match="every worker that took one of the fits died, most likely"):
-                list(Fits(X, "dask").map(die, None, [1], in_order=in_order))
+                list(Fits(X, 9, "dask").map(die, None, [1], in_order=in_order))
 
 
 def test_errors_of_fits_are_raised_and_those_of_workers_say_what_they_cannot_import(client, monkeypatch):
     with pytest.raises(ZeroDivisionError):
-        list(Fits(X, "dask").map(operator.truediv, 1, [2, 1, 0, 4]))
+        list(Fits(X, 9, "dask").map(operator.truediv, 1, [2, 1, 0, 4]))
     local_module = ModuleType("local_module")
     exec("from netbic import SparseGraphSVD\nclass Mine(SparseGraphSVD): pass", local_module.__dict__)
     monkeypatch.setitem(sys.modules, "local_module", local_module)
@@ -126,7 +127,7 @@ def test_fits_on_workers_show_no_warnings_and_use_one_thread(client):
         pools = {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
         return warnings.filters[0][0], pools
 
-    found = list(Fits(X, "dask").map(settings_of_worker, None, range(4)))
+    found = list(Fits(X, 9, "dask").map(settings_of_worker, None, range(4)))
     assert found == [("ignore", {1})] * 4
 
 
@@ -154,7 +155,7 @@ def test_overlapping_threads_restore_the_settings():
 def test_finished_fits_are_reported():
     for n_jobs in (1, 2):
         calls = []
-        fits = Fits(X, n_jobs, lambda *done, calls=calls: calls.append(done))
+        fits = Fits(X, 3, n_jobs, lambda *done, calls=calls: calls.append(done))
         fits.left = 10
         assert list(fits.map(operator.mul, 2.0, range(3))) == [0, 2, 4]
         fits.left = 0
@@ -170,23 +171,74 @@ def test_every_function_reports_its_progress():
         assert all(0 < done <= total for done, total in calls)
 
 
-def test_all_cores_are_used_by_default_for_large_data():
+def test_fits_run_in_processes_only_if_these_save_time(monkeypatch):
+    monkeypatch.setattr(executors, "cpu_count", lambda: 8)
+    large, small = np.broadcast_to(0.0, (2000, 1000)), np.broadcast_to(0.0, (100, 1000))
+    where = executors._local_jobs
+    assert where(large, 500, None) == (8, True)
+    assert where(large, 3, None) == (2, False)  # starting processes takes longer: threads
+    assert where(small, 3, None) == (1, False)
+    assert where(small, 5000, None) == (8, True)  # many small fits
+    assert where({"one": large, "other": large}, 60, None) == where(np.broadcast_to(0.0, (4000, 1000)), 60, None)
+    assert where(large, 500, 3) == (3, True)
+    assert where(large, 500, 1) == where(large, 500, "dask") == (1, False)
+    assert where(np.broadcast_to(0.0, (100_000, 100_000)), 500, None) == (1, False)  # copies would not fit into memory
+    empty = sp.csr_array((2000, 1000))
+    assert where(empty, 3, None) == (1, False)
+
+
+def test_the_configuration_of_joblib_is_followed():
     large = np.broadcast_to(0.0, (2000, 1000))
-    assert executors.local_jobs(large, None) == cpu_count()
-    assert executors.local_jobs(large[:100], None) == 1  # small
-    assert executors.local_jobs(np.broadcast_to(0.0, (100_000, 100_000)), None) == 1  # copies would not fit into memory
-    assert executors.local_jobs(sp.csr_array((2000, 1000)), None) == 1
-    assert [executors.local_jobs(large, n_jobs) for n_jobs in (3, -1, "dask")] == [3, cpu_count(), 1]
-    assert Fits(large, None).n_parallel == cpu_count()
-    # The default follows joblib.
-    assert Parallel(2, prefer="threads")(delayed(executors.local_jobs)(large, None) for _ in range(2)) == [1, 1]
+    inside = delayed(executors._local_jobs)(large, 500, None)
+    assert Parallel(2, prefer="threads")(inside for _ in range(2)) == [(1, False)] * 2
     with parallel_config("threading", n_jobs=3):
-        assert executors.local_jobs(large[:100], None) == 3
+        assert executors._local_jobs(large[:10], 5, None)[0] == 3
+        assert Fits(large[:10], 5, None).n_parallel == 3
+
+
+SMALL = {
+    "verdicts": lambda: netbic.selection.verdicts(plain.fit(X), X, n_pairs=4, random_state=0).table,
+    "verdicts, sparse": lambda: (
+        netbic.selection.verdicts(joint.fit(counts), counts, n_pairs=3, random_state=0).features
+    ),
+    **FUNCTIONS,
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_processes_give_the_same_results(name):
+    with parallel_config("loky", n_jobs=2):
+        in_processes = SMALL[name]()
+    assert same(SMALL[name](), in_processes)
+
+
+def _own_process(data, job):
+    return os.getpid(), type(data).__name__, data.flags.writeable
+
+
+def test_processes_share_the_data_and_end_when_no_more_fits_are_needed():
+    data = np.zeros((1000, 1000))
+    with parallel_config("loky", n_jobs=2):
+        fits = Fits(data, 20, None)
+        results = fits.map(_own_process, data, range(20))
+        process, kind, writeable = next(results)
+        results.close()
+    assert process != os.getpid()
+    assert (kind, writeable) == ("memmap", False)
+
+
+def _killed(data, job):
+    os._exit(1)
+
+
+def test_a_killed_process_is_explained():
+    with parallel_config("loky", n_jobs=2), pytest.raises(MemoryError, match="was killed, most likely because memory"):
+        list(Fits(X, 3, None).map(_killed, None, range(3)))
 
 
 def test_other_values_of_n_jobs_and_dask_arrays_are_refused():
     for n_jobs in (0, 1.5, "dusk"):
-        with pytest.raises(ValueError, match=f"n_jobs={n_jobs!r}: a number of threads is needed"):
+        with pytest.raises(ValueError, match=f"n_jobs={n_jobs!r}: a number of processes is needed"):
             stability(plain, X, n_jobs=n_jobs)
     with pytest.raises(ValueError, match=r"n_jobs='dask' but there is no Dask client: create one, e\.g\. distributed"):
         n_modules(plain, X, n_jobs="dask")

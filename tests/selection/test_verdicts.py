@@ -68,7 +68,7 @@ def test_columns_of_a_part_are_centred_and_scaled():
 
 
 def test_measures_of_one_pair_equal_those_computed_directly():
-    measures = Splits(model, X, np.arange(80), seed=0).halves((5, 0))[0]
+    measures = Splits(model, X, np.arange(80), seed=0).halves((5, 0, (0,)))[0]
     generator = np.random.default_rng([5, 0])
     inside = np.isin(np.arange(80), generator.permutation(80)[:40])
     refitted = fitted(X[inside], 5)  # two more than the model

@@ -70,7 +70,7 @@ _LISTED_MODULES = 10
         "--method",
         help="Published method: sgSVD*, sgSVD, L0SVD, PMD, ALSVD, ...; --smoothness is then the paper's sigma.",
     ),
-    options.jobs("Number of threads, or of workers of --dask local."),
+    options.jobs("Number of fits at the same time, or of workers of --dask local."),
     section="Module search",
 )
 @options.group(options.tests_samples, section="Sample table")

@@ -33,7 +33,7 @@ _SIZES = options.Numbers(int, 1)
 @options.covariates
 @options.scales_data
 @options.seed
-@options.jobs("Number of processes.")
+@options.jobs("Number of fits at the same time.")
 @option("--force", is_flag=True, help="Replace the results of an earlier tuning in the folder.")
 @options.quiet
 @options.group(options.types, section="Sample table")

@@ -1,4 +1,4 @@
-"""Independent fits: in threads or processes of this machine, or on the workers of a Dask cluster.
+"""Independent fits: in this thread, in threads or processes of this machine, or on the workers of a Dask cluster.
 
 A fit is a function of data that all fits share and of a small job (a seed, or some indices). The data are sent once,
 and results do not depend on where the fits run.
@@ -7,8 +7,8 @@ and results do not depend on where the fits run.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from importlib.util import find_spec
 from itertools import takewhile
 from numbers import Integral
@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, cpu_count, delayed, effective_n_jobs
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 from joblib.parallel import get_active_backend
 
 from netbic.arrays import Floats, check_in_memory, is_sparse
@@ -28,27 +29,34 @@ from netbic.operators.executors import BlockError, ClusterError, ClusterExecutor
 Jobs = int | str | None
 Progress = Callable[[int, int], object]  # called with the numbers of finished fits and of all fits
 
-_SMALL, _MOST_ENTRIES = 1_000_000, 1_000_000_000  # entries of X, and of its copies in all threads together, by default
+# Work is measured in entries of a dense X times fits; 80 million take about a second.
+_PER_FIT = 500_000  # entries that take as long as the part of a fit that does not depend on the size of X
+_SPARSE = 20  # times as long take those that a sparse X stores
+_START = 120_000_000  # the work that is done while processes start
+_WORTH_THREADS = 1_000_000  # entries of X
+_THREADS, _GAIN = 2, 1.25  # and how much faster two are than one: much of a fit is Python
+_MOST_ENTRIES = 1_000_000_000  # of X, in all threads or processes together, by default
 _POLLING = 60.0  # seconds without a finished fit after which the state of the cluster is checked
 
 
 class Fits:
-    """Runs independent fits to X, in threads (or `processes`) or on a cluster, and reports how many are finished.
+    """Runs about `n_fits` independent fits to X where that is fastest, and reports how many are finished.
+
+    They run in the calling thread if all of them take a second or so, in two threads if starting processes would take
+    longer than they save, in processes that share X by memory mapping, or on a cluster. `n_parallel` is the number that
+    run at the same time. What `joblib.parallel_config` says is followed.
 
     `left` is the number of fits that will follow those of the current call of `map`, as far as it is known.
     """
 
-    def __init__(self, X: Any, n_jobs: Jobs, progress: Progress | None = None, *, processes: bool = False) -> None:
+    def __init__(self, X: Any, n_fits: int, n_jobs: Jobs, progress: Progress | None = None) -> None:
         advice = " or its most variable columns, then fit the whole matrix with the parameters that were chosen"
         check_in_memory(X, "parameters are chosen and judged on data in memory", advice)
         if n_jobs is not None and n_jobs != "dask" and (not isinstance(n_jobs, Integral) or n_jobs == 0):
-            what = "processes" if processes else "threads"
-            raise ValueError(f"n_jobs={n_jobs!r}: a number of {what} is needed, -1 for all cores, or 'dask'")
-        self._processes, self._progress, self._done, self.left = processes, progress, 0, 0
+            raise ValueError(f"n_jobs={n_jobs!r}: a number of processes is needed, -1 for all cores, or 'dask'")
+        self._progress, self._done, self.left = progress, 0, 0
         self._cluster: ClusterExecutor | None = None
-        self.n_parallel = local_jobs(X, n_jobs)  # fits that run at the same time; 1 only for fits in the calling thread
-        if processes:  # each has a copy of the data
-            self.n_parallel = min(self.n_parallel, int(cpu_count()))
+        self.n_parallel, self._in_processes = _local_jobs(X, n_fits, n_jobs)
         if n_jobs == "dask":
             if find_spec("distributed") is None:
                 raise ImportError("n_jobs='dask' needs Dask: pip install 'netbic[dask]'")
@@ -65,23 +73,36 @@ class Fits:
         *,
         in_order: bool = True,
         n_fits: Callable[[Any], int] = lambda job: 1,
-    ) -> Iterator[Any]:
+    ) -> Generator[Any, None, None]:
         """`fit(data, job)` for every job, in order or as they are finished; `n_fits` is the number of fits of a job.
 
-        `fit` is a function of a module, which is sent by its name.
+        `fit` is a function of a module, which is sent by its name. Fits start at once, before the first result is
+        asked for (in the calling thread, when it is); if the generator is closed, no more are started.
         """
         if self._cluster is None:
-            options = {} if self._processes else {"prefer": "threads"}
-            run = Parallel(self.n_parallel, **options, return_as="generator" if in_order else "generator_unordered")
+            hint = "processes" if self._in_processes else "threads"
+            order = "generator" if in_order else "generator_unordered"
+            run = Parallel(self.n_parallel, prefer=hint, return_as=order, pre_dispatch="n_jobs")
             results = run(delayed(_one_fit)(fit, data, job) for job in jobs)
         else:
             results = _map_on_cluster(self._cluster, fit, data, jobs, in_order)
+        return self._counted(results, jobs, n_fits)
+
+    def _counted(
+        self, results: Generator[Any, None, None], jobs: Sequence[Any], n_fits: Callable[[Any], int]
+    ) -> Generator[Any, None, None]:
+        """The results, each of which is reported."""
         others = sum(map(n_fits, jobs))
         try:
             for job, result in zip(jobs, results, strict=True):
                 others -= n_fits(job)
                 self.count(n_fits(job), others)
                 yield result
+        except TerminatedWorkerError:
+            raise MemoryError(
+                f"a process that made one of {self.n_parallel} fits at a time was killed, most likely because memory "
+                "was short: give fewer processes (n_jobs)"
+            ) from None
         finally:
             with quiet():  # without joblib's warning about results that are not used, after an interruption
                 results.close()
@@ -106,12 +127,11 @@ class Fits:
         There are at most `most`; no more are made once `enough` of them are as strong. Where they run does not matter.
         """
         found, value = np.empty(0), np.array([observed])
-        size = most if enough is None else self.n_parallel
-        while found.size < most and not is_decided(value, found[None], enough):
-            seeds = [(*seed, number) for number in range(found.size, min(found.size + size, most))]
-            found = np.append(found, list(self.map(strength, data, seeds)))
-        if enough is not None:  # those after the last one that was needed depend on the number of threads
-            found = found[: 1 + np.searchsorted(np.cumsum(found >= observed), enough)]
+        with closing(self.map(strength, data, [(*seed, number) for number in range(most)])) as results:
+            for one in results:
+                found = np.append(found, one)
+                if is_decided(value, found[None], enough):
+                    break
         return found, float(sequential_p_values(value, found[None], most, enough)[0])
 
 
@@ -154,21 +174,25 @@ def _one_fit(fit: Callable[[Any, Any], Any], data: Any, job: Any) -> Any:
         return fit(data, job)
 
 
-def local_jobs(X: Any, n_jobs: Jobs) -> int:
-    """The number of threads (or processes) of this machine that `n_jobs` allows; one if fits are made elsewhere.
-
-    None: as `joblib.parallel_config` says; otherwise one within a worker of joblib or if X is small (fits are then
-    mostly Python, and processes take longer to start), and all cores, as far as memory allows, if it is not.
-    """
-    if n_jobs is not None:
-        return 1 if isinstance(n_jobs, str) else int(effective_n_jobs(n_jobs))
+def _local_jobs(X: Any, n_fits: int, n_jobs: Jobs) -> tuple[int, bool]:
+    """How many of some fits run at the same time on this machine, and whether in processes."""
+    matrices = list(X.values()) if isinstance(X, Mapping) else [X]
+    n_entries = sum(int(one.nnz if is_sparse(one) else np.prod(np.shape(one))) for one in matrices)
+    cost = n_entries * (_SPARSE if is_sparse(matrices[0]) else 1)
     backend, configured = get_active_backend()
-    if configured is not None:
-        return int(effective_n_jobs(configured))
-    n_entries = int(X.nnz) if is_sparse(X) else int(np.prod(np.shape(X)))
-    if backend.nesting_level or n_entries < _SMALL:
-        return 1
-    return max(1, min(int(cpu_count()), _MOST_ENTRIES // n_entries))
+    if n_jobs is not None:
+        most = 1 if isinstance(n_jobs, str) else int(effective_n_jobs(n_jobs))  # "dask": made elsewhere
+    elif configured is not None:
+        most = int(effective_n_jobs(configured))
+    elif backend.nesting_level:  # within a worker of joblib
+        most = 1
+    else:
+        most = max(1, min(int(cpu_count()), _MOST_ENTRIES // max(n_entries, 1)))
+    most, work = max(1, min(most, n_fits)), n_fits * (cost + _PER_FIT)
+    in_processes = work / most + _START < work / _GAIN
+    if in_processes or configured is not None:
+        return most, in_processes
+    return min(most, _THREADS if cost >= _WORTH_THREADS else 1), False
 
 
 _lock, _inside, _filters = Lock(), [0], ExitStack()

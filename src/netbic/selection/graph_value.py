@@ -153,7 +153,8 @@ def graph_value(
         check_count(name, number)
     if n_rewired < 3:
         raise ValueError(f"n_rewired={n_rewired}: at least 3 are needed to estimate how much rewired graphs differ")
-    model, seed, fits = unwrapped(model), draw_seed(random_state), Fits(X, n_jobs, progress)
+    model, seed = unwrapped(model), draw_seed(random_state)
+    fits = Fits(X, (2 + n_rewired) * n_folds * n_repeats, n_jobs, progress)
     design = training_design(model, X, covariates)
     if model.column_graph is None:
         raise ValueError("the model has no column_graph to test: set column_graph")

@@ -105,12 +105,14 @@ class Splits:
         size = min(judged.size, others.size // 2)  # sets of all others would be the same
         return np.array([generator.choice(others, size, replace=False) for _ in range(_RANDOM_SETS if size else 0)])
 
-    def halves(self, seed: tuple[int, int]) -> list[Measures]:
-        """Two random halves of the groups of samples, each judged by a fit to the other one."""
+    def halves(self, job: tuple[int, int, tuple[int, ...]]) -> list[Measures]:
+        """Two random halves of the groups of samples (or `which` of them), each judged by a fit to the other one."""
+        *seed, which = job
         generator = np.random.default_rng(seed)
         inside = np.isin(self.groups, draw_half_of_groups(generator, self.groups, self.studies))
         starts = generator.integers(2**31 - 1, size=2).tolist()
-        return self._measure([(inside, starts[0]), (~inside, starts[1])])
+        parts = [(inside, starts[0]), (~inside, starts[1])]
+        return self._measure([parts[each] for each in which])
 
     def without(self, group: int) -> list[Measures]:
         """One group of samples, judged by a fit to the others."""

@@ -20,7 +20,7 @@ from netbic.estimators.svd import SparseGraphSVD, unwrapped
 from netbic.operators.base import as_operator
 from netbic.operators.corrected import Scaler, winsorised
 from netbic.operators.masked import learn_from_observed
-from netbic.selection.fits import Fits, Jobs, Progress, local_jobs, quiet
+from netbic.selection.fits import Fits, Jobs, Progress, quiet
 from netbic.selection.resampling import graphs_by_position, seeded
 
 _AS_FITS = 3  # finding a module and preparing the residual takes about as long as so many copies
@@ -149,14 +149,15 @@ def n_modules(
     single.set_params(**graphs_by_position(single.get_params(deep=False), np.shape(X), axis_names(X)))
     single = seeded(single, int(generator.integers(2**31)))
     enough = max(_ENOUGH, int(np.ceil(level * (1 + n_permutations)))) if early_stopping else None
-    fits = Fits(X, n_jobs, progress)
+    fits = Fits(X, most * n_permutations, n_jobs, progress)
     rows: list[tuple[int, float, float, float]] = []
     with quiet():
         design = training_design(model, X, covariates)
         basis = None if design is None else basis_of(design)
         residual = _prepared(model, X, basis)
+        n_threads = 1 if n_jobs == "dask" else fits.n_parallel
         # Winsorised, because heavy tails would make single entries look like modules.
-        evening = Evening(residual, model.center in ("columns", "both"), basis, local_jobs(X, n_jobs))
+        evening = Evening(residual, model.center in ("columns", "both"), basis, n_threads)
         by_chance, of_copies = np.full(1, np.inf), 1.0  # strengths of the leading modules of copies, and their norm
         removed: list[Floats] = []  # sample vectors of dense modules: what is left has fewer degrees of freedom
         for module in range(most):

@@ -166,7 +166,7 @@ def pair_tests(
         )
     check_count("n_folds", n_folds)
     seed = draw_seed(random_state)
-    fits = Fits(X, n_jobs, progress)
+    fits = Fits(X, n_folds + n_permutations * found.n_components, n_jobs, progress)
     enough = max(_ENOUGH, int(np.ceil(_LEVEL * (1 + n_permutations)))) if early_stopping else None
     fitted = seeded(found, seed).fit(X, Y)  # warnings of the fit are shown
     if fitted.n_components_ > (most := len(fitted.x_scores_) - _LEFT):

@@ -277,7 +277,8 @@ def stability(
         Called after each pair of halves, in the calling thread, with the numbers of finished and of all of them.
     random_state : None, int or numpy.random.Generator
     n_jobs : int or "dask", optional
-        Threads (default: all cores, unless X is small), or the workers of the Dask client. It changes no result.
+        How many fits run at the same time at most (default: as many as there are cores): in processes if these save
+        time, else in two threads or one after the other; or on the workers of the Dask client. It changes no result.
 
     Examples
     --------
@@ -316,7 +317,7 @@ def stability(
     if not axes:
         everything, sizes = ("features", "n_x or n_y") if two else ("samples and features", "n_rows or n_columns")
         raise ValueError(f"the model keeps all {everything}, so nothing is selected: give {sizes}")
-    seed, fits = draw_seed(random_state), Fits(X, n_jobs, progress)
+    seed, fits = draw_seed(random_state), Fits(X, 2 * n_pairs * len(axes), n_jobs, progress)
     parts: dict[str, AxisStability] = {}
     if isinstance(model, TwoTableModel):
         reference: Any = seeded(model, seed).fit(X, Y)  # warnings of the fit are shown

@@ -153,7 +153,7 @@ def tune(
     random_state : None, int or numpy.random.Generator
         Seed of the folds, and of the random starts of a model (`n_init`) whose own `random_state` is not an integer.
     n_jobs : int or "dask", optional
-        Processes (default: all cores, unless X is small), or the workers of the Dask client. It changes no result.
+        As for `stability`.
     feature_name : str
         The word for features in the verdict.
 
@@ -184,7 +184,8 @@ def tune(
     check_choice("rule", rule, RULES)
     check_count("n_folds", n_folds)
     two = check_second_table(model, Y, covariates)
-    fits = Fits(X, n_jobs, processes=True)  # half of a fit is Python: threads would be slower
+    shape = X.shape if hasattr(X, "shape") else np.shape(X)
+    fits = Fits(X, n_folds * len(_points_of(model, grid, shape)), n_jobs)
     with quiet():  # warnings of the final fit are shown
         header = read_task(checkpoint, "tuning") if random_state is None and checkpoint is not None else None
         seed = draw_seed(random_state) if header is None else int(header["data"]["seed"])

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import chain, islice
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -195,14 +197,18 @@ def verdicts(
     model = fitted_model(model)
     check_same_data(model, X)
     numbers = _group_numbers(groups, X.shape[0], model.names_["rows"])
-    seed, fits = draw_seed(random_state), Fits(X, n_jobs, progress)
+    seed, fits = draw_seed(random_state), Fits(X, 2 * n_pairs, n_jobs, progress)
     with quiet():
         splits = Splits(model, X, numbers, seed)
         n_covariates = 0 if splits.covariates is None else splits.covariates.shape[1]
         plan = Plan.of(numbers, n_covariates, grouped=groups is not None)
-        known, evidence = _Known.of(model, splits, plan, seed), _Evidence(splits.components)
-        if not plan.too_few and model.n_components_:
-            plan.collect(evidence, splits, fits, known, seed, n_pairs, early_stopping)
+        evidence, nothing = _Evidence(splits.components), not model.n_components_ or plan.too_few
+        measured = iter(()) if nothing else plan.measured(splits, fits, seed, n_pairs)
+        known = _Known.of(model, splits, plan, seed)  # meanwhile, other processes make the first fits
+        for pair in measured:
+            evidence.add(pair)
+            if early_stopping and not plan.left_out.size and evidence.is_decided(known):
+                break
         judged = _judgements(evidence, known)
     table = _table(judged, known, model, plan.too_few, feature_name)
     return Verdicts(table, _features(evidence, judged, model, feature_name), evidence.n_pairs, plan.unit)
@@ -247,35 +253,21 @@ class Plan:
         """
         return float(1 / np.sqrt(max(self.left_out.size, 2)))
 
-    def collect(
-        self,
-        evidence: _Evidence,
-        splits: Splits,
-        fits: Fits,
-        known: _Known,
-        seed: int,
-        n_pairs: int,
-        early_stopping: bool,
-    ) -> None:
-        """Measure pairs of halves (or groups), until verdicts do not change and none is close to a limit."""
+    def measured(self, splits: Splits, fits: Fits, seed: int, n_pairs: int) -> Iterator[list[Measures]]:
+        """The measures of every pair of halves (or of every group); fits begin at once."""
         if self.left_out.size:
-            for found in fits.map(Splits.without, splits, self.left_out.tolist()):
-                evidence.add(found)
-            return
-        before: list[str] | None = None
-        size = min(n_pairs, _MIN_PAIRS if early_stopping else n_pairs)
-        while size:
-            first = evidence.n_pairs
-            fits.left = n_pairs - first - size
-            for found in fits.map(Splits.halves, splits, [(seed, each) for each in range(first, first + size)]):
-                evidence.add(found)
-            left = n_pairs - evidence.n_pairs
-            if not left:
-                return
-            judged = _judgements(evidence, known)
-            words, is_close = [one.verdict for one in judged], any(one.closest_other for one in judged)
-            size = 0 if words == before and not is_close else min(_MORE_PAIRS, left)
-            before = words
+            return fits.map(Splits.without, splits, self.left_out.tolist())
+        # Many processes judge one half each: some work is then done twice, but fewer of them wait.
+        parts = [(0,), (1,)] if fits.n_parallel > _MIN_PAIRS else [(0, 1)]
+        jobs = [(seed, number, which) for number in range(n_pairs) for which in parts]
+        return _joined(fits.map(Splits.halves, splits, jobs), len(parts))
+
+
+def _joined(lists: Generator[list[Measures], None, None], n: int) -> Iterator[list[Measures]]:
+    """Every `n` lists as one."""
+    with closing(lists):
+        while some := list(islice(lists, n)):
+            yield list(chain.from_iterable(some))
 
 
 class _Sums(NamedTuple):
@@ -308,6 +300,7 @@ class _Evidence:
 
     def __init__(self, weights: Floats) -> None:
         self._signs, self._sums, self.n_pairs = np.sign(weights), list[_Sums](), 0
+        self._verdicts: list[str] | None = None  # when it was last asked whether they are decided
 
     def add(self, pair: Sequence[Measures]) -> None:
         """Add the measures of one more pair (or group)."""
@@ -318,6 +311,13 @@ class _Evidence:
             at = self.n_pairs % 2
             self._sums[at] = self._sums[at].plus(new)
         self.n_pairs += 1
+
+    def is_decided(self, known: _Known) -> bool:
+        """Whether two more pairs have changed no verdict, and every second pair alone gives the same ones."""
+        if self.n_pairs < _MIN_PAIRS or (self.n_pairs - _MIN_PAIRS) % _MORE_PAIRS:
+            return False
+        before, self._verdicts = self._verdicts, _words(self.total(), known)
+        return self._verdicts == before and all(_words(part, known) == before for part in self.parts())
 
     def total(self) -> _Sums | None:
         """The sums over all pairs; None without any."""
@@ -398,6 +398,11 @@ def _judgements(evidence: _Evidence, known: _Known) -> list[_Judgement]:
             for one, other in zip(judged, _judged_by(part, known), strict=True)
         ]
     return judged
+
+
+def _words(sums: _Sums | None, known: _Known) -> list[str]:
+    """The verdict of every module by some measures."""
+    return [] if sums is None else [one.verdict for one in _judged_by(sums, known)]
 
 
 def _judged_by(sums: _Sums, known: _Known) -> list[_Judgement]:
