@@ -20,6 +20,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from sklearn.decomposition import TruncatedSVD
+from threadpoolctl import threadpool_limits
 
 import netbic
 from problems import DATA, NETWORKS, cells
@@ -113,11 +114,12 @@ def stages_of(study, out):
 
 
 def in_memory(calculate):
-    """Least process and wall seconds of a calculation, after a warm-up."""
+    """Least process and wall seconds of a calculation on one BLAS thread, after a warm-up."""
     found = []
     for _ in range(TIMES + 1):
         begun = time.process_time(), time.perf_counter()
-        calculate()
+        with threadpool_limits(1, user_api="blas"):
+            calculate()
         found.append((time.process_time() - begun[0], time.perf_counter() - begun[1]))
     return np.min(found[1:], axis=0)
 
@@ -157,14 +159,14 @@ PAGE = """# Benchmarks
 How long from a file to the report, and where does the time go? Written by `make bench`; what is found is on another
 page: [evidence](evidence.md).
 
-Times are process time (of all cores together) / wall time in seconds. Processor: {processor}, all of which netbic may
-use. Every command was run {times} times after a warm-up: the stages are those of the run with the least process time,
+Times are process time (of all cores together) / wall time in seconds. Processor: {processor}.
+Every command was run {times} times after a warm-up: the stages are those of the run with the least process time,
 all other times are the least ones.
 
 ## From file to report
 
 `netbic fit` with `--modules {n_modules}`, `--sample-info` and `--gene-sets`; single cells with `--cpm` and `--log1p`.
-The last two rows are for comparison.
+The last two rows, on one BLAS thread, are for comparison.
 
 {stages}
 
@@ -193,9 +195,7 @@ def main():
             svd = in_memory(lambda X=X: TruncatedSVD(2 * N_MODULES, random_state=0).fit(X))
             beside[name] = {SVD: svd, COPY: in_memory(X.copy)}
             sizes.append(f"{name}: {X.shape[0]:,} x {X.shape[1]:,}")
-            print(
-                name, {stage: own.round(2).tolist() for stage, own in (stages[name] | beside[name]).items()}, flush=True
-            )
+            print(name, *(f"{what}: {own.round(2)}" for what, own in stages[name].items()), sep="\n  ", flush=True)
         rows = {stage: [own[stage] for own in stages.values()] for stage in next(iter(stages.values()))}
         rows["**from file to report**"] = [sum(own.values()) for own in stages.values()]
         rows |= {what: [own[what] for own in beside.values()] for what in (SVD, COPY)}
