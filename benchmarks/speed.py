@@ -116,11 +116,11 @@ def stages_of(study, out):
 def in_memory(calculate):
     """Least process and wall seconds of a calculation on one BLAS thread, after a warm-up."""
     found = []
-    for _ in range(TIMES + 1):
-        begun = time.process_time(), time.perf_counter()
-        with threadpool_limits(1, user_api="blas"):
+    with threadpool_limits(1, user_api="blas"):
+        for _ in range(TIMES + 1):
+            begun = time.process_time(), time.perf_counter()
             calculate()
-        found.append((time.process_time() - begun[0], time.perf_counter() - begun[1]))
+            found.append((time.process_time() - begun[0], time.perf_counter() - begun[1]))
     return np.min(found[1:], axis=0)
 
 
