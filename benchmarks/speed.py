@@ -125,11 +125,11 @@ def in_memory(calculate):
 
 
 def draw(stages, path):
-    """Wall time of each study as a bar of its stages."""
+    """Process time of each study as a bar of its stages."""
     figure, ax = plt.subplots(figsize=(10, 0.6 * len(stages) + 1.6), layout="constrained")
-    table = pd.DataFrame({name: {stage: own[1] for stage, own in each.items()} for name, each in stages.items()}).T
+    table = pd.DataFrame({name: {stage: own[0] for stage, own in each.items()} for name, each in stages.items()}).T
     table.iloc[::-1].plot.barh(stacked=True, ax=ax, width=0.7, cmap="tab20")
-    ax.set_xlabel("seconds from file to report (wall time)")
+    ax.set_xlabel("seconds from file to report (process time)")
     ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
     ax.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=130)
@@ -161,7 +161,7 @@ page: [evidence](evidence.md).
 
 Times are process time (of all cores together) / wall time in seconds. Processor: {processor}.
 Every command was run {times} times after a warm-up: the stages are those of the run with the least process time,
-all other times are the least ones.
+all other times are the least ones. Other work on the machine makes wall times longer, and process times hardly.
 
 ## From file to report
 
