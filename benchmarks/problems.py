@@ -1,4 +1,4 @@
-"""Matrices and graphs for the benchmarks, and a literal implementation of Algorithm 2 to compare with.
+"""Data for the benchmarks.
 
 Simulations that tests use as well are those of tests/support/simulations.py.
 """
@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from netbic import Graph
 from netbic.simulate import cohort
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
@@ -29,36 +28,6 @@ NETWORKS = {
     "biogrid": "network_biogrid_3.4.133.parquet",
     "string": "network_string_v12.parquet",
 }
-
-
-def random_graph(size, n_edges, seed=0):
-    """A random graph with `n_edges` edges, each equally likely."""
-    generator = np.random.default_rng(seed)
-    ends = np.sort(generator.integers(0, size, (int(1.3 * n_edges) + 100, 2)), axis=1)
-    ends = np.unique(ends[ends[:, 0] != ends[:, 1]], axis=0)
-    ends = ends[generator.permutation(len(ends))[:n_edges]]
-    upper = sp.coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(size, size))
-    return Graph(upper + upper.T)
-
-
-def planted(n=641, p=13_321, *, modules=40, rows=50, columns=200, height=1.5, seed=0, dtype=np.float64):
-    """Gaussian noise with planted modules of mixed signs."""
-    generator = np.random.default_rng(seed)
-    X = generator.standard_normal((n, p))
-    for _ in range(modules):
-        at_rows, at_columns = generator.choice(n, rows, False), generator.choice(p, columns, False)
-        signs = np.outer(generator.choice([-1.0, 1.0], rows), generator.choice([-1.0, 1.0], columns))
-        X[np.ix_(at_rows, at_columns)] += height * signs
-    return X.astype(dtype)
-
-
-def colorectal(folder):
-    """TCGA colorectal tumours (samples x genes of the network) and the Pathway Commons network."""
-    expression = pd.read_parquet(folder / "expr_tcga_coadread_rnaseq.parquet").T
-    network = pd.read_parquet(folder / "network_pathway_commons_v7.parquet")[["gene_a", "gene_b"]]
-    known = expression.columns.isin(pd.unique(network.to_numpy().ravel()))
-    expression = expression.loc[:, known].astype(np.float64)
-    return np.ascontiguousarray(expression.to_numpy()), Graph.from_edges(network).align(expression.columns)
 
 
 @cache
@@ -93,29 +62,3 @@ def cells(n=50_000, p=20_000, *, share=0.05, modules=10, rows=500, columns=200, 
     for k, genes in enumerate(at_columns):
         truth[k, genes] = True
     return X, truth
-
-
-def literal_algorithm_2(X, A, n_modules, k_u, k_v, sigma, epsilon=1e-4, most=500):
-    """Algorithm 2 as printed: a full SVD per module, dense products, the residual formed. X is samples x genes."""
-    X = X - X.mean(axis=0)
-    found = []
-    for _ in range(n_modules):
-        left, _, right = np.linalg.svd(X, full_matrices=False)
-        u, v, d = left[:, 0], right[0], np.inf
-        for _ in range(most):
-            z = X @ v
-            u = keep_largest(np.abs(z), k_u)
-            u = u / np.linalg.norm(u) * np.sign(z)
-            z = X.T @ u
-            v = keep_largest(np.abs(z) + sigma * (A @ np.abs(v)), k_v)
-            v = v / np.linalg.norm(v) * np.sign(z)
-            d, before = z @ v, d
-            if abs(d - before) <= epsilon:
-                break
-        X = X - d * np.outer(u, v)
-        found.append((u, v, d))
-    return found
-
-
-def keep_largest(scores, k):
-    return scores * (scores >= np.sort(scores)[-k])

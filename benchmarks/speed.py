@@ -1,299 +1,222 @@
-"""netbic compared with other methods in one run, as ratios of times: absolute times depend on the machine.
+"""How long `netbic fit` takes from a file to a report, and where the time goes.
 
-make bench      (minutes; writes docs/benchmarks.md and docs/images/benchmarks.png)
-
-Every time is the fastest of several runs on one BLAS thread, after a warm-up. Memory is the peak measured by
-tracemalloc during a fit, without the matrix itself.
+make bench      (minutes; writes docs/benchmarks.md and docs/images/benchmarks.png; NETBIC_DATA adds real data)
 """
 
+import json
 import os
-import shutil
+import platform
+import resource
 import subprocess
+import sys
 import tempfile
 import time
-import tracemalloc
 import warnings
 from pathlib import Path
-from unittest import mock
+from typing import NamedTuple
 
+import anndata
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.ticker import FixedLocator, NullLocator
-from sklearn.cluster import SpectralBiclustering
-from sklearn.decomposition import MiniBatchSparsePCA, TruncatedSVD
+from sklearn.decomposition import TruncatedSVD
 from threadpoolctl import threadpool_limits
 
-import waiting
-from netbic import L0, SparseGraphSVD
-from netbic.operators.dense import DenseOperator
-from netbic.operators.sparse import SparseOperator
-from netbic.simulate import recovery
-from netbic.solver.half_step import Side, Vector, rounds
-from problems import cells, colorectal, literal_algorithm_2, planted, random_graph
+import netbic
+from problems import DATA, NETWORKS, cells
 
-DOCS = Path(__file__).parents[1] / "docs"
-SETTINGS = {"n_rows": 50, "n_columns": 200, "graph_term": "adjacency", "smoothness_scale": "relative"}
+DOCS, HERE = Path(__file__).parents[1] / "docs", Path(__file__).parent
+N_MODULES, TIMES = 10, 3
+START = "start of Python and imports"
+SVD, COPY = f"TruncatedSVD({2 * N_MODULES}) of the matrix", "a copy of the matrix"
 
 
-def fastest(run, times=4):
-    """Seconds of the fastest run, and its result."""
-    best, result = np.inf, None
-    for _ in range(times):
-        start = time.perf_counter()
-        result = run()
-        best = min(best, time.perf_counter() - start)
-    return best, result
+class Study(NamedTuple):
+    """Files of a study, and how its matrix is read."""
+
+    expression: Path
+    samples: Path
+    sets: Path
+    network: Path | None = None
+    options: tuple[str, ...] = ()
+
+    def command(self, out, *more):
+        labels = ["--sample-info", self.samples, "--gene-sets", self.sets]
+        return ["fit", self.expression, *labels, *self.options, *more, "--modules", N_MODULES, "--out", out]
+
+    def matrix(self):
+        steps = {option.removeprefix("--"): True for option in self.options}
+        return netbic.io.open_dataset(self.expression, **steps).expression.matrix
 
 
-def in_turn(runs):
-    """Seconds of the fastest run of each, in turn, so that other load on the machine affects all alike."""
-    seconds = dict.fromkeys(runs, np.inf)
-    for turn in range(max(times for _, times in runs.values())):
-        for name, (run, times) in runs.items():
-            if turn < times:
-                seconds[name] = min(seconds[name], fastest(run, 1)[0])
-    return seconds
+def simulated(folder):
+    """A simulated cohort, and sparse counts."""
+    study = netbic.simulate.cohort(random_state=0)
+    files = [folder / name for name in ("cohort.parquet", "cohort.tsv", "cohort.gmt", "network.parquet")]
+    study.expression.T.rename_axis("gene").to_parquet(files[0])
+    labels = {f"label_{k}": np.where(members, "in", "out") for k, members in enumerate(study.samples)}
+    pd.DataFrame(labels, index=study.expression.index).rename_axis("sample").to_csv(files[1], sep="\t")
+    genes = study.expression.columns
+    write_sets(files[2], [genes[members] for members in study.genes])
+    tails, heads, _ = study.network.edges()
+    pd.DataFrame({"source": genes[tails], "target": genes[heads]}).to_parquet(files[3])
+    yield "simulated cohort", Study(*files)
+
+    if "NETBIC_DATA" not in os.environ:
+        X, truth = cells(10_000, 3_000)
+        obs = pd.DataFrame({"batch": np.random.default_rng(0).choice(["a", "b"], len(X.indptr) - 1)})
+        counts = anndata.AnnData(X.ceil(), obs.set_axis(obs.index.astype(str)))
+        counts.write_h5ad(folder / "cells.h5ad")
+        write_sets(folder / "cells.gmt", [counts.var_names[members] for members in truth])
+        files = folder / "cells.h5ad", folder / "cells.h5ad", folder / "cells.gmt"
+        yield "simulated cells", Study(*files, options=("--cpm", "--log1p"))
 
 
-def peak(run):
-    """Peak of the bytes allocated during a run."""
-    tracemalloc.start()
-    run()
-    _, most = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    return most
+def write_sets(path, sets):
+    path.write_text("".join("\t".join([f"SET:{at}", f"set {at}", *genes]) + "\n" for at, genes in enumerate(sets)))
 
 
-def against_peers(X, graph, literal_modules=2):
-    """Times relative to TruncatedSVD(40, randomized), a row per method."""
-    sigma = 0.2 * np.linalg.norm(X - X.mean(axis=0), 2) / graph.term("adjacency").scale
-    runs = {
-        "netbic, 40 modules": (lambda: SparseGraphSVD(40, column_graph=graph, **SETTINGS).fit(X), 8),
-        "TruncatedSVD(40, randomized)": (lambda: TruncatedSVD(40, random_state=0).fit(X), 8),
-        "TruncatedSVD(40, arpack)": (lambda: TruncatedSVD(40, algorithm="arpack").fit(X), 1),
-        "SpectralBiclustering(40)": (lambda: SpectralBiclustering(40, random_state=0).fit(X - X.min() + 1), 1),
-        "MiniBatchSparsePCA(2), 20 iterations": (lambda: MiniBatchSparsePCA(2, max_iter=20, random_state=0).fit(X), 1),
-        "Algorithm 2 as printed": (lambda: literal_algorithm_2(X, graph.weights, literal_modules, 50, 200, sigma), 1),
-    }
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        seconds = in_turn(runs)
-    seconds["Algorithm 2 as printed"] *= 40 / literal_modules
-    table = pd.DataFrame({"method": seconds.keys(), "seconds": seconds.values()})
-    table["time / TruncatedSVD"] = table["seconds"] / seconds["TruncatedSVD(40, randomized)"]
-    return table.drop(columns="seconds")
+def real(folder):
+    """Two studies of tumours, and single cells."""
+    sets = folder / "go_bp_human.gmt.gz"
+    for name, key, labels, network in (
+        ("breast tumours", "agilent", "expr_tcga_brca_agilent2012_samples.tsv", "biogrid"),
+        ("colorectal tumours", "coadread", "expr_tcga_coadread_samples.tsv", "pathway_commons"),
+    ):
+        yield name, Study(folder / DATA[key], folder / labels, sets, folder / NETWORKS[network])
+    counts = folder / "sc_tcells_7donors.h5ad"
+    yield "T cells", Study(counts, counts, sets, options=("--cpm", "--log1p"))
 
 
-def precision_and_memory(X, graph):
-    """Time and memory in single and double precision, with and without `low_memory`."""
-    single = X.astype(np.float32)
-    runs = {
-        "float64": (X, {}),
-        "float32": (single, {}),
-        "float64, low_memory": (X, {"low_memory": True}),
-        "float32, low_memory": (single, {"low_memory": True}),
-    }
-    models = {name: SparseGraphSVD(40, column_graph=graph, **SETTINGS, **mode) for name, (_, mode) in runs.items()}
-    fits = {name: (lambda name=name: models[name].fit(runs[name][0])) for name in runs}
-    seconds = in_turn({name: (fit, 20) for name, fit in fits.items()})
-    rows = [(name, peak(fits[name]) / runs[name][0].nbytes, seconds[name] / seconds["float64"]) for name in runs]
-    table = pd.DataFrame(rows, columns=["mode", "peak beyond X / X", "time / float64"])
-    same = [np.array_equal(models[name].columns_, models["float64"].columns_) for name in table["mode"]]
-    table["same supports"] = same
-    return table
+def run(*arguments):
+    """What a Python process prints, and its process and wall seconds."""
+    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": ""}  # modules are compiled once, as in an installation
+    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    command = [sys.executable, *map(str, arguments)]
+    printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout
+    wall, after = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
+    return printed, np.array([after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, wall])
 
 
-class CountingOperator(SparseOperator):
-    """Counts passes: X v and X'u with full vectors, one or several; a subset of rows or columns counts as its share."""
-
-    passes = 0.0
-
-    def matvec(self, support, values):
-        self._count(support.size / self.shape[1])
-        return super().matvec(support, values)
-
-    def rmatvec(self, support, values):
-        self._count(support.size / self.shape[0])
-        return super().rmatvec(support, values)
-
-    def normal(self, *given):
-        CountingOperator.passes += 1.0
-        return super().normal(*given)
-
-    def _count(self, share):
-        CountingOperator.passes += 0.5 * (share if share < 0.3 else 1.0)
+def seconds_of(command):
+    """Least process and wall seconds of a netbic command, after a warm-up."""
+    return np.min([run("-m", "netbic", *command)[1] for _ in range(TIMES + 1)][1:], axis=0)
 
 
-def sparse_passes():
-    """Passes, memory and recovery on a large sparse matrix."""
-    X, truth = cells()
-    size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
-    model = SparseGraphSVD(10, n_rows=500, n_columns=200)
-    with mock.patch("netbic.estimators.inputs.as_operator", lambda X, low_memory=False: CountingOperator(X)):
-        most = peak(lambda: model.fit(X))
-    found = recovery(model.columns_, truth)["f1"]
-    return {
-        "shape": f"{X.shape[0]:,} x {X.shape[1]:,}, {X.nnz / np.prod(X.shape):.1%} filled",
-        "passes (products)": round(CountingOperator.passes, 1),
-        "peak memory beyond X / X": round(most / size, 2),
-        "planted modules found (F1 > 0.9)": f"{int((found > 0.9).sum())} of {len(found)}",
-    }
+def stages_of(study, out):
+    """Process and wall seconds of every stage, in the run that took the least process time after a warm-up."""
+    runs = []
+    for _ in range(TIMES + 1):
+        printed, total = run(HERE / "stages.py", *study.command(out, "--quiet", "--force"))
+        stages = {name: np.array(own) for name, own in json.loads(printed.splitlines()[-1]).items()}
+        runs.append((total[0], {START: total - sum(stages.values())} | stages))
+    return min(runs[1:], key=lambda each: each[0])[1]
 
 
-def restarts(X, graph):
-    """The time of 64 starts relative to 16."""
-    times = []
-    for n_init in (16, 64):
-        model = SparseGraphSVD(2, column_graph=graph, n_init=n_init, random_state=0, **SETTINGS)
-        times.append(fastest(lambda model=model: model.fit(X), 2)[0])
-    return times[1] / times[0]
+def in_memory(calculate):
+    """Least process and wall seconds of a calculation on one BLAS thread, after a warm-up."""
+    found = []
+    with threadpool_limits(1, user_api="blas"):
+        for _ in range(TIMES + 1):
+            begun = time.process_time(), time.perf_counter()
+            calculate()
+            found.append((time.process_time() - begun[0], time.perf_counter() - begun[1]))
+    return np.min(found[1:], axis=0)
 
 
-def _time_of(run):
-    start = time.perf_counter()
-    run()
-    return time.perf_counter() - start
-
-
-def cost_per_iteration():
-    """Seconds per iteration and n k_v + p k_u, for different sizes and supports."""
-    points = []
-    for n, p, k_u, k_v in (
-        (500, 4_000, 20, 50), (500, 4_000, 60, 200), (500, 4_000, 150, 800), (1_000, 8_000, 40, 100),
-        (1_000, 8_000, 120, 400), (1_000, 8_000, 300, 1_600), (2_000, 16_000, 80, 200), (2_000, 16_000, 240, 800),
-        (2_000, 16_000, 600, 3_200),
-    ):  # fmt: skip
-        operator = DenseOperator(planted(n, p, modules=4, rows=k_u, columns=k_v, height=0.6)).for_one_start()
-        u, v = (Vector.of(np.random.default_rng(0).standard_normal(size)) for size in (n, p))
-        states = rounds(operator, Side(L0(k_u)), Side(L0(k_v)), u, v)
-        for _ in range(10):
-            next(states)
-        points.append((n * k_v + p * k_u, n * p, min(_time_of(lambda states=states: next(states)) for _ in range(40))))
-    return np.array(points)
-
-
-def slope(points):
-    """Slope of log time against log work, and against log(np), together in one regression."""
-    design = np.column_stack([np.log(points[:, 0]), np.log(points[:, 1]), np.ones(len(points))])
-    return np.linalg.lstsq(design, np.log(points[:, 2]), rcond=None)[0]
-
-
-def growth():
-    """Time and memory of 10 modules as one size grows."""
-    base = {"n": 400, "p": 5_000, "k": 100, "edges": 50_000}
-    grown = {name: (value, 2 * value, 4 * value) for name, value in base.items()}
-    rows = []
-    for what, values in grown.items():
-        for value in values:
-            at = base | {what: value}
-            X = planted(at["n"], at["p"], modules=10, rows=40, columns=at["k"])
-            model = SparseGraphSVD(10, n_rows=40, n_columns=at["k"], column_graph=random_graph(at["p"], at["edges"]))
-            seconds, _ = fastest(lambda model=model, X=X: model.fit(X), 3)
-            rows.append((what, value, seconds, peak(lambda model=model, X=X: model.fit(X)) / 1e6))
-    for share in (0.02, 0.04, 0.08):
-        X, _ = cells(5_000, 4_000, share=share, modules=10, rows=200, columns=100)
-        model = SparseGraphSVD(10, n_rows=200, n_columns=100)
-        seconds, _ = fastest(lambda model=model, X=X: model.fit(X), 3)
-        rows.append(("nnz (sparse)", X.nnz, seconds, peak(lambda model=model, X=X: model.fit(X)) / 1e6))
-    return pd.DataFrame(rows, columns=["grown", "value", "seconds", "MB beyond X"])
-
-
-def draw(points, slopes, table, path):
-    figure, axes = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
-    axes[0].loglog(points[:, 0], 1e3 * points[:, 2], "o", color="#0072B2")
-    line = np.sort(points[:, 0])
-    axes[0].loglog(line, 1e3 * points[:, 2].max() * line / line[-1], ":", color="#777777", label="slope 1")
-    axes[0].set(xlabel="n k_v + p k_u", ylabel="milliseconds per iteration")
-    axes[0].set_title(f"Log slope {slopes[0]:.2f} in the supports, {slopes[1]:.2f} in np", loc="left", size=10)
-    axes[0].legend(frameon=False)
-    for ax, column in zip(axes[1:], ("seconds", "MB beyond X"), strict=True):
-        for (what, rows), mark in zip(table.groupby("grown", sort=False), "osv^D", strict=True):
-            times, sizes = (rows[name] / rows[name].iloc[0] for name in (column, "value"))
-            ax.loglog(sizes, times, marker=mark, label=what)
-        ax.set(xlabel="times the smallest size", ylabel=f"times the smallest: {column}")
-        for axis in (ax.xaxis, ax.yaxis):
-            axis.set_major_locator(FixedLocator([1, 2, 4, 8]))
-            axis.set_major_formatter("{x:g}")
-            axis.set_minor_locator(NullLocator())
-        ax.legend(frameon=False)
-    axes[1].set_title("Time of 10 modules as one size grows", loc="left", size=10)
-    axes[2].set_title("Memory of 10 modules as one size grows", loc="left", size=10)
+def draw(stages, path):
+    """Process time of each study as a bar of its stages."""
+    figure, ax = plt.subplots(figsize=(10, 0.6 * len(stages) + 1.6), layout="constrained")
+    table = pd.DataFrame({name: {stage: own[0] for stage, own in each.items()} for name, each in stages.items()}).T
+    table.iloc[::-1].plot.barh(stacked=True, ax=ax, width=0.7, cmap="tab20")
+    ax.set_xlabel("seconds from file to report (process time)")
+    ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
+    ax.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=130)
 
 
-R_SCRIPT = """
-arguments <- commandArgs(trailingOnly = TRUE)
-size <- as.integer(arguments[2:3])
-X <- matrix(readBin(arguments[1], "double", prod(size)), size[1], size[2])
-took <- function(run) cat(system.time(run)[["elapsed"]], "\\n")
-if (arguments[4] == "PMA") took(PMA::PMD(X, type = "standard", sumabs = 0.3, K = 10, trace = FALSE))
-if (arguments[4] == "s4vd") took(s4vd::ssvd(X, K = 1)) else invisible()
+def markdown(rows, heads):
+    """A table of process and wall seconds, of which short ones have more digits."""
+
+    def written(seconds):
+        return " / ".join(f"{each:.{2 if each >= 0.1 else 3}f}" for each in seconds)
+
+    lines = [["", *heads], ["---", *["---:"] * len(heads)]]
+    lines += [[name, *map(written, own)] for name, own in rows.items()]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def processor():
+    """The name of the processor, where the system tells it."""
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text().splitlines() if path.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return f"{names[0] if names else platform.processor() or platform.machine()}, {os.cpu_count()} cores"
+
+
+PAGE = """# Benchmarks
+
+How long from a file to the report, and where does the time go? Written by `make bench`; what is found is on another
+page: [evidence](evidence.md).
+
+Times are process time (of all cores together) / wall time in seconds. Processor: {processor}.
+Every command was run {times} times after a warm-up: the stages are those of the run with the least process time,
+all other times are the least ones. Other work on the machine makes wall times longer, and process times hardly.
+
+## From file to report
+
+`netbic fit` with `--modules {n_modules}`, `--sample-info` and `--gene-sets`; single cells with `--cpm` and `--log1p`.
+The last two rows, on one BLAS thread, are for comparison.
+
+{stages}
+
+![Stages of netbic fit](images/benchmarks.png)
+
+{sizes}
+
+## Other commands
+
+{where}.
+
+{commands}
 """
-
-
-def r_peers(X, graph):
-    """PMA's PMD (10 layers) and s4vd's ssvd (1 layer, times 10), if these packages are installed."""
-    own, _ = fastest(lambda: SparseGraphSVD(10, column_graph=graph, **SETTINGS).fit(X))
-    lines = []
-    with tempfile.TemporaryDirectory() as folder:
-        data, script = Path(folder) / "X.bin", Path(folder) / "peers.R"
-        X.T.astype(np.float64).tofile(data)  # R reads column by column
-        script.write_text(R_SCRIPT)
-        for package, times in (("PMA", 1), ("s4vd", 10)):
-            command = ["Rscript", script, data, *map(str, X.shape), package]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            took = f"{times * float(done.stdout) / own:.0f}" if done.returncode == 0 else "not installed"
-            lines.append(f"- {package}: {took}")
-    return "\n".join(lines)
-
-
-def markdown(table):
-    cells = table.map(lambda value: f"{value:.2f}" if isinstance(value, float) else str(value))
-    rows = [table.columns, ["---"] * len(table.columns), *cells.to_numpy()]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
-
-
-INTRODUCTION = """# Benchmarks
-
-Written by `make bench`. All methods were timed in one run on one BLAS thread, after a warm-up; each time is the fastest
-of several. Except for the command line, only ratios are reported, because absolute times depend on the machine.
-"Algorithm 2 as printed" is the published algorithm with a full SVD per module and dense products; it was timed on two
-modules and scaled to forty.
-
-The other scripts in `benchmarks/` measure what is found: [evidence](evidence.md).
-"""
-
-
-def sections():
-    for title, text, table in waiting.sections():
-        yield title, "\n\n".join(part for part in (text, "" if table is None else markdown(table)) if part)
-    X, graph = planted(), random_graph(13_321, 262_462)
-    title = "Simulated data: 641 x 13,321, 40 planted modules of 50 x 200, 262,462 edges, adjacency term"
-    yield title, markdown(against_peers(X, graph))
-    if folder := os.environ.get("NETBIC_DATA"):
-        yield "TCGA colorectal tumours with Pathway Commons", markdown(against_peers(*colorectal(Path(folder))))
-    yield "Precision and memory (simulated data)", markdown(precision_and_memory(X, graph))
-    yield "Restarts", f"64 starts take {restarts(X, graph):.1f} times as long as 16, as they share their preparation."
-    del X
-    points, table = cost_per_iteration(), growth()
-    slopes = slope(points)
-    draw(points, slopes, table, DOCS / "images" / "benchmarks.png")
-    text = f"The time of an iteration scales with n k_v + p k_u (log slope {slopes[0]:.2f}), not np ({slopes[1]:.2f})."
-    yield "Cost of an iteration: time and memory", f"{text}\n\n![Cost](images/benchmarks.png)"
-    facts = sparse_passes().items()
-    yield "A large sparse matrix, centred implicitly", "\n".join(f"- {name}: {value}" for name, value in facts)
-    if shutil.which("Rscript"):
-        yield "R packages (10 modules, time relative to netbic)", r_peers(planted(), graph)
 
 
 def main():
-    page = INTRODUCTION
-    with threadpool_limits(1, user_api="blas"):
-        for title, text in sections():
-            section = f"\n## {title}\n\n{text}\n"
-            print(section, flush=True)
-            page += section
+    with tempfile.TemporaryDirectory() as temporary, warnings.catch_warnings(action="ignore"):
+        folder = Path(temporary)
+        studies = dict(simulated(folder))
+        if data := os.environ.get("NETBIC_DATA"):
+            studies |= real(Path(data))
+        stages, beside, sizes = {}, {}, []
+        for name, study in studies.items():
+            stages[name] = stages_of(study, folder / name)
+            X = study.matrix()
+            svd = in_memory(lambda X=X: TruncatedSVD(2 * N_MODULES, random_state=0).fit(X))
+            beside[name] = {SVD: svd, COPY: in_memory(X.copy)}
+            sizes.append(f"{name}: {X.shape[0]:,} x {X.shape[1]:,}")
+            print(name, *(f"{what}: {own.round(2)}" for what, own in stages[name].items()), sep="\n  ", flush=True)
+        rows = {stage: [own[stage] for own in stages.values()] for stage in next(iter(stages.values()))}
+        rows["**from file to report**"] = [sum(own.values()) for own in stages.values()]
+        rows |= {what: [own[what] for own in beside.values()] for what in (SVD, COPY)}
+        last = [name for name, study in studies.items() if study.network is not None][-1]
+        with_network = studies[last].command(folder / "network", "--graph", studies[last].network, "--force")
+        commands = {
+            "`netbic --version`": ["--version"],
+            "`netbic report`": ["report", folder / last],
+            "`netbic plot heatmap`": ["plot", folder / last, "heatmap", "--out", folder / "heatmap.png", "--force"],
+            "`netbic fit` as above and with `--graph`": with_network,
+        }
+        page = PAGE.format(
+            processor=processor(),
+            times=TIMES,
+            n_modules=N_MODULES,
+            stages=markdown(rows, list(studies)),
+            sizes=f"Samples x genes: {'; '.join(sizes)}.",
+            where=f"On the {last}",
+            commands=markdown({name: [seconds_of(own)] for name, own in commands.items()}, ["process / wall"]),
+        )
+    draw(stages, DOCS / "images" / "benchmarks.png")
     (DOCS / "benchmarks.md").write_text(page)
 
 

@@ -125,6 +125,7 @@ def counted(X, loads):
 
 
 def test_passes_are_counted_and_kept_blocks_are_loaded_once(monkeypatch):
+    """The summary, the Gram matrix and the scores at the end take a pass each, the two modules about two each."""
     loads = []
     X = counted(in_blocks(DENSE, 60), loads)
     model().fit(X)
@@ -133,7 +134,7 @@ def test_passes_are_counted_and_kept_blocks_are_loaded_once(monkeypatch):
     monkeypatch.setattr(blocks, "_HELD_SHARE", 0.0)
     fitted = model().fit(X)
     assert len(loads) == pytest.approx(5 * fitted.passes_)
-    assert 5 < fitted.passes_ < 60
+    assert 5 < fitted.passes_ < 8
 
 
 def test_a_clear_module_takes_one_pass_after_its_start(streamed, by_passes, monkeypatch):
@@ -148,8 +149,9 @@ def test_a_clear_module_takes_one_pass_after_its_start(streamed, by_passes, monk
 
 
 def test_the_passes_of_a_joint_search_do_not_depend_on_the_number_of_modules(streamed, by_passes):
+    """One for the summary, six for the subspace, one for the scores of the modules, one for what they explain."""
     few, many = (model(n_components=n, n_rows=None).fit(in_blocks(DENSE)).passes_ for n in (1, 8))
-    assert few == many < 12
+    assert few == many == 9
 
 
 def test_blocks_without_active_rows_are_not_loaded(streamed):

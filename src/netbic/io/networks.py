@@ -30,6 +30,7 @@ from netbic.io.tables import (
     read_bytes,
     read_columns,
     read_lines,
+    read_parquet,
     text_lines,
 )
 
@@ -172,7 +173,7 @@ def read_network(
         edges = _edges_of_frame(path, frame, (None, None), n_header)._replace(columns={}, unread=())
     elif kind in (".parquet", ".pq"):
         with parquet_errors(path):  # columns may hold lists and other values that are no names
-            edges = _edges_of_frame(path, pd.read_parquet(path), (source, target))
+            edges = _edges_of_frame(path, read_parquet(path), (source, target))
     else:
         data = read_bytes(path)
         lengths = [line.count("\t") + 1 for line in islice(text_lines(data), _LOOKED_AT) if line.strip()]

@@ -25,6 +25,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
+import pyarrow.parquet as pq
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
@@ -536,8 +537,10 @@ def parquet_errors(path: Path) -> AbstractContextManager[None]:
 
 def read_parquet(path: Path, columns: list[str] | None = None) -> pd.DataFrame:
     """A Parquet file, or some of its columns, as a DataFrame."""
-    with parquet_errors(path):
-        return pd.read_parquet(path, columns=columns)
+    # `pd.read_parquet` would import pyarrow.dataset, which one file does not need.
+    with parquet_errors(path), pq.ParquetFile(path) as file:
+        table: pd.DataFrame = file.read(columns, use_pandas_metadata=True).to_pandas()
+    return table
 
 
 def named_frame(path: Path, frame: pd.DataFrame) -> pd.DataFrame:

@@ -202,7 +202,8 @@ def _edges(table: pd.DataFrame, level: float) -> Chart | None:
     data = table[["module", "n_edges", "fold_change", "degree_fold_change"]].assign(
         kind=np.where(table["degree_q_value"] <= level, _PLAIN, _WARNED)
     )
-    data = data.replace([np.inf, -np.inf], np.nan).dropna().query("fold_change > 0 and degree_fold_change > 0")
+    data = data.replace([np.inf, -np.inf], np.nan).dropna()
+    data = data[(data["fold_change"] > 0) & (data["degree_fold_change"] > 0)]
     if data.empty:
         return None
     x, y = (
