@@ -190,12 +190,15 @@ def check_data(dataset: Dataset, *, scaled: bool = False, table: int | None = No
 
     `table` is the number of one of two tables.
     """
+    from netbic.estimators.inputs import one_blas_thread
     from netbic.io.checks import check_expression
     from netbic.io.dataset import in_features
 
     logged = any(step["step"] == "log1p" for step in dataset.alignment.steps)
+    with one_blas_thread():
+        every = check_expression(dataset.expression.matrix, *dataset.names, log1p=logged, scaled=scaled)
     findings = []
-    for found in check_expression(dataset.expression.matrix, *dataset.names, log1p=logged, scaled=scaled):
+    for found in every:
         text = in_options(str(found)) if table is None else in_options(in_features(str(found)), str(table))
         if table is not None:
             text = f"table {table}: {text.replace('modules', 'pairs')}"

@@ -29,7 +29,8 @@ from netbic.operators.executors import BlockError, ClusterError, ClusterExecutor
 Jobs = int | str | None
 Progress = Callable[[int, int], object]  # called with the numbers of finished fits and of all fits
 
-# Work is measured in entries of a dense X times fits; 80 million take about a second.
+# Work is measured in entries of a dense X times fits of ten modules; 80 million take about a second.
+_USUAL = 10
 _PER_FIT = 500_000  # entries that take as long as the part of a fit that does not depend on the size of X
 _SPARSE = 20  # times as long take those that a sparse X stores
 _START = 120_000_000  # the work that is done while processes start
@@ -40,7 +41,7 @@ _POLLING = 60.0  # seconds without a finished fit after which the state of the c
 
 
 class Fits:
-    """Runs about `n_fits` independent fits to X where that is fastest, and reports how many are finished.
+    """Runs about `n_fits` independent fits of `n_modules` to X where that is fastest, and counts the finished ones.
 
     They run in the calling thread if all of them take a second or so, in two threads if starting processes would take
     longer than they save, in processes that share X by memory mapping, or on a cluster. `n_parallel` is the number that
@@ -49,14 +50,16 @@ class Fits:
     `left` is the number of fits that will follow those of the current call of `map`, as far as it is known.
     """
 
-    def __init__(self, X: Any, n_fits: int, n_jobs: Jobs, progress: Progress | None = None) -> None:
+    def __init__(
+        self, X: Any, n_fits: int, n_jobs: Jobs, progress: Progress | None = None, *, n_modules: int = _USUAL
+    ) -> None:
         advice = " or its most variable columns, then fit the whole matrix with the parameters that were chosen"
         check_in_memory(X, "parameters are chosen and judged on data in memory", advice)
         if n_jobs is not None and n_jobs != "dask" and (not isinstance(n_jobs, Integral) or n_jobs == 0):
             raise ValueError(f"n_jobs={n_jobs!r}: a number of processes is needed, -1 for all cores, or 'dask'")
         self._progress, self._done, self.left = progress, 0, 0
         self._cluster: ClusterExecutor | None = None
-        self.n_parallel, self._in_processes = _local_jobs(X, n_fits, n_jobs)
+        self.n_parallel, self._in_processes = _local_jobs(X, n_fits, n_jobs, n_modules)
         if n_jobs == "dask":
             if find_spec("distributed") is None:
                 raise ImportError("n_jobs='dask' needs Dask: pip install 'netbic[dask]'")
@@ -174,7 +177,7 @@ def _one_fit(fit: Callable[[Any, Any], Any], data: Any, job: Any) -> Any:
         return fit(data, job)
 
 
-def _local_jobs(X: Any, n_fits: int, n_jobs: Jobs) -> tuple[int, bool]:
+def _local_jobs(X: Any, n_fits: int, n_jobs: Jobs, n_modules: int = _USUAL) -> tuple[int, bool]:
     """How many of some fits run at the same time on this machine, and whether in processes."""
     matrices = list(X.values()) if isinstance(X, Mapping) else [X]
     n_entries = sum(int(one.nnz if is_sparse(one) else np.prod(np.shape(one))) for one in matrices)
@@ -188,7 +191,7 @@ def _local_jobs(X: Any, n_fits: int, n_jobs: Jobs) -> tuple[int, bool]:
         most = 1
     else:
         most = max(1, min(int(cpu_count()), _MOST_ENTRIES // max(n_entries, 1)))
-    most, work = max(1, min(most, n_fits)), n_fits * (cost + _PER_FIT)
+    most, work = max(1, min(most, n_fits)), n_fits * (cost + _PER_FIT) * max(1.0, n_modules / _USUAL)
     in_processes = work / most + _START < work / _GAIN
     if in_processes or configured is not None:
         return most, in_processes

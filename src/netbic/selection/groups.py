@@ -59,10 +59,11 @@ class SampleGroups:
         own = axis_names(X)[0] if names is None else pd.Index(names).to_numpy()
         samples = np.arange(n_samples) if own is None else own
         selected = selected_samples(model) & (n_samples == len(model.left_vectors_))
+        with one_blas_thread():
+            every = module_scores(model, X, covariates).T
+            groups = [score_groups(scores) for scores in every]
         tables, summaries = [], []
-        for module, scores in enumerate(module_scores(model, X, covariates).T, start=1):
-            with one_blas_thread():
-                found = score_groups(scores)
+        for module, (scores, found) in enumerate(zip(every, groups, strict=True), start=1):
             labels = [GROUP_NAMES[label] for label in found.labels.tolist()]
             tables.append(pd.DataFrame({"module": module, "sample": samples, "score": scores, "group": labels}))
             summaries.append(_summary(module, n_samples, bool(selected[module - 1]), found))

@@ -64,11 +64,14 @@ class Sums:
             zeros = n - np.diff(X.indptr).astype(np.float64)
             total, squares = (np.asarray(each.sum(axis=1), dtype=np.float64).ravel() for each in (X, X.power(2)))
             return cls(n, np.full(n_samples, float(n)), zeros, np.zeros(n_samples), total, squares)
-        missing = np.isnan(X)
-        filled = np.where(missing, 0.0, X) if missing.any() else X
-        observed, zeros, low = (each.sum(axis=1).astype(np.float64) for each in (~missing, X == 0, limit > X))
+        total, filled, observed = X.sum(axis=1, dtype=np.float64), X, np.full(n_samples, float(n))
+        if not np.isfinite(total).all():
+            missing = np.isnan(X)
+            filled, observed = np.where(missing, 0.0, X), np.count_nonzero(~missing, axis=1).astype(np.float64)
+            total = filled.sum(axis=1, dtype=np.float64)
+        zeros, low = (np.count_nonzero(each, axis=1).astype(np.float64) for each in (X == 0, limit > X))
         squares = np.einsum("ij,ij->i", filled, filled, dtype=np.float64)
-        return cls(n, observed, zeros, low, filled.sum(axis=1, dtype=np.float64), squares)
+        return cls(n, observed, zeros, low, total, squares)
 
     def without(self, others: Sums) -> Sums:
         """The sums of the features that are not among the others."""

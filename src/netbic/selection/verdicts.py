@@ -197,7 +197,8 @@ def verdicts(
     model = fitted_model(model)
     check_same_data(model, X)
     numbers = _group_numbers(groups, X.shape[0], model.names_["rows"])
-    seed, fits = draw_seed(random_state), Fits(X, 2 * n_pairs, n_jobs, progress)
+    seed = draw_seed(random_state)
+    fits = Fits(X, 2 * n_pairs, n_jobs, progress, n_modules=model.n_components_)
     with quiet():
         splits = Splits(model, X, numbers, seed)
         n_covariates = 0 if splits.covariates is None else splits.covariates.shape[1]
