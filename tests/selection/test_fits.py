@@ -3,6 +3,7 @@
 import operator
 import os
 import signal
+import subprocess
 import sys
 import threading
 import warnings
@@ -225,6 +226,86 @@ def test_processes_share_the_data_and_end_when_no_more_fits_are_needed():
         results.close()
     assert process != os.getpid()
     assert (kind, writeable) == ("memmap", False)
+
+
+# In a process with one thread, which pytest's workers are not.
+COPIES = """
+import os, sys, time
+import numpy as np
+import netbic
+from netbic.selection import fits, stability, verdicts
+from netbic.selection.fits import Fits
+
+fits._COPY = -10**12  # even for little work
+X = netbic.simulate.cohort(80, 200, n_modules=2, strength=1.2, random_state=0).expression
+data = np.zeros((1000, 1000))
+own = Fits(X, 20, 2)
+
+
+def where(data, job):
+    return os.getpid(), Fits(X, 10**6, None).n_parallel
+
+
+def failing(data, job):
+    return 1 / (3 - job)
+
+
+def dying(data, job):
+    os._exit(job == 2)
+
+
+def slow(data, job):
+    os.write(1, b"begun\\n")
+    time.sleep(0.2)
+    return data
+
+
+def raised(kind, fit):
+    found = []
+    try:
+        for one in own.map(fit, data, range(9)):
+            found.append(one)
+    except kind as problem:
+        return found, str(problem)
+
+
+exec(sys.argv[1])
+"""
+needs_copies = pytest.mark.skipif(sys.platform != "linux", reason="processes are copied on Linux only")
+
+
+def _in_copies(code):
+    return subprocess.Popen([sys.executable, "-c", COPIES, code], stdout=subprocess.PIPE, text=True)
+
+
+@needs_copies
+def test_copies_of_the_process_make_the_same_fits():
+    code = """
+pids = [pid for pid, others in own.map(where, data, range(6)) if others == 1]
+assert len(pids) == 6 and pids[0] != pids[1] and pids[::2] == pids[:1] * 3 and os.getpid() not in pids
+model = netbic.SparseGraphSVD(2).fit(X)
+for jobs in (1, 2):
+    judged = verdicts(model, X, n_pairs=4, random_state=0, n_jobs=jobs)
+    print(*judged.table.to_numpy().ravel(), *judged.features.to_numpy().ravel(), flush=True)
+"""
+    first, second = _in_copies(code).communicate()[0].splitlines()
+    assert first == second
+
+
+@needs_copies
+def test_errors_in_copies_are_raised_and_a_killed_copy_is_explained():
+    code = "print(raised(ZeroDivisionError, failing)); print(raised(MemoryError, dying)[1])"
+    first, second = _in_copies(code).communicate()[0].splitlines()
+    assert first == str(([1 / 3, 1 / 2, 1.0], "division by zero"))
+    assert "was killed, most likely because memory" in second
+
+
+@needs_copies
+def test_copies_end_if_the_process_is_killed():
+    with _in_copies("list(own.map(slow, data, range(10_000)))") as process:
+        assert "begun" in process.stdout.readline()
+        process.kill()
+        process.stdout.read()  # until the copies, which share the output, have ended
 
 
 def _killed(data, job):

@@ -6,14 +6,20 @@ and results do not depend on where the fits run.
 
 from __future__ import annotations
 
+import signal
+import sys
+import threading
 import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, suppress
 from importlib.util import find_spec
 from itertools import takewhile
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from numbers import Integral
-from pickle import loads
-from threading import Lock
+from pickle import HIGHEST_PROTOCOL, dumps, loads
 from typing import Any
 
 import numpy as np
@@ -34,6 +40,7 @@ _USUAL = 10
 _PER_FIT = 500_000  # entries that take as long as the part of a fit that does not depend on the size of X
 _SPARSE = 20  # times as long take those that a sparse X stores
 _START = 120_000_000  # the work that is done while processes start
+_COPY = 2_000_000  # the same for every copy of this process
 _WORTH_THREADS = 1_000_000  # entries of X
 _THREADS, _GAIN = 2, 1.25  # and how much faster two are than one: much of a fit is Python
 _MOST_ENTRIES = 1_000_000_000  # of X, in all threads or processes together, by default
@@ -44,8 +51,9 @@ class Fits:
     """Runs about `n_fits` independent fits of `n_modules` to X where that is fastest, and counts the finished ones.
 
     They run in the calling thread if all of them take a second or so, in two threads if starting processes would take
-    longer than they save, in processes that share X by memory mapping, or on a cluster. `n_parallel` is the number that
-    run at the same time. What `joblib.parallel_config` says is followed.
+    longer than they save, in processes, or on a cluster. On Linux, processes are copies of this one, which start at
+    once and share its memory, unless it has other threads (as in a notebook); others share X by memory mapping.
+    `n_parallel` is the number that run at the same time. What `joblib.parallel_config` says is followed.
 
     `left` is the number of fits that will follow those of the current call of `map`, as far as it is known.
     """
@@ -82,7 +90,9 @@ class Fits:
         `fit` is a function of a module, which is sent by its name. Fits start at once, before the first result is
         asked for (in the calling thread, when it is); if the generator is closed, no more are started.
         """
-        if self._cluster is None:
+        if self._in_processes and _can_copy():
+            results = _map_on_copies(min(self.n_parallel, len(jobs)), fit, data, jobs)
+        elif self._cluster is None:
             hint = "processes" if self._in_processes else "threads"
             order = "generator" if in_order else "generator_unordered"
             run = Parallel(self.n_parallel, prefer=hint, return_as=order, pre_dispatch="n_jobs")
@@ -101,7 +111,7 @@ class Fits:
                 others -= n_fits(job)
                 self.count(n_fits(job), others)
                 yield result
-        except TerminatedWorkerError:
+        except (TerminatedWorkerError, EOFError):
             raise MemoryError(
                 f"a process that made one of {self.n_parallel} fits at a time was killed, most likely because memory "
                 "was short: give fewer processes (n_jobs)"
@@ -138,12 +148,66 @@ class Fits:
         return found, float(sequential_p_values(value, found[None], most, enough)[0])
 
 
+def _can_copy() -> bool:
+    """Whether this process can be copied: a lock that another thread holds would never be released in the copy."""
+    return sys.platform == "linux" and threading.active_count() == 1 and get_active_backend()[1] is None
+
+
+def _map_on_copies(n: int, fit: Any, data: Any, jobs: Sequence[Any]) -> Generator[Any, None, None]:
+    """Results in order, from copies of this process, of which each makes every n-th fit."""
+    context = get_context("fork")
+    receivers, copies = list[Connection](), list[BaseProcess]()
+    with quiet():
+        for first in range(n):
+            receiver, sender = context.Pipe(duplex=False)
+            receivers.append(receiver)
+            given = fit, data, jobs[first::n], sender, [*receivers]
+            copies.append(context.Process(target=_send_fits, args=given, daemon=True))
+            copies[-1].start()
+            sender.close()
+    return _received(receivers, copies, len(jobs))
+
+
+def _received(receivers: list[Connection], copies: list[BaseProcess], n_jobs: int) -> Generator[Any, None, None]:
+    try:
+        for number in range(n_jobs):
+            failed, found = receivers[number % len(receivers)].recv()
+            if failed:
+                raise found
+            yield found
+    finally:
+        for receiver, copy in zip(receivers, copies, strict=True):
+            copy.terminate()
+            copy.join()
+            receiver.close()
+
+
+def _send_fits(fit: Any, data: Any, jobs: Sequence[Any], sender: Connection, receivers: list[Connection]) -> None:
+    """What a copy does: it makes some of the fits while results are sent. It ends if nobody receives them any more."""
+    global _is_copy
+    _is_copy = True
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the original process is interrupted, and ends the copies
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    for receiver in receivers:
+        receiver.close()
+    with ThreadPoolExecutor(1) as sending:
+        last: Future[Any] | None = None
+        for job in jobs:
+            try:
+                found = dumps((False, _one_fit(fit, data, job)), HIGHEST_PROTOCOL)
+            except Exception as problem:
+                found = dumps((True, problem))
+            if last is not None and last.done() and isinstance(last.exception(), OSError):
+                return
+            last = sending.submit(sender.send_bytes, found)
+
+
 def _map_on_cluster(cluster: Any, fit: Any, data: Any, jobs: Sequence[Any], in_order: bool) -> Any:
     """Data are sent to the scheduler once, and from there to each worker, which releases collected results."""
     from distributed import wait
-    from distributed.protocol.pickle import dumps
+    from distributed.protocol import pickle
 
-    (shared,) = cluster.map(_unpickle, [dumps(data)])
+    (shared,) = cluster.map(_unpickle, [pickle.dumps(data)])
     waiting = cluster.map(_one_fit, [fit] * len(jobs), [shared] * len(jobs), jobs)
     try:
         while waiting:
@@ -187,18 +251,19 @@ def _local_jobs(X: Any, n_fits: int, n_jobs: Jobs, n_modules: int = _USUAL) -> t
         most = 1 if isinstance(n_jobs, str) else int(effective_n_jobs(n_jobs))  # "dask": made elsewhere
     elif configured is not None:
         most = int(effective_n_jobs(configured))
-    elif backend.nesting_level:  # within a worker of joblib
+    elif backend.nesting_level or _is_copy:  # within a worker
         most = 1
     else:
         most = max(1, min(int(cpu_count()), _MOST_ENTRIES // max(n_entries, 1)))
     most, work = max(1, min(most, n_fits)), n_fits * (cost + _PER_FIT) * max(1.0, n_modules / _USUAL)
-    in_processes = work / most + _START < work / _GAIN
+    in_processes = work / most + (most * _COPY if _can_copy() else _START) < work / _GAIN
     if in_processes or configured is not None:
         return most, in_processes
     return min(most, _THREADS if cost >= _WORTH_THREADS else 1), False
 
 
-_lock, _inside, _filters = Lock(), [0], ExitStack()
+_is_copy = False  # whether this process is a copy that makes fits for another one
+_lock, _inside, _filters = threading.Lock(), [0], ExitStack()
 
 
 @contextmanager

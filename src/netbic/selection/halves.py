@@ -249,7 +249,9 @@ class Part:
     def subspace(self, rank: int) -> Subspace:
         """The leading subspace."""
         noise = 4 * self._operator.data.epsilon * (self._operator.correction_norm() + np.linalg.norm(self.lengths))
-        return leading_subspace(self._operator, rank, float(noise), lambda vectors: self.products(vectors.T))
+        usual = 1 / _SAFE**2 < self.squared_norm < _SAFE**2
+        products = lambda vectors: self.products(vectors.T)  # noqa: E731
+        return leading_subspace(self._operator, rank, float(noise), products, is_scaled=usual)
 
     @property
     def squared_norm(self) -> float:

@@ -211,7 +211,7 @@ def verdicts(
             if early_stopping and not plan.left_out.size and evidence.is_decided(known):
                 break
         judged = _judgements(evidence, known)
-    table = _table(judged, known, model, plan.too_few, feature_name)
+    table = _table(judged, evidence.total(), known, model, plan.too_few, feature_name)
     return Verdicts(table, _features(evidence, judged, model, feature_name), evidence.n_pairs, plan.unit)
 
 
@@ -368,7 +368,6 @@ class _Judgement:
     z: float = np.nan
     confidence: float = np.nan
     found_again: float = np.nan
-    kme_by_chance: float = np.nan
     breadth: float = np.nan
     of_random: float = np.nan  # how much random features move together
     by_data_alone: float = np.nan
@@ -425,7 +424,6 @@ def _evidence(sums: _Sums, known: _Known, k: int) -> _Judgement:
     own, random, z = float(sums.coherence[k]) / n, sums.random[k] / n, sums.z[k] / n
     expected, spread = float(random.mean()), float(random.std(ddof=1))
     found = np.where(np.sign(z) == np.sign(weights), confidence(z, members, known.plan.smallest_sd), 0.0)
-    others = np.abs(sums.kme[k, ~members]) / n
     return _Judgement(
         "",
         score=float(sums.score[k]) / n,
@@ -433,7 +431,6 @@ def _evidence(sums: _Sums, known: _Known, k: int) -> _Judgement:
         z=(own - expected) / spread if spread > 0 else 0.0,
         confidence=float(found[members].mean()) if members.any() else 0.0,
         found_again=float(sums.found_again[k, members].mean()) / n if members.any() else 0.0,
-        kme_by_chance=float(np.quantile(others, 0.95)) if others.size else np.nan,
         breadth=float(sums.breadth[k]) / n,
         of_random=expected,
         by_data_alone=known.by_data[k, 0],
@@ -475,7 +472,12 @@ def _features(
 
 
 def _table(
-    judged: Sequence[_Judgement], known: _Known, model: SparseGraphSVD, too_few: str, feature_name: str
+    judged: Sequence[_Judgement],
+    sums: _Sums | None,
+    known: _Known,
+    model: SparseGraphSVD,
+    too_few: str,
+    feature_name: str,
 ) -> pd.DataFrame:
     """`Verdicts.table`; `too_few` is the reason if nothing could be judged."""
     rows: list[tuple[object, ...]] = []
@@ -499,7 +501,10 @@ def _table(
                 reason += f" Its scores are similar to those of module {closest + 1} (correlation {correlated:.2f})."
             other = one.closest_other
             reason += f" Close to the limit: part of the evidence alone says {other}." if other else ""
-        numbers = one.score, one.ratio, one.z, one.confidence, one.found_again, one.kme_by_chance, one.breadth
+        by_chance = np.nan
+        if sums is not None and not (members := known.weights[k] != 0).all():
+            by_chance = float(np.quantile(np.abs(sums.kme[k, ~members]) / sums.n, 0.95))
+        numbers = one.score, one.ratio, one.z, one.confidence, one.found_again, by_chance, one.breadth
         alike = one.repeats + 1, closest + 1, correlated, features, samples
         rows.append((k + 1, one.verdict, *numbers, one.by_data_alone, one.worst_rank, *alike, technical, reason))
     table = pd.DataFrame(rows, columns=_COLUMNS)

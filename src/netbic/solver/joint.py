@@ -46,7 +46,6 @@ _OVERSAMPLING = 10
 _LARGEST = 1e15  # singular value
 _SMALLEST = 1e-7  # singular value, relative to the largest one, that is more than rounding error
 _SINGLE = 0.01  # singular value, relative to the largest one, down to which a Gram matrix in single precision is enough
-_FAR = 1e15  # norm of a matrix up to which squares are safe in single precision
 _MANY = 256  # rows or columns of a Gram matrix from which on single precision saves time
 _FILLS, _SAME_FILL = 100, 1e-6  # rounds of imputation at most, and the relative change at which they end
 _PASSES = 6  # over X for the subspace, if the Gram matrix is too large
@@ -61,17 +60,21 @@ class Subspace(NamedTuple):
 
 
 def leading_subspace(
-    operator: Corrected, rank: int, noise: float = 0.0, left_products: Callable[[Floats], Floats] | None = None
+    operator: Corrected,
+    rank: int,
+    noise: float = 0.0,
+    left_products: Callable[[Floats], Floats] | None = None,
+    *,
+    is_scaled: bool = False,
 ) -> Subspace:
     """Singular vectors of the `rank` largest singular values, as far as they exceed the `noise` of rounding.
 
-    Instead of that of the operator, a faster method for `left_products` may be given.
+    Instead of that of the operator, a faster method for `left_products` may be given. If the squares of its entries
+    cannot overflow (`is_scaled`), no scaled copy is needed.
     """
     n, p = operator.shape
     short, block = min(n, p), min(rank + _OVERSAMPLING, n, p)
-    factor = 1 / np.sqrt(operator.squared_norm) if operator.squared_norm_is_safe else 1.0
-    if _FAR**-2 < operator.squared_norm < _FAR**2 and not operator.correction_norm():
-        factor = 1.0  # without a factor, nothing is copied
+    factor = 1 / np.sqrt(operator.squared_norm) if operator.squared_norm_is_safe and not is_scaled else 1.0
     dtype = operator.data.dtype
     if operator.tracks_gram and short <= max(_GRAM_SIZE * block, _SMALL):
         for precision in (dtype if short > _MANY else np.float64, np.float64):
