@@ -69,6 +69,7 @@ RECORDS: Final[dict[str, tuple[str, ...]]] = {
     RUN_RECORD: (*RUN_FILES, *PAIR_FILES),
     "model.json": (*MODEL_FILES, *ADDED_FILES),
     "tuning.json": ("tuning.tsv",),
+    "judged.json": ("judged.tsv", "judged_genes.tsv"),
     "simulation.json": ("expression.tsv.gz", "network.sif", "truth.tsv", "labels.tsv"),
     EXPORT_RECORD: (),  # and what is called as `_EXPORTED` says
 }

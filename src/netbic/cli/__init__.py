@@ -5,6 +5,7 @@ import click
 from netbic import __version__
 from netbic.cli.data import align, convert, demo, graph, simulate
 from netbic.cli.fit import fit
+from netbic.cli.judge import judge
 from netbic.cli.pairs import pairs
 from netbic.cli.results import compare, enrich, export, plot, replicate, report
 from netbic.cli.samples import associate, score
@@ -36,6 +37,7 @@ def main() -> None:
     netbic pairs TABLE1 TABLE2 --out DIR     features of two tables that vary together
     netbic enrich DIR --gene-sets GMT        test edges and gene sets
     netbic associate DIR --sample-info TABLE compare modules with labels of samples
+    netbic judge EXPR GMT --out DIR          verdicts on modules of other programs
     netbic report DIR                        results as one HTML page
     netbic plot DIR heatmap --out FIG.pdf    figures
     netbic export DIR --format gmt           lists, workbooks, networks for others
@@ -49,5 +51,5 @@ def main() -> None:
 
 for each in (demo, simulate, convert, graph, align, tune, fit, pairs, enrich, associate, report, plot, export, score):
     main.add_command(each)
-for each in (compare, replicate):
+for each in (compare, replicate, judge):
     main.add_command(each)

@@ -183,13 +183,13 @@ reads_two_tables = group(
     _built(_NETWORK, f"Reading the networks {_TWICE}", twice=True),
     _built(_GENES, f"Preprocessing {_TWICE}", twice=True),
 )
-_MISSING = click.Choice(["error", "ignore", "impute"])
-scales_data = group(
-    option("--zscore", is_flag=True, help="Scale each gene to unit standard deviation."),
-    option(
-        "--missing", type=_MISSING, default="error", help="Missing entries: stop, use only observed ones, or impute."
-    ),
+missing = option(
+    "--missing",
+    type=click.Choice(["error", "ignore", "impute"]),
+    default="error",
+    help="Missing entries: stop, use only observed ones, or impute.",
 )
+scales_data = group(option("--zscore", is_flag=True, help="Scale each gene to unit standard deviation."), missing)
 seed = option("--seed", default=0, type=click.IntRange(0), help="Random seed.")
 quiet = option("--quiet", is_flag=True, help="Print only errors.")
 out = option("--out", required=True, type=Output, help="Folder for the results.")
@@ -223,9 +223,9 @@ types = option(
     help="Type of a column: categorical, ordered, numeric, or its levels in order (grade=low<middle<high). Guessed by "
     "default. May be repeated.",
 )
-_SOME: Final[dict[str, Any]] = {"type": names, "metavar": "NAME,..."}
+SOME: Final[dict[str, Any]] = {"type": names, "metavar": "NAME,..."}
 tests_samples = group(
-    option("--variables", **_SOME, show_default="all that can be tested", help="Columns to compare with the modules."),
+    option("--variables", **SOME, show_default="all that can be tested", help="Columns to compare with the modules."),
     option("--adjust", **_NAMES, help="Columns to adjust all tests for."),
     option(
         "--survival",
@@ -238,7 +238,7 @@ tests_samples = group(
     types,
     option(
         "--by",
-        **_SOME,
+        **SOME,
         help="Columns such as donor of which samples with the same values belong together: their averages are tested "
         "(netbic fit keeps them in the same half for the verdicts, and netbic pairs does not test pairs).",
     ),

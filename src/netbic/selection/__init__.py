@@ -4,6 +4,7 @@ from netbic.estimators.studies import as_one_study
 from netbic.selection.graph_value import GraphValue, graph_value
 from netbic.selection.groups import Judgement, SampleGroups, group_summary, sample_groups
 from netbic.selection.groups import selected_samples as selected_samples
+from netbic.selection.judge import judge
 from netbic.selection.n_modules import ModuleCount, n_modules
 from netbic.selection.pair_tests import PairTests, pair_tests
 from netbic.selection.resampling import correlation as correlation
@@ -34,6 +35,7 @@ __all__ = [
     "default_grid",
     "graph_value",
     "group_summary",
+    "judge",
     "n_modules",
     "pair_tests",
     "sample_groups",

@@ -77,7 +77,7 @@ class Splits:
     """
 
     def __init__(self, fitted: SparseGraphSVD, X: Matrix, groups: Indices, seed: int) -> None:
-        labels, self.groups = fitted.study_labels_, groups
+        labels, self.groups, self.fitted, self.seed = fitted.study_labels_, groups, fitted, seed
         self.studies = None if labels is None else np.unique(labels.astype(str), return_inverse=True)[1]
         fitted, X = as_one_study(fitted, X)
         self.covariates, generator = training_design(fitted, X), np.random.default_rng(seed)
@@ -85,6 +85,7 @@ class Splits:
         if model.diffusion == "cv":
             model.set_params(diffusion=fitted.diffusion_)  # as chosen once, for all halves
         self.model, self.components = seeded(model, seed), fitted.components_.astype(np.float64)
+        self.n_modules = len(self.components)  # that the search for modules of a part should find again
         p = self.components.shape[1]
         self.pool = np.sort(generator.choice(p, min(p, _POOL), replace=False))
         self.sets = [self._random_sets(generator, weights) for weights in self.components]
@@ -136,7 +137,7 @@ class Splits:
     def _refit(self, kept: Indices, part: Part, random_state: int) -> Floats:
         """Weights of the modules of some samples, a row each."""
         model, p = restrict(self.model, "row", kept, self.X.shape[0]), self.X.shape[1]
-        number = n_searched_again(model, len(self.components) if model.is_joint else model.n_components)
+        number = n_searched_again(model, self.n_modules if model.is_joint else model.n_components)
         model.set_params(n_components=number, random_state=random_state)
         if model.is_joint:  # enough to tell which modules are the same
             model.set_params(max_iter=min(model.max_iter, _ROUNDS))
@@ -149,16 +150,22 @@ class Splits:
             found = [module.v for module in model.modules_of(prepared)]
         return np.array([v.full() for v in found], np.float64).reshape(len(found), p)
 
+    def _matched(self, alike: Floats) -> tuple[Indices, Floats]:
+        """For each module, the one of a part that it is matched to, from the correlations of their scores, and that."""
+        return match_rows(alike)
+
+    def _removed(self, alike: Floats, k: int, most: int) -> Indices:
+        """The modules to regress out: those correlated with module k that do not repeat it, the closest first."""
+        others = np.flatnonzero((alike < REPEATED) & (alike >= _UNRELATED) & (np.arange(alike.size) != k))
+        return others[np.argsort(-alike[others], kind="stable")[: min(most, _MOST_SCORES)]]
+
     def _judge(self, vectors: Floats, fitted: Part, other: Part) -> Measures:
         """The modules of the whole fit, judged in one part by modules (`vectors`) of the other part."""
-        n_modules, p = self.components.shape
-        partner, known = np.full(n_modules, -1), other.scores(self.components)
-        if len(vectors):
-            partner, score = match_rows(np.abs(correlation(known, other.scores(vectors))))
-        at = np.flatnonzero(partner >= 0)
-        made = Measures.empty(n_modules, p)
-        if not at.size:
+        known, made = other.scores(self.components), Measures.empty(*self.components.shape)
+        if not len(vectors):
             return made
+        partner, score = self._matched(np.abs(correlation(known, other.scores(vectors))))
+        at = np.flatnonzero(partner >= 0)
         made.score[at] = score[at]
         in_fit = fitted.correlations(fitted.scores(vectors[partner[at]]))
         parts = zip(self.components[at], vectors[partner[at]], in_fit, strict=True)
@@ -169,7 +176,7 @@ class Splits:
         products, of_known = np.split(other.products(np.vstack([scores, known])), [at.size])
         alike = np.abs(correlation(known, known))
         for number, k in enumerate(at):
-            others = _others(alike[k], int(k), scores.shape[1] // _SAMPLES_PER_SCORE)
+            others = self._removed(alike[k], int(k), scores.shape[1] // _SAMPLES_PER_SCORE)
             vector, beside = matched[number], (known[others], of_known[others])
             found = other.partial_correlations(scores[number], products[number], vector, *beside)
             made.kme[k], made.degrees[k] = signs[number] * found, other.degrees - others.size
@@ -187,12 +194,6 @@ class Splits:
             if outside.size and typical > 0:
                 made.breadth[k] = float(np.mean(in_fit[number, outside] * found[outside])) / typical
         return made
-
-
-def _others(alike: Floats, k: int, most: int) -> Indices:
-    """The modules to regress out: those that are correlated with module k but do not repeat it, the closest first."""
-    others = np.flatnonzero((alike < REPEATED) & (alike >= _UNRELATED) & (np.arange(alike.size) != k))
-    return others[np.argsort(-alike[others], kind="stable")[: min(most, _MOST_SCORES)]]
 
 
 def resized(own: Floats, found: Floats, loadings: Floats) -> Floats:

@@ -100,7 +100,7 @@ class Verdicts:
         return verdict_sentence(self.table, f" (judged in {self.n_pairs} {self.unit})")
 
     def __repr__(self) -> str:
-        lines = [f"  {module}  {reason}" for module, reason in self.table[["module", "reason"]].to_numpy()]
+        lines = [f"  {module}  {reason}" for module, reason in self.table.iloc[:, [0, -1]].to_numpy()]
         return "\n".join([self.verdict, *lines])
 
 
@@ -191,31 +191,58 @@ def verdicts(
     >>> list(found.features.columns)
     ['module', 'feature', 'weight', 'found_again', 'kme', 'confidence']
     """
+    model = fitted_model(model)
+    check_same_data(model, X)
+    numbers = group_numbers(groups, X.shape[0], model.names_["rows"])
+    seed = draw_seed(random_state)
+    with quiet():
+        splits = Splits(model, X, numbers, seed)
+    words = Words(feature_name)
+    return judged(
+        splits,
+        n_pairs,
+        words,
+        grouped=groups is not None,
+        early_stopping=early_stopping,
+        progress=progress,
+        n_jobs=n_jobs,
+    )
+
+
+def judged(
+    splits: Splits,
+    n_pairs: int,
+    words: Words,
+    *,
+    grouped: bool,
+    early_stopping: bool,
+    progress: Progress | None,
+    n_jobs: Jobs,
+) -> Verdicts:
+    """The verdicts on the modules of some splits, whose groups were given if they are `grouped`."""
     check_count("n_pairs", n_pairs)
     if n_pairs < _MIN_PAIRS:
         raise ValueError(f"n_pairs={n_pairs}: at least {_MIN_PAIRS} are needed")
-    model = fitted_model(model)
-    check_same_data(model, X)
-    numbers = _group_numbers(groups, X.shape[0], model.names_["rows"])
-    seed = draw_seed(random_state)
-    fits = Fits(X, 2 * n_pairs, n_jobs, progress, n_modules=model.n_components_)
+    model, seed = splits.fitted, splits.seed
+    fits = Fits(splits.X, 2 * n_pairs, n_jobs, progress, n_modules=model.n_components_)
     with quiet():
-        splits = Splits(model, X, numbers, seed)
         n_covariates = 0 if splits.covariates is None else splits.covariates.shape[1]
-        plan = Plan.of(numbers, n_covariates, grouped=groups is not None)
+        plan = Plan.of(splits.groups, n_covariates, grouped=grouped)
         evidence, nothing = _Evidence(splits.components), not model.n_components_ or plan.too_few
         measured = iter(()) if nothing else plan.measured(splits, fits, seed, n_pairs)
-        known = _Known.of(model, splits, plan, seed)  # meanwhile, other processes make the first fits
+        known = _Known.of(
+            model, splits, plan, seed, words.names is None
+        )  # meanwhile, other processes make the first fits
         for pair in measured:
             evidence.add(pair)
             if early_stopping and not plan.left_out.size and evidence.is_decided(known):
                 break
-        judged = _judgements(evidence, known)
-    table = _table(judged, evidence.total(), known, model, plan.too_few, feature_name)
-    return Verdicts(table, _features(evidence, judged, model, feature_name), evidence.n_pairs, plan.unit)
+        found = _judgements(evidence, known)
+    table = _table(found, evidence.total(), known, model, plan.too_few, words)
+    return Verdicts(table, _features(evidence, found, model, words.feature), evidence.n_pairs, plan.unit)
 
 
-def _group_numbers(groups: Any, n_samples: int, names: Array | None) -> Indices:
+def group_numbers(groups: Any, n_samples: int, names: Array | None) -> Indices:
     """A number per sample, from 0: that of its group, or its own; a Series is matched by name."""
     if groups is None:
         return np.arange(n_samples, dtype=np.intp)
@@ -338,9 +365,10 @@ class _Known(NamedTuple):
     followed: list[Followed]
     carried: list[list[str]]  # the samples that carry a module
     plan: Plan
+    may_repeat: bool  # whether a module that repeats another one gets no verdict of its own
 
     @classmethod
-    def of(cls, model: SparseGraphSVD, splits: Splits, plan: Plan, seed: int) -> _Known:
+    def of(cls, model: SparseGraphSVD, splits: Splits, plan: Plan, seed: int, may_repeat: bool) -> _Known:
         """Correlations of scores, and what may be technical about them."""
         every = splits.part(np.arange(splits.groups.size))
         scores = every.scores(splits.components)
@@ -351,7 +379,8 @@ class _Known(NamedTuple):
         enough = not plan.too_few  # two of few samples carry a module by chance
         carried = [[str(names[at]) for at in carriers(score)] if enough else [] for score in scores]
         by_data = model.diagnostics_[["by_data_alone", "worst_rank"]].to_numpy(dtype=np.float64)
-        return cls(splits.components, correlation(scores, scores), by_data, followed, carried, plan)
+        alike = correlation(scores, scores)
+        return cls(splits.components, alike, by_data, followed, carried, plan, may_repeat)
 
 
 # From measures to verdicts
@@ -413,7 +442,7 @@ def _judged_by(sums: _Sums, known: _Known) -> list[_Judgement]:
         redundant = np.flatnonzero(np.abs(known.correlations[k, :k]) >= _SAME)
         # One that repeats nothing itself is the better reference.
         order = sorted(redundant, key=lambda j: (judged[j].repeats >= 0, -abs(known.correlations[k, j])))
-        repeats = next((int(j) for j in order if judged[j].verdict != "doubtful"), -1)
+        repeats = next((int(j) for j in order if known.may_repeat and judged[j].verdict != "doubtful"), -1)
         judged.append(replace(one, **_verdict(one, repeats, known.followed[k], bool(known.carried[k]))))
     return judged
 
@@ -477,7 +506,7 @@ def _table(
     known: _Known,
     model: SparseGraphSVD,
     too_few: str,
-    feature_name: str,
+    words: Words,
 ) -> pd.DataFrame:
     """`Verdicts.table`; `too_few` is the reason if nothing could be judged."""
     rows: list[tuple[object, ...]] = []
@@ -491,16 +520,16 @@ def _table(
             if model.rows_[[k, closest]].all():  # the overlap of all samples says nothing
                 samples = np.nan
         technical = _technical(known.followed[k], known.carried[k])
-        reason = too_few
+        reason, other = too_few, words.module(closest)
         if one.verdict != TOO_FEW:
-            reason = _reason(one, known.followed[k], bool(known.carried[k]), feature_name)
+            reason = words.reason(one, known.followed[k], bool(known.carried[k]))
             if one.repeats >= 0:
-                reason = _repetition(closest, correlated, features, samples, feature_name)
+                reason = _repetition(other, correlated, features, samples, words.feature)
             reason += f" {technical[0].upper()}{technical[1:]}." if technical else ""
             if one.verdict not in ("doubtful", f"repeats {one.repeats + 1}") and abs(correlated) >= REPEATED:
-                reason += f" Its scores are similar to those of module {closest + 1} (correlation {correlated:.2f})."
-            other = one.closest_other
-            reason += f" Close to the limit: part of the evidence alone says {other}." if other else ""
+                reason += f" Its scores are similar to those of {other} (correlation {correlated:.2f})."
+            limit = one.closest_other
+            reason += f" Close to the limit: part of the evidence alone says {limit}." if limit else ""
         by_chance = np.nan
         if sums is not None and not (members := known.weights[k] != 0).all():
             by_chance = float(np.quantile(np.abs(sums.kme[k, ~members]) / sums.n, 0.95))
@@ -510,7 +539,7 @@ def _table(
     table = pd.DataFrame(rows, columns=_COLUMNS)
     for name in ("repeats", "closest"):  # 0: none
         table[name] = table[name].where(table[name] > 0).astype("Int64")
-    return name_features(table, feature_name)
+    return name_features(table, words.feature)
 
 
 # Verdicts in words
@@ -537,47 +566,65 @@ def _down(value: float, digits: int = 0) -> str:
     return f"{math.floor(value * 10**digits + 1e-9) / 10**digits:.{digits}f}"
 
 
-def _reason(one: _Judgement, followed: Followed, carried: bool, feature_name: str) -> str:
-    """The verdict as a sentence, unless the module repeats another one."""
-    features = f"{feature_name}s"
-    if one.score < _SCORE:
-        limits = f"correlation of scores {_down(one.score, 2)}, at least {_SCORE:g} is needed"
-        return f"Doubtful: a search in only half of the samples does not find it again ({limits})."
-    if one.verdict == BROAD:
-        listed = f"the list of {features}, which has only those that follow it most"
-        return f"Broad axis: most {features} follow it. So interpret the scores of samples, not {listed}."
-    if one.z < _Z:
-        beyond = f"{_down(one.z, 1)} standard deviations, {_Z:g} are needed"
-        what = f"its {features} do not move together clearly more than random {features} ({beyond})"
-        return f"Doubtful: {what} in samples not used to find it."
-    right = f"{_down(100 * one.confidence)} % of them are expected to be right"
-    if one.confidence < _MODERATE:
-        return f"Doubtful: its {features} do not stand out from the others ({right})."
-    if followed.is_depth:
-        return "Doubtful: it is hardly more than the mean of each sample, as the depth of sequencing gives it."
-    times = f"{one.ratio:.1f} times" if one.ratio < 10 else f"{one.ratio:.0f} times"
-    together = f"in samples not used to find it, its {features} move together {times} as much as random {features}"
-    if one.verdict == "strong":
-        return f"Strong: {together}; {right}."
-    causes = [f"only {right}"] if one.confidence < _STRONG else ["few samples carry it"] if carried else []
-    if one.by_data_alone < _BY_DATA:
-        share = _down(100 * one.by_data_alone)
-        causes.append(f"only {share} % of its {features} would be chosen without the graph")
-    elif one.by_graph:
-        causes.append(f"the graph puts a {feature_name} on top whose rank by the data alone is {one.worst_rank:,.0f}")
-    return f"{one.verdict.capitalize()}: {together}, but {' and '.join(causes)}."
+@dataclass(frozen=True)
+class Words:
+    """How verdicts speak of features and of modules: by number or, if they were given, by name.
+
+    Modules that were given, and found in other data, are not searched for.
+    """
+
+    feature: str = "feature"
+    names: Sequence[str] | None = None
+    searched: bool = True
+
+    def module(self, k: int) -> str:
+        """Module k in a sentence."""
+        return f"module {k + 1}" if self.names is None else some_names([self.names[k]])
+
+    def reason(self, one: _Judgement, followed: Followed, carried: bool) -> str:
+        """The verdict as a sentence, unless the module repeats another one."""
+        features, unused = f"{self.feature}s", "samples not used to find it" if self.searched else "other samples"
+        if one.score < _SCORE:
+            limits = f"correlation of scores {_down(one.score, 2)}, at least {_SCORE:g} is needed"
+            if not self.searched:
+                return f"Doubtful: weights from half of the samples do not give the same scores ({limits})."
+            return f"Doubtful: a search in only half of the samples does not find it again ({limits})."
+        if one.verdict == BROAD:
+            listed = f"the list of {features}, which has only those that follow it most"
+            return f"Broad axis: most {features} follow it. So interpret the scores of samples, not {listed}."
+        if one.z < _Z:
+            beyond = f"{_down(one.z, 1)} standard deviations, {_Z:g} are needed"
+            what = f"its {features} do not move together clearly more than random {features} ({beyond})"
+            return f"Doubtful: {what} in {unused}."
+        right = f"{_down(100 * one.confidence)} % of them are expected to be right"
+        if one.confidence < _MODERATE:
+            return f"Doubtful: its {features} do not stand out from the others ({right})."
+        if followed.is_depth:
+            return "Doubtful: it is hardly more than the mean of each sample, as the depth of sequencing gives it."
+        times = f"{one.ratio:.1f} times" if one.ratio < 10 else f"{one.ratio:.0f} times"
+        together = f"in {unused}, its {features} move together {times} as much as random {features}"
+        if one.verdict == "strong":
+            return f"Strong: {together}; {right}."
+        causes = [f"only {right}"] if one.confidence < _STRONG else ["few samples carry it"] if carried else []
+        if one.by_data_alone < _BY_DATA:
+            share = _down(100 * one.by_data_alone)
+            causes.append(f"only {share} % of its {features} would be chosen without the graph")
+        elif one.by_graph:
+            causes.append(
+                f"the graph puts a {self.feature} on top whose rank by the data alone is {one.worst_rank:,.0f}"
+            )
+        return f"{one.verdict.capitalize()}: {together}, but {' and '.join(causes)}."
 
 
-def _repetition(closest: int, correlated: float, features: float, samples: float, feature_name: str) -> str:
+def _repetition(other: str, correlated: float, features: float, samples: float, feature_name: str) -> str:
     """The repeated module, the correlation of the scores, and how many members are the same.
 
     Examples
     --------
-    >>> print(_repetition(0, -0.95, 0.1, 0.5, "gene"))
+    >>> print(_repetition("module 1", -0.95, 0.1, 0.5, "gene"))
     Repeats module 1: it is high in samples in which module 1 is low (correlation of scores -0.95); 10 % of their genes
     and 50 % of their samples are in both.
     """
-    other = f"module {closest + 1}"
     alike = f"it is high and low in similar samples as {other}"
     alike = alike if correlated > 0 else f"it is high in samples in which {other} is low"
     shared = f"{features:.0%} of their {feature_name}s"

@@ -1,0 +1,50 @@
+"""netbic judge: verdicts on gene sets of other programs."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from support.commands import run, run_successfully
+
+
+@pytest.fixture(scope="module")
+def cohort(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("judge")
+    run_successfully("simulate", folder, "--samples", 150, "--genes", 600, "--modules", 2, "--strength", 1.5, "--force")
+    truth = pd.read_csv(folder / "truth.tsv", sep="\t")
+    genes = truth[truth["axis"] == "gene"].groupby("module")["name"].agg(list)
+    every = pd.read_csv(folder / "expression.tsv.gz", sep="\t", index_col=0, usecols=[0]).index
+    lines = [["one", "", *genes.iloc[0]], ["other", "", *every[::15]], ["few", "", "TP53", every[0]]]
+    (folder / "sets.gmt").write_text("\n".join("\t".join(line) for line in lines) + "\n")
+    return folder
+
+
+def test_sets_are_judged_and_nothing_is_replaced(cohort, tmp_path):
+    command = "judge", cohort / "expression.tsv.gz", cohort / "sets.gmt", "--out", tmp_path / "out"
+    printed = run_successfully(*command).output
+    assert "Of 2 gene sets, 1 is strong, 1 is doubtful" in printed
+    assert "1 of 3 sets have fewer than 5 genes in X and are not judged: 'few'" in " ".join(printed.split())
+    table = pd.read_csv(tmp_path / "out" / "judged.tsv", sep="\t")
+    assert table["set"].tolist() == ["one", "other"]
+    assert table["verdict"].tolist() == ["strong", "doubtful"]
+    genes = pd.read_csv(tmp_path / "out" / "judged_genes.tsv", sep="\t")
+    assert genes.groupby("set").size().to_dict() == dict(zip(table["set"], table["n_available"], strict=True))
+    assert json.loads((tmp_path / "out" / "judged.json").read_text())["found_elsewhere"] is False
+    again = run(*command)
+    assert again.exit_code == 2
+    assert "has verdicts already: choose another folder, or use --force" in " ".join(again.output.split())
+    found = run_successfully(*command, "--force", "--found-elsewhere", "--quiet")
+    assert found.output == ""
+
+
+def test_problems_are_explained_in_one_line(cohort, tmp_path):
+    (tmp_path / "others.gmt").write_text("a\t\tTP53\tMYC\tKRAS\tEGFR\tPTEN\n")
+    command = "judge", cohort / "expression.tsv.gz"
+    nothing = run(*command, tmp_path / "others.gmt", "--out", tmp_path / "out")
+    assert nothing.exit_code == 1
+    assert "none of the 1 sets has at least 5 genes" in " ".join(nothing.output.split())
+    unused = run(*command, cohort / "sets.gmt", "--out", tmp_path / "out", "--sample-info", cohort / "labels.tsv")
+    assert unused.exit_code == 2
+    assert "--sample-info is used for --covariates and --by only" in " ".join(unused.output.split())
+    assert not (tmp_path / "out").exists()
