@@ -17,6 +17,10 @@
 #   make paper           the paper's figures and table, in docs/paper
 #   make pictures        redraw the README's figure and those of the tutorials on real data
 #   make bench           compare running times with other packages (minutes)
+# Comparison with other methods
+#   make field-small     a few problems and quick methods (minutes); others: make field-small METHODS="pca nmf"
+#   make field           all problems and methods, and the page (many hours; it can be stopped and started again)
+#   make field-environments  an environment for each method that needs its own, in .venv-field
 # Release
 #   make build           wheel and sdist, in dist
 #   make check-install   install what is in dist in new environments and run the demo
@@ -44,7 +48,7 @@ export NETBIC_GOLDEN ?= $(abspath ../shared/golden)
 endif
 
 .PHONY: demo install test lint suite coverage format nightly fuzz kills lowest prerelease docs paper pictures bench \
-        build check-install check-tag lint-workflows clean
+        field field-small field-environments build check-install check-tag lint-workflows clean
 
 demo: install
 	$(BIN)/netbic demo --force
@@ -109,6 +113,29 @@ paper: install
 
 bench: install
 	$(BIN)/python benchmarks/speed.py
+
+# Methods are the names of files in benchmarks/field/methods. Fits that are there are not run again: they are in .field.
+METHODS ?= pca ica varimax nmf netbic
+FIELD := $(BIN)/python -m benchmarks.field
+field-small: install
+	$(FIELD) fit --small --jobs $(JOBS) --methods $(METHODS)
+	$(FIELD) figures --small --methods $(METHODS)
+
+field: install field-environments
+	$(FIELD) fit --jobs $(JOBS)
+	$(FIELD) figures
+	$(FIELD) page
+
+# Versions in these lists are for Python 3.11.
+FIELD_LISTS := $(wildcard benchmarks/field/environments/*.txt)
+field-environments: $(FIELD_LISTS:benchmarks/field/environments/%.txt=.venv-field/%/.installed)
+	@Rscript -e 'library(WGCNA)' >/dev/null 2>&1 || \
+	  echo "WGCNA is left out: it needs R. On Debian: apt install r-base-core r-cran-wgcna"
+
+.venv-field/%/.installed: benchmarks/field/environments/%.txt
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python $(PIP) --requirement $<
+	@touch $@
 
 pictures: install
 	$(BIN)/python docs/pictures.py

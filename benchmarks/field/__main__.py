@@ -1,44 +1,93 @@
-"""Compare methods that find modules: one table per task.
+"""Compare methods that find modules: same data, same information, the defaults of everyone.
 
-NETBIC_DATA=... python -m benchmarks.field --tasks regulons tumours --methods netbic ica --seeds 2
+python -m benchmarks.field fit       run the fits that are missing; it may be stopped and started again
+python -m benchmarks.field figures   tables of what was found, in benchmarks/field/results; prints them
+python -m benchmarks.field page      write docs/field.md and docs/images/field.png from these tables
+
+Fits are kept in .field. With --small they are kept in .field/small, with the tables, and no file of the repository is
+written. Real data are read from the folder in NETBIC_DATA; without it, only tasks on simulated data are run.
 """
 
-import argparse
-import warnings
-from time import process_time
+from __future__ import annotations
 
-import numpy as np
+import argparse
+import signal
+import sys
+from pathlib import Path
+
 import pandas as pd
 
-from .methods import METHODS
-from .tasks import TASKS
+from . import data, fits, page
+from .figures import all_problems, figures_table, fits_table
+from .tasks import NAMES, tasks
+
+RESULTS = fits.HERE / "results"
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tasks", nargs="+", choices=TASKS, default=list(TASKS))
-    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
-    parser.add_argument("--seeds", type=int, default=2, help="repetitions: seeds of methods, simulations and halves")
-    given = parser.parse_args()
-    warnings.simplefilter("ignore")
-    for task in given.tasks:
-        rows = {}
-        for name in given.methods:
-            begin = process_time()
-            runs = [TASKS[task](METHODS[name], seed) for seed in range(given.seeds)]
-            rows[name] = pd.DataFrame(runs).mean()
-            rows[name]["seconds"] = (process_time() - begin) / given.seeds
-        table = pd.DataFrame(rows)
-        figures = table.drop(index="seconds")
-        if task.startswith("planted"):
-            better = figures.apply(
-                lambda row: [(row > value + 1e-9).sum() for value in row], axis=1, result_type="expand"
-            )
-            table.loc["mean"] = figures.mean()
-            table.loc["first or second"] = (np.asarray(better) < 2).sum(axis=0)
-        print(f"\n## {task}\n\n{TASKS[task].__doc__}\n")
-        print(table.round(3).to_string())
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        prog="benchmarks.field", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    made.add_argument("step", choices=["fit", "figures", "page"])
+    made.add_argument("--small", action="store_true", help="few problems, and one minute for a fit")
+    made.add_argument("--tasks", nargs="+", choices=NAMES, default=list(NAMES), metavar="TASK", help=", ".join(NAMES))
+    made.add_argument("--methods", nargs="+", default=[], help="names of files in methods/, or paths of other files")
+    made.add_argument("--jobs", type=int, default=1, help="fits at the same time")
+    made.add_argument("--again", action="store_true", help="also run fits that are there, e.g. of a new version")
+    made.add_argument("--folder", type=Path, default=fits.ROOT / ".field", help="where fits are kept")
+    made.add_argument("--seconds", type=float, help="limit of a fit (default: 1200, with --small 60)")
+    made.add_argument("--gigabytes", type=float, default=fits.Limits().gigabytes, help="limit of a fit")
+    return made
+
+
+def main(arguments: list[str] | None = None) -> None:
+    given = parser().parse_args(arguments)
+    if given.small and given.step == "page":
+        sys.exit("the page is that of the full benchmark: run without --small")
+    try:
+        chosen = fits.methods(given.methods)
+    except ValueError as error:
+        sys.exit(str(error))
+    if not data.available():
+        print("NETBIC_DATA is not the folder of real data: only simulated data are used")
+    folder = given.folder / "small" if given.small else given.folder
+    which = tasks(given.tasks)
+    {"fit": fit, "figures": figures, "page": write_page}[given.step](given, which, chosen, folder)
+
+
+def fit(given, which, chosen, folder):
+    for method in chosen:
+        if not method.python.exists():
+            print(f"{method.name} is left out: there is no {method.python}; run make field-environments")
+    limits = fits.Limits(given.seconds or (60 if given.small else fits.Limits().seconds), given.gigabytes)
+    todo = fits.missing(chosen, all_problems(which, given.small), folder, given.again)
+    print(f"{len(todo)} fits to run", flush=True)
+    fits.run_all(todo, folder, limits, given.jobs, lambda line: print(line, flush=True))
+
+
+def figures(given, which, chosen, folder):
+    table = figures_table(which, chosen, given.small, folder)
+    problems = all_problems(which, given.small)
+    results = folder if given.small else RESULTS
+    results.mkdir(parents=True, exist_ok=True)
+    fitted = table[table["status"] != "missing"]
+    fitted.to_csv(results / "figures.tsv", sep="\t", index=False, float_format="%.6g")
+    fits_table(chosen, problems, folder).to_csv(results / "fits.tsv", sep="\t", index=False, float_format="%.4g")
+    for name, task in which.items():
+        own = fitted[fitted["task"] == name]
+        if own["value"].notna().any():
+            print(f"\n## {name}\n\n{page.task_table(task, own).to_string()}")
+    lacking = table[table["status"] == "missing"].groupby("method").size()
+    for method, number in lacking.items():
+        print(f"{method}: {number} units have not been run")
+
+
+def write_page(given, which, chosen, folder):
+    tables = [pd.read_csv(RESULTS / f"{name}.tsv", sep="\t") for name in ("figures", "fits")]
+    known = set(tables[1]["method"])
+    page.write_page(which, *tables, [method for method in chosen if method.name in known])
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     main()

@@ -1,4 +1,4 @@
-"""Simulated data with planted modules: 14 scenarios, each a function of a random generator.
+"""Simulated data with planted modules: scenarios, each a function of a random generator.
 
 A scenario returns the matrix (samples x features), the planted members (modules x features, boolean) and the planted
 scores (samples x modules). Sizes, signs, noise and backgrounds differ; nothing is told to a method but the number of
@@ -169,3 +169,41 @@ def correlated_modules(rng):
         own[order[48 * j : 48 * j + 60]] = True
     shared = rng.standard_normal((150, k + 1))
     return made((shared[:, :-1] + shared[:, 1:]) / np.sqrt(2), weights_of(members, rng), rng)
+
+
+# Added for the comparison of methods (data.py): netbic was not developed with them.
+NEW: dict[str, Callable[[np.random.Generator], Planted]] = {}
+
+
+def new(function):
+    NEW[function.__name__] = function
+    return function
+
+
+@new
+def thirty_samples(rng):
+    """Modules of 20 to 400 features; every sample has a value."""
+    members = disjoint_sets([20, 40, 80, 160, 400], 2000, rng)
+    return made(1.3 * rng.standard_normal((30, 5)), weights_of(members, rng), rng)
+
+
+@new
+def thirty_samples_in_groups(rng):
+    """Exclusive groups of about seven samples with their markers; the other samples belong to none."""
+    members, label = disjoint_sets([20, 50, 100], 2000, rng), rng.permutation(np.arange(30) % 4)
+    return made(np.eye(4)[label][:, :3], weights_of(members, rng, 1.5, 2.5), rng)
+
+
+@new
+def four_hundred_samples(rng):
+    """Weak modules of 20 to 400 features."""
+    members = disjoint_sets([20, 20, 40, 40, 80, 80, 160, 400], 2500, rng)
+    return made(0.4 * rng.standard_normal((400, 8)), weights_of(members, rng), rng)
+
+
+@new
+def four_hundred_samples_overlapping(rng):
+    """Modules of both signs that share features, of which two or three act in a sample, with uneven noise."""
+    members = random_sets([20, 40, 60, 80, 100, 150, 200, 300, 400, 400], 3000, rng)
+    scores = groups(400, 10, 0.25, rng) * rng.gamma(4.0, 0.3, (400, 10))
+    return made(scores, weights_of(members, rng, signs=(-1.0, 1.0)), rng, noise=rng.uniform(0.5, 1.5, 3000))
