@@ -130,7 +130,7 @@ field: install field-environments
 FIELD_LISTS := $(wildcard benchmarks/field/environments/*.txt)
 field-environments: $(FIELD_LISTS:benchmarks/field/environments/%.txt=.venv-field/%/.installed)
 	@Rscript -e 'library(WGCNA)' >/dev/null 2>&1 || \
-	  echo "WGCNA is left out: it needs R. On Debian: apt install r-base-core r-cran-wgcna"
+	  echo "WGCNA needs R and its package. On Debian: apt install r-base-core r-cran-wgcna"
 
 .venv-field/%/.installed: benchmarks/field/environments/%.txt
 	$(PYTHON) -m venv $(@D)

@@ -1,9 +1,9 @@
 """Biclusters of features that are up or down in some samples (UnPaSt 0.1.11, its defaults: k-means and Louvain).
 
 It chooses the number of modules. Its samples are in or out of a bicluster; scores are those of `sets_to_weights`. In
-this version, the Louvain clusters are those of the similarity cutoff with the largest modularity, even where the
-documented rule (the smallest cutoff with a modularity of 1/3) chooses another: many biclusters then have two to ten
-features. Its other choice, clusters by WGCNA, found more in one of three simulated data sets, and nothing in the others.
+this version, the Louvain clusters are those of the similarity cutoff at the knee of the modularity curve, even where
+its documented rule (the smallest cutoff with a modularity of 1/3) chooses another; in simulated data, biclusters then
+had two to eleven features. Clusters by WGCNA, its other choice, were better in one of three simulated data sets only.
 """
 
 from pathlib import Path
