@@ -55,8 +55,10 @@ def test_a_store_that_was_being_replaced_is_restored(cohort, tmp_path):
     assert not list(tmp_path.glob(".netbic-*"))
 
 
-def test_a_signal_cleans_up_as_ctrl_c_does(cohort, tmp_path):
-    command = [sys.executable, "-c", _STOPPED, "convert", str(cohort / "expression.tsv"), str(tmp_path / "out.zarr")]
+@pytest.mark.parametrize("freeing", [False, True])
+def test_a_signal_cleans_up_as_ctrl_c_does(cohort, tmp_path, freeing):
+    script = _STOPPED_WHILE_FREEING if freeing else _STOPPED
+    command = [sys.executable, "-c", script, "convert", str(cohort / "expression.tsv"), str(tmp_path / "out.zarr")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 1
     assert "interrupted (nothing was written)" in done.stderr
@@ -68,6 +70,21 @@ _STOPPED = """
 import os, signal, sys, netbic.io
 from netbic.cli import main
 sys.modules["netbic.io.conversion"].write_store = lambda *_: os.kill(os.getpid(), signal.SIGTERM)
+main()
+"""
+
+# Python ignores an exception that is raised while it frees an object.
+_STOPPED_WHILE_FREEING = """
+import os, signal, sys, time, netbic.io
+from netbic.cli import main
+class Freed:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.01)
+def write_store(*_):
+    Freed()
+    time.sleep(10)
+sys.modules["netbic.io.conversion"].write_store = write_store
 main()
 """
 

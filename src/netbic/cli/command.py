@@ -154,19 +154,29 @@ def _show_all(ctx: click.Context, param: click.Parameter, value: bool) -> None:
 @contextmanager
 def _signals_as_interrupts() -> Iterator[None]:
     """Treat SIGTERM and SIGHUP like Ctrl-C: unfinished files are removed, finished modules are kept."""
-    names = ("SIGTERM", "SIGHUP") if threading.current_thread() is threading.main_thread() else ()
-    before = {}
+    names = ("SIGTERM", "SIGHUP", "SIGALRM") if threading.current_thread() is threading.main_thread() else ()
+    before, hook = {}, sys.unraisablehook
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
+
+    def again(lost: Any) -> None:
+        """Interrupt a moment later, if Python was about to free an object, where it ignores exceptions."""
+        if isinstance(lost.exc_value, KeyboardInterrupt) and getattr(signal, "SIGALRM", None) in before:
+            signal.setitimer(signal.ITIMER_REAL, 0.01)
+        else:
+            hook(lost)
 
     for name in names:
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # as set by nohup
             before[number] = signal.signal(number, stop)
+    if names:
+        sys.unraisablehook = again
     try:
         yield
     finally:
+        sys.unraisablehook = hook
         for number, handler in before.items():
             signal.signal(number, handler)
 

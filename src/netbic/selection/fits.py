@@ -157,15 +157,23 @@ def _map_on_copies(n: int, fit: Any, data: Any, jobs: Sequence[Any]) -> Generato
     """Results in order, from copies of this process, of which each makes every n-th fit."""
     context = get_context("fork")
     receivers, copies = list[Connection](), list[BaseProcess]()
-    with quiet():
-        for first in range(n):
-            receiver, sender = context.Pipe(duplex=False)
-            receivers.append(receiver)
-            given = fit, data, jobs[first::n], sender, [*receivers]
-            copies.append(context.Process(target=_send_fits, args=given, daemon=True))
-            copies[-1].start()
-            sender.close()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _interrupts())  # Python ignores an exception while it is copied
+    try:
+        with quiet():
+            for first in range(n):
+                receiver, sender = context.Pipe(duplex=False)
+                receivers.append(receiver)
+                given = fit, data, jobs[first::n], sender, [*receivers]
+                copies.append(context.Process(target=_send_fits, args=given, daemon=True))
+                copies[-1].start()
+                sender.close()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return _received(receivers, copies, len(jobs))
+
+
+def _interrupts() -> set[signal.Signals]:
+    return {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}  # not all of them are known on Windows
 
 
 def _received(receivers: list[Connection], copies: list[BaseProcess], n_jobs: int) -> Generator[Any, None, None]:
@@ -187,7 +195,9 @@ def _send_fits(fit: Any, data: Any, jobs: Sequence[Any], sender: Connection, rec
     global _is_copy
     _is_copy = True
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the original process is interrupted, and ends the copies
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _interrupts())
     for receiver in receivers:
         receiver.close()
     with ThreadPoolExecutor(1) as sending:
