@@ -38,6 +38,7 @@ _OPTIONS: Final = {
     "y_smoothness": "--smoothness2",
 }
 _GAP = 5.0  # seconds between lines of progress, and before the first one
+_REDRAWN = 0.1  # seconds between pictures of a bar
 _SECONDS = 10  # to wait for an answer of a Dask scheduler
 _IGNORE_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"  # also for restarted workers
 _COLLECTED = 100_000  # new objects after which reference cycles are searched for
@@ -260,6 +261,9 @@ class Progress:
             if stage != self._stage:
                 self._bar.reset(self._bar.task_ids[0], description=name, total=total, completed=done)
             self._bar.update(self._bar.task_ids[0], completed=done, total=total)
+            if stage != self._stage or monotonic() - self._printed >= _REDRAWN:
+                self._printed = monotonic()
+                self._bar.refresh()
         elif not self._silent and monotonic() - self._printed >= _GAP:
             self._printed = monotonic()
             click.echo(f"{name}: {done / total:.0%} done" if total > 1 else name, err=True)
@@ -271,7 +275,10 @@ class Progress:
             from rich.console import Console
 
             console, redirected = Console(stderr=True), sys.stdout.isatty()  # otherwise lines belong to a file or pipe
-            self._bar = progress.Progress(console=console, transient=True, redirect_stdout=redirected)
+            # Without a thread that redraws it, this process can be copied (netbic.selection.fits).
+            self._bar = progress.Progress(
+                console=console, transient=True, redirect_stdout=redirected, auto_refresh=False
+            )
             self._bar.add_task("starting", total=None)
             self._bar.start()
         return self
