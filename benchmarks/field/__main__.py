@@ -18,7 +18,7 @@ from pathlib import Path
 import pandas as pd
 
 from . import data, fits, page
-from .figures import all_problems, figures_table, fits_table
+from .figures import Scope, all_problems, figures_table, fits_table
 from .tasks import NAMES, tasks
 
 RESULTS = fits.HERE / "results"
@@ -31,6 +31,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("step", choices=["fit", "figures", "page"])
     made.add_argument("--small", action="store_true", help="few problems, and one minute for a fit")
     made.add_argument("--tasks", nargs="+", choices=NAMES, default=list(NAMES), metavar="TASK", help=", ".join(NAMES))
+    made.add_argument("--seeds", type=int, help="of each data set, the first so many (default: all)")
     made.add_argument("--methods", nargs="+", default=[], help="names of files in methods/, or paths of other files")
     made.add_argument("--jobs", type=int, default=1, help="fits at the same time")
     made.add_argument("--again", action="store_true", help="also run fits that are there, e.g. of a new version")
@@ -60,14 +61,14 @@ def fit(given, which, chosen, folder):
         if not method.python.exists():
             print(f"{method.name} is left out: there is no {method.python}; run make field-environments")
     limits = fits.Limits(given.seconds or (60 if given.small else fits.Limits().seconds), given.gigabytes)
-    todo = fits.missing(chosen, all_problems(which, given.small), folder, given.again)
+    todo = fits.missing(chosen, all_problems(which, Scope(given.small, given.seeds)), folder, given.again)
     print(f"{len(todo)} fits to run", flush=True)
     fits.run_all(todo, folder, limits, given.jobs, lambda line: print(line, flush=True))
 
 
 def figures(given, which, chosen, folder):
-    table = figures_table(which, chosen, given.small, folder)
-    problems = all_problems(which, given.small)
+    table = figures_table(which, chosen, Scope(given.small, given.seeds), folder)
+    problems = all_problems(which, Scope(given.small, given.seeds))
     results = folder if given.small else RESULTS
     results.mkdir(parents=True, exist_ok=True)
     fitted = table[table["status"] != "missing"]

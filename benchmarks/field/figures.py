@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import ModuleType
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,26 +16,39 @@ from .tasks import Asked
 ORDER = ("missing", "not meant", "timed out", "crashed")  # of a unit whose fits differ, the first of these
 
 
-def units_of(task: ModuleType, small: bool) -> dict[str, list[Asked]]:
+class Scope(NamedTuple):
+    """Which units are used: of a few problems, and of the first seeds."""
+
+    small: bool = False
+    seeds: int | None = None
+
+
+def units_of(task: ModuleType, scope: Scope) -> dict[str, list[Asked]]:
     """Units and their problems, without those of real data if there are none."""
-    units = task.problems(small)
+    units = task.problems(scope.small)
+    if scope.seeds is not None:
+        units = {unit: asked for unit, asked in units.items() if seed_of(unit) < scope.seeds}
     if data.available():
         return units
     return {unit: asked for unit, asked in units.items() if not any(data.needs_files(one.instance) for one in asked)}
 
 
-def all_problems(tasks: dict[str, ModuleType], small: bool) -> list[Asked]:
-    return list(
-        dict.fromkeys(one for task in tasks.values() for asked in units_of(task, small).values() for one in asked)
-    )
+def seed_of(unit: str) -> int:
+    return int(unit.rpartition("/")[2])
 
 
-def figures_table(tasks: dict[str, ModuleType], methods: list[Method], small: bool, folder: Path) -> pd.DataFrame:
+def all_problems(tasks: dict[str, ModuleType], scope: Scope) -> list[Asked]:
+    """Without repetitions; those of the first seed come first, so that work that is stopped compares all data sets."""
+    units = [unit for task in tasks.values() for unit in units_of(task, scope).items()]
+    return list(dict.fromkeys(one for _, asked in sorted(units, key=lambda unit: seed_of(unit[0])) for one in asked))
+
+
+def figures_table(tasks: dict[str, ModuleType], methods: list[Method], scope: Scope, folder: Path) -> pd.DataFrame:
     """A row per task, unit, method and figure; units that were not finished have no value, but a status."""
     rows = [
         (name, unit, method.name, *row)
         for name, task in tasks.items()
-        for unit, asked in units_of(task, small).items()
+        for unit, asked in units_of(task, scope).items()
         for method in methods
         for row in figures_of(task, method, asked, folder)
     ]
