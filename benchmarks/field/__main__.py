@@ -4,8 +4,9 @@ python -m benchmarks.field fit       run the fits that are missing; it may be st
 python -m benchmarks.field figures   tables of what was found, in benchmarks/field/results; prints them
 python -m benchmarks.field page      write docs/field.md and docs/images/field.png from these tables
 
-Fits are kept in .field. With --small they are kept in .field/small, with the tables, and no file of the repository is
-written. Real data are read from the folder in NETBIC_DATA; without it, only tasks on simulated data are run.
+Fits are kept in .field. What has figures in the tables is not run again, so that work can go on without these files.
+With --small, fits and tables are kept in .field/small, and no file of the repository is written. Real data are read
+from the folder in NETBIC_DATA; without it, only tasks on simulated data are run.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pathlib import Path
 import pandas as pd
 
 from . import data, fits, page
-from .figures import Scope, all_problems, figures_table, fits_table
+from .figures import COLUMNS, FITS, Scope, earlier_table, figures_table, fits_table, missing
 from .tasks import NAMES, tasks
 
 RESULTS = fits.HERE / "results"
@@ -34,7 +35,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--seeds", type=int, help="of each data set, the first so many (default: all)")
     made.add_argument("--methods", nargs="+", default=[], help="names of files in methods/, or paths of other files")
     made.add_argument("--jobs", type=int, default=1, help="fits at the same time")
-    made.add_argument("--again", action="store_true", help="also run fits that are there, e.g. of a new version")
+    made.add_argument(
+        "--again", action="store_true", help="also what is there: fits of a new version of a package, and their figures"
+    )
     made.add_argument("--folder", type=Path, default=fits.ROOT / ".field", help="where fits are kept")
     made.add_argument("--seconds", type=float, help="limit of a fit (default: 1200, with --small 60)")
     made.add_argument("--gigabytes", type=float, default=fits.Limits().gigabytes, help="limit of a fit")
@@ -61,19 +64,22 @@ def fit(given, which, chosen, folder):
         if not method.python.exists():
             print(f"{method.name} is left out: there is no {method.python}; run make field-environments")
     limits = fits.Limits(given.seconds or (60 if given.small else fits.Limits().seconds), given.gigabytes)
-    todo = fits.missing(chosen, all_problems(which, Scope(given.small, given.seeds)), folder, given.again)
+    earlier = earlier_table((folder if given.small else RESULTS) / "figures.tsv", COLUMNS, given.again)
+    todo = missing(which, chosen, Scope(given.small, given.seeds), folder, earlier, given.again)
     print(f"{len(todo)} fits to run", flush=True)
     fits.run_all(todo, folder, limits, given.jobs, lambda line: print(line, flush=True))
 
 
 def figures(given, which, chosen, folder):
-    table = figures_table(which, chosen, Scope(given.small, given.seeds), folder)
-    problems = all_problems(which, Scope(given.small, given.seeds))
-    results = folder if given.small else RESULTS
+    results, scope = folder if given.small else RESULTS, Scope(given.small, given.seeds)
     results.mkdir(parents=True, exist_ok=True)
+    paths = {name: results / f"{name}.tsv" for name in ("figures", "fits")}
+    earlier = earlier_table(paths["figures"], COLUMNS, given.again)
+    table = figures_table(which, chosen, scope, folder, earlier)
     fitted = table[table["status"] != "missing"]
-    fitted.to_csv(results / "figures.tsv", sep="\t", index=False, float_format="%.6g")
-    fits_table(chosen, problems, folder).to_csv(results / "fits.tsv", sep="\t", index=False, float_format="%.4g")
+    fitted.to_csv(paths["figures"], sep="\t", index=False, float_format="%.6g")
+    of_fits = fits_table(which, chosen, scope, folder, earlier_table(paths["fits"], FITS, given.again))
+    of_fits.to_csv(paths["fits"], sep="\t", index=False, float_format="%.4g")
     for name, task in which.items():
         own = fitted[fitted["task"] == name]
         if own["value"].notna().any():

@@ -13,6 +13,9 @@ from . import data
 from .fits import Method, found, record
 from .tasks import Asked
 
+KEYS = ["task", "unit", "method", "digest"]
+COLUMNS = [*KEYS, "figure", "value", "status"]
+FITS = ["method", "digest", "instance", "k", "seed", "status", "seconds", "wall", "GB", "modules", "message"]
 ORDER = ("missing", "not meant", "timed out", "crashed")  # of a unit whose fits differ, the first of these
 
 
@@ -37,22 +40,55 @@ def seed_of(unit: str) -> int:
     return int(unit.rpartition("/")[2])
 
 
-def all_problems(tasks: dict[str, ModuleType], scope: Scope) -> list[Asked]:
-    """Without repetitions; those of the first seed come first, so that work that is stopped compares all data sets."""
-    units = [unit for task in tasks.values() for unit in units_of(task, scope).items()]
-    return list(dict.fromkeys(one for _, asked in sorted(units, key=lambda unit: seed_of(unit[0])) for one in asked))
+def units(tasks: dict[str, ModuleType], scope: Scope) -> list[tuple[str, str, list[Asked]]]:
+    """Tasks, units and their problems. The first seeds come first, so that work that is stopped has all data sets."""
+    every = [(name, *unit) for name, task in tasks.items() for unit in units_of(task, scope).items()]
+    return sorted(every, key=lambda unit: seed_of(unit[1]))
 
 
-def figures_table(tasks: dict[str, ModuleType], methods: list[Method], scope: Scope, folder: Path) -> pd.DataFrame:
-    """A row per task, unit, method and figure; units that were not finished have no value, but a status."""
+def figures_table(
+    tasks: dict[str, ModuleType], methods: list[Method], scope: Scope, folder: Path, earlier: pd.DataFrame
+) -> pd.DataFrame:
+    """A row per task, unit, method and figure; units that were not finished have no value, but a status.
+
+    Rows of an earlier table are kept if the method has not changed since, and those of units that are not asked for.
+    """
+    kept = {key: own[["figure", "value", "status"]].to_numpy().tolist() for key, own in earlier.groupby(KEYS)}
     rows = [
-        (name, unit, method.name, *row)
+        (*key, *row)
         for name, task in tasks.items()
         for unit, asked in units_of(task, scope).items()
         for method in methods
-        for row in figures_of(task, method, asked, folder)
+        for key in [(name, unit, method.name, method.digest)]
+        for row in kept.get(key) or figures_of(task, method, asked, folder)
     ]
-    return pd.DataFrame(rows, columns=["task", "unit", "method", "figure", "value", "status"])
+    return with_others(pd.DataFrame(rows, columns=COLUMNS), earlier, ["task", "unit", "method"])
+
+
+def with_others(table: pd.DataFrame, earlier: pd.DataFrame, key: list[str]) -> pd.DataFrame:
+    """And the rows of an earlier table with other keys."""
+    others = ~pd.MultiIndex.from_frame(earlier[key]).isin(pd.MultiIndex.from_frame(table[key]))
+    return pd.concat([table, earlier[others]], ignore_index=True) if others.any() else table
+
+
+def earlier_table(path: Path, columns: list[str], again: bool) -> pd.DataFrame:
+    """A table of an earlier run; an empty one if everything is computed again."""
+    return pd.read_csv(path, sep="\t") if path.exists() and not again else pd.DataFrame(columns=columns)
+
+
+def missing(
+    tasks: dict[str, ModuleType], methods: list[Method], scope: Scope, folder: Path, earlier: pd.DataFrame, again: bool
+) -> list[tuple[Method, Asked]]:
+    """Fits to be run, problem by problem: neither they nor the figures of their units are there."""
+    known = set(map(tuple, earlier[KEYS].to_numpy()))
+    needed = [
+        (method, one)
+        for name, unit, asked in units(tasks, scope)
+        for one in asked
+        for method in methods
+        if method.python.exists() and (name, unit, method.name, method.digest) not in known
+    ]
+    return [(method, one) for method, one in dict.fromkeys(needed) if again or record(method, one, folder) is None]
 
 
 def figures_of(task: ModuleType, method: Method, asked: list[Asked], folder: Path):
@@ -65,13 +101,20 @@ def figures_of(task: ModuleType, method: Method, asked: list[Asked], folder: Pat
     return [(figure, value, status) for figure, value in values.items()]
 
 
-def fits_table(methods: list[Method], problems: list[Asked], folder: Path) -> pd.DataFrame:
+def fits_table(
+    tasks: dict[str, ModuleType], methods: list[Method], scope: Scope, folder: Path, earlier: pd.DataFrame
+) -> pd.DataFrame:
+    kept = {tuple(row[:5]): row for row in earlier.astype(object).where(earlier.notna(), None).to_numpy().tolist()}
     rows = []
-    for asked in problems:
+    for one in dict.fromkeys(one for *_, asked in units(tasks, scope) for one in asked):
         for method in methods:
-            known = record(method, asked, folder)
+            known = record(method, one, folder)
+            key = method.name, method.digest, one.instance, one.k, one.seed
             if known is not None:
-                numbers = [known.get(name, np.nan) for name in ("seconds", "wall", "gigabytes", "modules")]
-                rows.append((method.name, *asked, known["status"], *numbers, known["message"]))
-    names = ["method", "instance", "k", "seed", "status", "seconds", "wall", "GB", "modules", "message"]
-    return pd.DataFrame(rows, columns=names).astype({"k": "Int64", "modules": "Int64"})
+                numbers = [known.get(name) for name in ("seconds", "wall", "gigabytes", "modules")]
+                rows.append((*key, known["status"], *numbers, known["message"]))
+            elif key in kept:
+                rows.append(tuple(kept[key]))
+    table = pd.DataFrame(rows, columns=FITS)
+    table = with_others(table, earlier, ["method", "instance", "k", "seed"])
+    return table.astype({"k": "Int64", "modules": "Int64"})

@@ -218,16 +218,6 @@ class Run:
         self.part.unlink(missing_ok=True)
 
 
-def missing(chosen: list[Method], problems: list[Asked], folder: Path, again: bool) -> list[tuple[Method, Asked]]:
-    """Fits to be run, problem by problem."""
-    return [
-        (method, asked)
-        for asked in problems
-        for method in chosen
-        if method.python.exists() and (again or record(method, asked, folder) is None)
-    ]
-
-
 def run_all(
     fits: list[tuple[Method, Asked]], folder: Path, limits: Limits, jobs: int, say: Callable[[str], object] = print
 ) -> None:

@@ -2,10 +2,12 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -271,6 +273,27 @@ def test_work_goes_on_after_a_kill(method_files, tmp_path):
     assert 2 <= len(records) < number
     assert number_to_run(again.splitlines()) == number - len(records)
     assert len(list((tmp_path / "fits").rglob("*.json"))) == number
+
+
+@pytest.mark.nightly
+def test_what_has_figures_is_not_run_again_and_rows_of_others_stay(method_files, tmp_path, capsys):
+    empty, infinite = method_files("empty", "infinite")
+    folder = tmp_path / "fits"
+    options = ["--small", "--folder", str(folder), "--tasks"]
+    main(["fit", *options, "speed", "planted", "--methods", empty])
+    main(["figures", *options, "speed", "planted", "--methods", empty])
+    before = table_of(folder, "figures"), table_of(folder, "fits")
+    shutil.rmtree(folder / "small" / "empty")
+    main(["fit", *options, "speed", "--methods", empty, infinite])
+    main(["figures", *options, "speed", "--methods", empty, infinite])
+    assert "\n1 fits to run\n" in capsys.readouterr().out
+    for table, earlier in zip((table_of(folder, "figures"), table_of(folder, "fits")), before, strict=True):
+        kept = table[table["method"] == "empty"].sort_values(earlier.columns.tolist(), ignore_index=True)
+        expected = earlier.sort_values(earlier.columns.tolist(), ignore_index=True)
+        pd.testing.assert_frame_equal(kept, expected, check_dtype=False)
+    Path(empty).write_text(Path(empty).read_text() + "\nCHANGED = True\n")
+    main(["fit", *options, "speed", "--methods", empty])
+    assert "\n1 fits to run\n" in capsys.readouterr().out
 
 
 @pytest.mark.nightly
