@@ -1,7 +1,11 @@
 """The code and the commands of the documentation run, and print what the pages show."""
 
+import os
 import re
 import shlex
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -77,6 +81,28 @@ def test_the_page_about_two_tables_runs(real_data, tmp_path, monkeypatch):
         (tmp_path / name).symlink_to(real_data / f"small_nutrimouse_{name}")
     monkeypatch.chdir(tmp_path)
     assert run_page((ROOT / "docs/two-tables.md").read_text()) == 6
+
+
+R_HAS_RETICULATE = """
+versions <- c(packageVersion("reticulate") >= "1.37", reticulate::py_config()$numpy$version < "2")
+quit(status = !any(versions))
+"""
+
+
+@pytest.mark.nightly
+def test_the_page_about_r_runs(tmp_path):
+    """R sets a library path that a Python of another origin cannot use."""
+    command = ["Rscript", "--vanilla", "-e"]
+    script = tmp_path / "netbic"
+    script.write_text(f'#!/bin/sh\nunset LD_LIBRARY_PATH\nexec {sys.executable} -m netbic "$@"\n')
+    script.chmod(0o755)
+    path = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "RETICULATE_PYTHON": sys.executable}
+    options = {"env": os.environ | path, "cwd": tmp_path, "capture_output": True, "text": True}
+    if shutil.which("Rscript") is None or subprocess.run([*command, R_HAS_RETICULATE], **options).returncode:
+        pytest.skip("needs R with the package reticulate 1.37 or newer (or an older one, and NumPy 1)")
+    last = "stopifnot(nrow(genes) == 40, all(verdicts$verdict == 'strong'), abs(cor(scores[, 1], activity)) > 0.9)"
+    done = subprocess.run([*command, "\n".join([*blocks("docs/r.md", "r"), last])], **options)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.filterwarnings("ignore")

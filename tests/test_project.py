@@ -9,6 +9,7 @@ import yaml
 from packaging.version import Version
 
 import netbic
+from netbic.cli import main
 
 ROOT = Path(__file__).parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -61,6 +62,19 @@ def test_the_recipe_requires_what_the_project_requires():
     assert [line.replace(" ", "") for line in others] == PROJECT["dependencies"]
     scripts = [f"{name} = {path}" for name, path in PROJECT["scripts"].items()]
     assert RECIPE["build"]["python"]["entry_points"] == scripts
+
+
+@pytest.mark.parametrize(
+    ("wrapper", "begin", "end"),
+    [("galaxy/netbic_fit.xml", "netbic fit $", "<outputs>"), ("nf-core/netbic/fit/main.nf", "script:", "END_VERSIONS")],
+)
+def test_wrappers_call_options_that_exist(wrapper, begin, end):
+    text = (ROOT / "recipe" / wrapper).read_text()
+    known = {name for option in main.commands["fit"].params for name in option.opts + option.secondary_opts}
+    used = set(re.findall(r"(?<![\w-])--[a-z-]+", text[text.index(begin) : text.index(end)]))
+    assert {"--gene-sets", "--graph", "--sample-info"} < used
+    assert used <= known
+    assert Version(netbic.__version__).base_version in text
 
 
 def test_versions_agree():

@@ -74,7 +74,7 @@ class Count(NamedTuple):
         average = f", {self.n} on average" if least < most else ""
         return (
             f"{directions} {'are' if self.directions > 1 else 'is'} stronger than noise; of {self.searched} modules, "
-            f"{found} are found again in halves of the samples{average}"
+            f"{found} {'is' if found == '1' else 'are'} found again in halves of the samples{average}"
         )
 
 
