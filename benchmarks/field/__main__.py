@@ -83,7 +83,8 @@ def figures(given, which, chosen, folder):
     for name, task in which.items():
         own = fitted[fitted["task"] == name]
         if own["value"].notna().any():
-            print(f"\n## {name}\n\n{page.task_table(task, own).to_string()}")
+            variants = [method.name for method in chosen if not method.ranked]
+            print(f"\n## {name}\n\n{page.task_table(task, own, variants).to_string()}")
     lacking = table[table["status"] == "missing"].groupby("method").size()
     for method, number in lacking.items():
         print(f"{method}: {number} units have not been run")

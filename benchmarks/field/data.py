@@ -224,7 +224,8 @@ PLANTED = SCENARIOS | NEW | IN_REAL
 def planted(scenario, seed):
     made = PLANTED[scenario](np.random.default_rng([int(seed), 2027]))
     varies = made.X.std(axis=0) > 0
-    return Data(numbered(made.X[:, varies]), made.members[:, varies])
+    counts = None if made.counts is None else made.counts[:, varies]
+    return Data(numbered(made.X[:, varies]), made.members[:, varies], counts=counts)
 
 
 def noise_counts(rng, n, p):

@@ -95,10 +95,12 @@ def figures_of(task: ModuleType, method: Method, asked: list[Asked], folder: Pat
     records = [record(method, one, folder) for one in asked]
     statuses = {known["status"] if known else "missing" for known in records}
     status = next((status for status in ORDER if status in statuses), "done")
+    told = getattr(task, "ONLY_CHOOSING", False) and not method.chooses  # then its main figure is not compared
+    names = {task.FIGURE: f"{task.FIGURE}, as told"} if told else {}
     if status != "done":
-        return [(task.FIGURE, np.nan, status)]
+        return [(names.get(task.FIGURE, task.FIGURE), np.nan, status)]
     values = task.figures({one: found(method, one, folder) for one in asked}, data.load)
-    return [(figure, value, status) for figure, value in values.items()]
+    return [(names.get(figure, figure), value, status) for figure, value in values.items()]
 
 
 def fits_table(

@@ -42,6 +42,9 @@ class Limits(NamedTuple):
 # Methods
 
 
+FIELDS = ("NAME", "ENVIRONMENT", "CHOOSES", "RANKED")
+
+
 class Method(NamedTuple):
     key: str
     name: str
@@ -49,6 +52,8 @@ class Method(NamedTuple):
     path: Path
     digest: str
     docstring: str
+    chooses: bool  # the number of modules
+    ranked: bool  # variants of a method are shown, but not ranked
 
     @property
     def python(self) -> Path:
@@ -66,11 +71,26 @@ def method(path: Path) -> Method:
         if isinstance(statement, ast.Assign):
             target, value = statement.targets[0], statement.value
             parts = zip(target.elts, value.elts, strict=True) if isinstance(target, ast.Tuple) else [(target, value)]
-            found |= {name.id: ast.literal_eval(part) for name, part in parts if name.id in ("NAME", "ENVIRONMENT")}
-    if len(found) < 2:
+            found |= {name.id: ast.literal_eval(part) for name, part in parts if name.id in FIELDS}
+    if not {"NAME", "ENVIRONMENT"} <= set(found):
         raise ValueError(f'{path} has no line such as NAME, ENVIRONMENT = "PCA", "netbic"')
-    digest = hashlib.sha256("".join(ast.dump(statement) for statement in body).encode()).hexdigest()[:16]
-    return Method(path.stem, found["NAME"], found["ENVIRONMENT"], path.resolve(), digest, docstring)
+    digest = digest_of(body, ast.parse((HERE / "problem.py").read_text()).body)
+    flags = found.get("CHOOSES", False), found.get("RANKED", True)
+    return Method(path.stem, found["NAME"], found["ENVIRONMENT"], path.resolve(), digest, docstring, *flags)
+
+
+def digest_of(*bodies: list[ast.stmt]) -> str:
+    """Of statements, without layout, comments and lines that name the method."""
+    kept = [
+        ast.dump(statement)
+        for body in bodies
+        for statement in body
+        if not (
+            isinstance(statement, ast.Assign)
+            and {"NAME", *FIELDS} & {n.id for n in ast.walk(statement) if isinstance(n, ast.Name)}
+        )
+    ]
+    return hashlib.sha256("".join(kept).encode()).hexdigest()[:16]
 
 
 def methods(keys: Iterable[str] = ()) -> list[Method]:

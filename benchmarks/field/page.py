@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import platform
 import subprocess
+from collections.abc import Collection
 from pathlib import Path
 from types import ModuleType
 
@@ -16,6 +17,7 @@ from .ranks import NOISE, compared, main_values
 
 BEGIN, END = "<!-- benchmark: begin -->", "<!-- benchmark: end -->"
 PAGE, PICTURE = ROOT / "docs" / "field.md", ROOT / "docs" / "images" / "field.png"
+BESIDE = ("noise", "speed")
 OURS = ("numpy", "scipy", "scikit-learn", "netbic")
 VERSION = (
     "import sys; from importlib.metadata import version; print(*(f'{n} {version(n)}' for n in sys.argv[1:]), sep=', ')"
@@ -29,32 +31,34 @@ def number(value: float, sign: str = "") -> str:
     return "" if np.isnan(value) else f"{value + 0.0:{sign}.3g}"
 
 
-def task_table(task: ModuleType, table: pd.DataFrame) -> pd.DataFrame:
-    """What the page shows of a task, a row per method."""
+def task_table(task: ModuleType, table: pd.DataFrame, variants: Collection[str] = ()) -> pd.DataFrame:
+    """What the page shows of a task, a row per method: those that are compared, then others."""
     shown, difference = getattr(task, "SHOWN", float), getattr(task, "DIFFERENCE", "difference to the first")
     sign = "+" if difference.startswith("difference") else ""
     others = table[table["figure"] != task.FIGURE].groupby(["method", "figure"], sort=False)["value"].mean()
     main = table[table["figure"] == task.FIGURE]
     counts = pd.crosstab(main["method"], main["status"])
     rows = {}
-    for method, row in compared(main_values(table, task)).iterrows():
+    for method, row in compared(main_values(table, task), variants).iterrows():
         low, high = sorted([shown(row["low"]), shown(row["high"])])
         rows[method] = {
             task.FIGURE: number(shown(row["mean"])),
             difference: "first" if row["is_first"] else number(shown(row["difference"]), sign),
             "95 % interval": "" if row["is_first"] or np.isnan(low) else f"{number(low, sign)} to {number(high, sign)}",
             "within noise": "" if row["is_first"] else verdict(row),
-            "mean rank": f"{row['rank']:.1f}",
+            "mean rank": "variant" if np.isnan(row["rank"]) else f"{row['rank']:.1f}",
         }
         own = others[others.index.get_level_values("method") == method].droplevel("method")
         rows[method] |= {figure: number(shown(value)) for figure, value in own.items()}
         rows[method]["units"] = units_text(counts.loc[method])
+    for method in others.index.get_level_values("method").unique().difference(list(rows)):
+        rows[method] = {figure: number(shown(value)) for figure, value in others[method].items()}
     return pd.DataFrame(rows).T.fillna("").rename_axis("method")
 
 
 def verdict(row: pd.Series) -> str:
     if np.isnan(row["low"]):
-        return "too few units"
+        return "too few data"
     return "yes" if row["noise"] else "no"
 
 
@@ -101,7 +105,7 @@ def requirements(path: Path) -> list[str]:
 
 
 def text(tasks: dict[str, ModuleType], figures: pd.DataFrame, fits: pd.DataFrame, methods: list[Method]) -> str:
-    limits = Limits()
+    limits, variants = Limits(), [method.name for method in methods if not method.ranked]
     seeds = figures["unit"].str.rpartition("/")[2].nunique()
     parts = [
         f"Written on {datetime.date.today():%d %B %Y} by `make field`: {len(fits):,} fits of {len(methods)} methods, "
@@ -118,7 +122,7 @@ def text(tasks: dict[str, ModuleType], figures: pd.DataFrame, fits: pd.DataFrame
     for name, task in tasks.items():
         own = figures[figures["task"] == name]
         if own["value"].notna().any():
-            parts += [f"## {name.capitalize()}", task.__doc__.strip(), markdown(task_table(task, own))]
+            parts += [f"## {name.capitalize()}", task.__doc__.strip(), markdown(task_table(task, own, variants))]
     failed = not_finished(fits)
     if len(failed):
         parts += ["## Fits that did not finish", markdown(failed)]
@@ -132,17 +136,23 @@ def write_page(tasks: dict[str, ModuleType], figures: pd.DataFrame, fits: pd.Dat
         raise ValueError(f"{PAGE} has no lines {BEGIN} and {END}: add them where the tables belong")
     before, after = page.split(BEGIN)[0], page.split(END)[1]
     PAGE.write_text(f"{before}{BEGIN}\n{text(tasks, figures, fits, methods)}\n{END}{after}")
-    picture(tasks, figures).savefig(PICTURE, dpi=120)
+    variants = [method.name for method in methods if not method.ranked]
+    picture(tasks, figures[~figures["method"].isin(variants)]).savefig(PICTURE, dpi=120)
 
 
 def picture(tasks: dict[str, ModuleType], figures: pd.DataFrame):
-    """Mean ranks with intervals: a panel per task, a line per method, the best of all tasks on top."""
+    """Mean ranks with intervals: a panel per task, a line per method.
+
+    The best come first, by their ranks in the tasks on what is found; noise and speed have no part in this order.
+    """
     from matplotlib.figure import Figure
 
     own = {name: figures[figures["task"] == name] for name in tasks}
     tables = {name: compared(main_values(own[name], tasks[name])) for name in tasks if own[name]["value"].notna().any()}
     order = (
-        pd.DataFrame({name: table["rank"] / len(table) for name, table in tables.items()}).mean(axis=1).sort_values()
+        pd.DataFrame({name: table["rank"] / len(table) for name, table in tables.items() if name not in BESIDE})
+        .mean(axis=1)
+        .sort_values()
     )
     figure = Figure(figsize=(2 + 1.5 * len(tables), 1 + 0.28 * len(order)), layout="constrained")
     axes = figure.subplots(1, len(tables), sharey=True, squeeze=False)[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -28,16 +29,24 @@ class Found(NamedTuple):
     scores: np.ndarray | None = None
 
 
-def outlying(weights, limit=4.0, least=3):
-    """Features whose weight is more than `limit` robust standard deviations from the median (`least` at least).
+def outlying(weights, signed=False):
+    """Members of modules of methods that have weights for all features and no rule of their own for the members.
 
-    For methods that have weights for all features and no rule of their own for which of them belong to a module.
-    """
-    away = np.abs(weights - np.median(weights, axis=0))
-    members = away > limit * 1.4826 * np.median(away, axis=0)
-    for own, order in zip(members.T, np.argsort(-away, axis=0).T, strict=True):
-        if own.sum() < least:
-            own[order[:least]] = True
+    It is netbic's own rule, so that the rule is no difference between netbic and them: features from the largest weight
+    on, beyond what normal weights of this spread reach, until one is less than half as large as the mean of those
+    before it; at most a quarter of all features, and 20 if fewer than five stand out. Weights are compared with their
+    median, in both directions or, for weights that cannot be negative, upwards only (`signed`)."""
+    p = len(weights)
+    away = weights - np.median(weights, axis=0)
+    edge = NormalDist().inv_cdf(1 - 0.5 / p) * 1.4826 * np.median(np.abs(away), axis=0)
+    away = away if signed else np.abs(away)
+    members = np.zeros(weights.shape, bool)
+    for j, order in enumerate(np.argsort(-away, axis=0).T):
+        sorted_ = away[order, j]
+        beyond = sorted_[sorted_ > edge[j]][: p // 4]
+        smaller = np.flatnonzero(beyond[1:] < 0.5 * np.cumsum(beyond)[:-1] / np.arange(1, max(beyond.size, 1)))
+        size = int(smaller[0]) + 1 if smaller.size else beyond.size
+        members[order[: size if size >= 5 else 20], j] = True
     return members.T
 
 

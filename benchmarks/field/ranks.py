@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from types import ModuleType
 
 import numpy as np
 import pandas as pd
 
-DRAWS, LEVEL, LEAST_UNITS = 2000, 0.95, 5
+DRAWS, LEVEL, LEAST_UNITS, LEAST_SETS = 2000, 0.95, 5, 3
 
 NOISE = f"""
 Methods are compared on units: a data set (or scenario) and a seed. The seed is that of the method and of the
 simulation, split or subsample. Intervals hold the middle {100 * LEVEL:g} % of {DRAWS:,} bootstrap draws. In each draw,
 data sets are drawn with replacement, then seeds within each of them, and all methods are compared on the same draw. The
 first is the method with the best mean of those that took part in all units. Another method is within noise of the first
-if the interval of their paired difference contains 0; with fewer than {LEAST_UNITS} units there is no interval.
-Intervals say how much a result depends on the choice among our data sets and seeds. A few data sets say little about
-others, and subsamples of one data set are more alike than new ones would be: intervals are rather too short.
+if the interval of their paired difference contains 0; with fewer than {LEAST_UNITS} units or {LEAST_SETS} data sets
+there is no interval. Intervals say how much a result depends on the choice among our data sets and seeds. A few data
+sets say little about others, and subsamples of one data set are more alike than new ones would be: intervals are rather
+too short.
+
+Of netbic, the defaults are ranked. Variants of a method (netbic told the number of modules, with a network, or without
+its scaling of the features; ICA with that scaling) are shown beside it, without a rank: several entries of one method
+would push others down.
 
 A unit in which a method crashed, or reached the limit of time or memory, counts as the worst value of the task, for
 means and for ranks. A method that is not meant for the data of a unit ("not meant") is not compared there.
@@ -46,23 +52,26 @@ def draws(units: pd.Index, seed: int = 0) -> np.ndarray:
 def interval(values: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
     """Bootstrap interval of a mean over units; units without a value are left out."""
     known = ~np.isnan(values)
-    total = weights[:, known].sum(axis=1)
-    if known.sum() < LEAST_UNITS:
+    if known.sum() < LEAST_UNITS or not weights.size:
         return np.nan, np.nan
+    total = weights[:, known].sum(axis=1)
     means = (weights[:, known] @ values[known])[total > 0] / total[total > 0]
     low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return float(low), float(high)
 
 
-def compared(values: pd.DataFrame) -> pd.DataFrame:
+def compared(values: pd.DataFrame, variants: Collection[str] = ()) -> pd.DataFrame:
     """Per method: mean, paired difference to the first with its interval, mean rank with its interval; best first.
 
-    The first is the method with the best mean of those that took part in all units.
+    The first is the method with the best mean of those that took part in all units. `variants` have no rank.
     """
     values = values.dropna(axis=1, how="all")
-    ranks, weights = values.rank(axis=1, ascending=False), draws(values.index)
-    complete = values.dropna(axis=1)
-    first = (values if complete.empty else complete).mean().idxmax()
+    entries = values.drop(columns=list(variants), errors="ignore")
+    ranks, weights = entries.rank(axis=1, ascending=False).reindex(columns=values.columns), draws(values.index)
+    if values.index.str.rpartition("/").get_level_values(0).nunique() < LEAST_SETS:
+        weights = weights[:, :0]
+    complete = entries.dropna(axis=1)
+    first = (entries if complete.empty else complete).mean().idxmax()
     rows = {}
     for method, own in values.items():
         difference = own - values[first]

@@ -17,6 +17,7 @@ class Planted(NamedTuple):
     X: np.ndarray
     members: np.ndarray
     scores: np.ndarray
+    counts: np.ndarray | None = None
 
 
 SCENARIOS: dict[str, Callable[[np.random.Generator], Planted]] = {}
@@ -125,7 +126,7 @@ def counts(rng):
     rate *= np.exp(rng.normal(0.0, 0.4, (300, 1)))
     raw = rng.poisson(rate * rng.gamma(5.0, 0.2, rate.shape))
     X = np.log1p(1e4 * raw / np.maximum(raw.sum(axis=1, keepdims=True), 1))
-    return Planted(X, members, scores)
+    return Planted(X, members, scores, raw)
 
 
 @scenario

@@ -4,7 +4,8 @@ It gets counts if there are any (without cells and genes that have none). Otherw
 negative values shifted so that their minimum is zero, both as the data and as their normalised form, so that it does
 not normalise by depth. The 2,000 most overdispersed genes are factorised, its default; all genes get a score. 10
 programmes if no number is asked for. Weights are its gene scores (regression coefficients of standardised genes); it
-has no rule for the members of a module: they are the genes with outlying scores. The scores of samples are its usages.
+has no rule for the members of a module: they are the genes with outlying high scores. The scores of samples are its
+usages.
 """
 
 from contextlib import redirect_stdout
@@ -37,4 +38,4 @@ def run(problem):
     coefficients = np.zeros((len(kept), k))
     coefficients[kept] = gene_scores.to_numpy()
     weights = coefficients / np.maximum(problem.X.std(axis=0), 1e-9)[:, None]
-    return Found(weights, outlying(coefficients), usages.to_numpy())
+    return Found(weights, outlying(coefficients, signed=True), usages.to_numpy())

@@ -24,7 +24,8 @@ def run(problem):
     labels = DBSCAN(eps=0.1, min_samples=RUNS // 2, metric="precomputed").fit_predict(distance)
     weights = np.array([mean_direction(components[labels == label]) for label in range(labels.max() + 1)])
     weights = weights.reshape(-1, X.shape[0]).T
-    return Found(weights, np.array([members(own) for own in weights.T], bool).reshape(weights.T.shape))
+    chosen = np.array([members(own) for own in weights.T], bool).reshape(weights.T.shape)
+    return Found(weights, chosen, X.T @ np.linalg.pinv(weights).T)
 
 
 def mean_direction(components):

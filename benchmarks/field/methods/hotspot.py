@@ -16,7 +16,7 @@ from problem import Found, sets_to_weights
 from scipy.sparse import csc_matrix
 from sklearn.decomposition import PCA
 
-NAME, ENVIRONMENT = "Hotspot", "hotspot"
+NAME, ENVIRONMENT, CHOOSES = "Hotspot", "hotspot", True
 
 
 def run(problem):

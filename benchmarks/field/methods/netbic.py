@@ -4,7 +4,7 @@ from problem import Found
 
 from netbic import SparseGraphSVD
 
-NAME, ENVIRONMENT = "netbic", "netbic"
+NAME, ENVIRONMENT, CHOOSES = "netbic", "netbic", True
 
 
 def run(problem):

@@ -6,7 +6,7 @@ from problem import Found
 
 from netbic import Graph, SparseGraphSVD
 
-NAME, ENVIRONMENT = "netbic, network", "netbic"
+NAME, ENVIRONMENT, RANKED = "netbic, network", "netbic", False
 
 
 def run(problem):

@@ -4,7 +4,7 @@ from problem import Found
 
 from netbic import SparseGraphSVD
 
-NAME, ENVIRONMENT = "netbic, number told", "netbic"
+NAME, ENVIRONMENT, RANKED = "netbic, number told", "netbic", False
 
 
 def run(problem):

@@ -2,7 +2,7 @@
 
 A feature with negative values is shifted so that its minimum is zero. Components share much of the mean of each
 feature, so a weight is what a component of unit length has beyond the mean of all components. There is no rule for the
-members of a module: they are the features with outlying weights. The scores are those of the factorisation.
+members of a module: they are the features with outlying high weights. The scores are those of the factorisation.
 """
 
 import numpy as np
@@ -18,4 +18,4 @@ def run(problem):
     H = model.components_.T
     weights = H / np.maximum(np.linalg.norm(H, axis=0), 1e-12)
     weights -= weights.mean(axis=1, keepdims=True)
-    return Found(weights, outlying(weights), scores)
+    return Found(weights, outlying(weights, signed=True), scores)

@@ -3,7 +3,7 @@
 A signed hybrid network, signed topological overlap, the power by scale-free fit (R squared of 0.9, mean connectivity of
 100), minModuleSize=50, MEDissThres=0.2, no blocks. Its filter of genes by TPM is off, since the data are filtered and
 on a log scale. It chooses the number of modules. Members are the genes of a colour other than grey; scores are the
-module eigengenes.
+module eigengenes. It is no port of R's WGCNA: with its own cut of the tree, nearly all genes are in a module.
 """
 
 from contextlib import redirect_stdout
@@ -13,7 +13,7 @@ import pandas as pd
 from problem import Found, sets_to_weights
 from PyWGCNA import WGCNA
 
-NAME, ENVIRONMENT = "PyWGCNA", "pywgcna"
+NAME, ENVIRONMENT, CHOOSES = "PyWGCNA", "pywgcna", True
 
 
 def run(problem):

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from problem import Found, sets_to_weights
 
-NAME, ENVIRONMENT = "WGCNA", "netbic"
+NAME, ENVIRONMENT, CHOOSES = "WGCNA", "netbic", True
 SCRIPT = """
 suppressMessages(library(WGCNA))
 options(stringsAsFactors = FALSE)

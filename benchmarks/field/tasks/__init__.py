@@ -2,6 +2,7 @@
 
 `problems` gives the problems that each unit needs; a unit is a data set and a seed, "DATA SET/SEED". `figures` gives
 the figures of one method on one unit, of which `FIGURE` is the one that ranks methods. Larger is better.
+`ONLY_CHOOSING` is true if the figure compares methods that choose the number of modules only.
 `WORST`, if a task has it, is the value of a method that did not finish. `SHOWN` is what tables show of a mean or of a
 difference, and `DIFFERENCE` names the latter.
 """

@@ -5,7 +5,9 @@ histology), cell lines (tissue), T cells of seven donors (type) and blood cells 
 labels. For each class of at least ten samples, the figure is the best area under the curve of any one module, in either
 direction, averaged over the classes of a data set. Ten modules are asked for. Of a method that returns more, the ten
 whose scores explain most of the variance of the data are used, because the best of many is better by chance.
-A method's own scores are used where it has them, otherwise its weights.
+A method's own scores are used where it has them, otherwise its weights. netbic's defaults were chosen with the breast
+tumours, T cells and blood cells among the criteria, and the gastric tumours were looked at: the second column is the
+figure for the two other data sets.
 """
 
 import numpy as np
@@ -14,6 +16,7 @@ from ..metrics import auc, centred_scores, leading
 from . import Asked
 
 FIGURE, WORST = "AUC", 0.5
+OTHERS = ("ovarian", "ccle")
 NAMES = ("brca", "gastric", "ovarian", "ccle", "tcells", "pbmc")
 
 
@@ -29,7 +32,8 @@ def figures(found, load):
     scores = centred_scores(X, fitted.weights) if fitted.scores is None else fitted.scores
     scores = scores[:, leading(X, scores)]
     best = [best_auc(scores, values) for values in data.targets.to_numpy().T]
-    return {FIGURE: float(np.mean(best))}
+    mean = float(np.mean(best))
+    return {FIGURE: mean} | ({"AUC, other data": mean} if asked.instance.split("/")[1] in OTHERS else {})
 
 
 def best_auc(scores, target):

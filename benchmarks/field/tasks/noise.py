@@ -2,9 +2,9 @@
 
 Normal and heavy-tailed noise (Student's t, three degrees of freedom), normalised counts of uneven depth, and gastric
 tumours in which the samples of each gene are permuted on their own; 2,000 genes and 30 or 200 samples (109 of the
-tumours). No number is told. The figure is the number of modules reported, and fewer are better. A method that must be
-told a number reports what it was told, ten by default: that is not its error, but its users have nothing to warn them.
-The last column says how many of these modules netbic's verdicts accept (`netbic judge`: strong or moderate).
+tumours). No number is told. The figure is the number of modules reported, and fewer are better. It compares methods
+that choose the number; one that must be told reports what it was told, here ten. The last column, which ranks nothing,
+says how many of these modules netbic's verdicts accept (`netbic judge`: strong or moderate).
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from netbic.selection.judge import FEWEST
 
 from . import Asked
 
-FIGURE = "modules"
+FIGURE, ONLY_CHOOSING = "modules", True
 KINDS = {"normal": (30, 200), "heavy_tails": (30, 200), "counts": (30, 200), "permuted": (30, 109)}
 
 

@@ -3,8 +3,9 @@
 Simulated data with ten modules: 200 x 2,000, 500 x 5,000 and 1,000 x 20,000 (samples x genes), and sparse counts of
 5,000 and 50,000 cells x 2,000 genes, which are given dense, as counts and as logarithms in single precision. Ten
 modules are asked for. Seconds are those that the processor worked, on one thread where a method allows it, without
-imports; memory is the largest of the process, data and interpreter included. A method that does not finish counts with
-the time limit. Tables show geometric means.
+imports in Python, but with the start of R, files that a method writes, and compilation; memory is the largest of the
+process, data and interpreter included. A method that does not finish counts with the time limit. Tables show geometric
+means.
 """
 
 import math
