@@ -23,6 +23,7 @@ _KINDS: Final = {
     r"[A-Z][a-z0-9]+([-.][A-Za-z0-9]+)*|\d{4,}\w+Rik": "gene symbols as of mouse",
 }
 _PATTERNS = [(re.compile(pattern), kind) for pattern, kind in _KINDS.items()]
+_SYMBOLS = list(_KINDS.values())[-2:]  # of human and of mouse
 _LOOKED_AT = 1000  # names
 _PROTEINS = ("STRING's proteins", "Ensembl protein")
 _TRANSLATE = "translate one into the other with a two-column table"
@@ -85,7 +86,7 @@ def explain_mismatch(
     """
     listed = [list(map(str, some)) for some in (names, others)]
     mine, theirs = map(set, listed)
-    enough = max(min(2, len(mine), len(theirs)), FEW * min(len(mine), len(theirs)))
+    enough = max(1, min(2, len(mine), len(theirs)), FEW * min(len(mine), len(theirs)))
 
     def overlap(some: Iterable[str], those: set[str]) -> bool:
         return len(those.intersection(some)) >= enough
@@ -96,11 +97,11 @@ def explain_mismatch(
     if overlap(stripped, theirs) or overlap(stripped, {without_version(name) for name in theirs}):
         reason = "They differ in Ensembl versions (the .5 of ENSG00000141510.5)"
         return Mismatch(reason, "remove the versions", "strip_versions")
-    if overlap((name.upper() for name in mine), {name.upper() for name in theirs}):
+    kinds = kind_of_names(listed[0]), kind_of_names(listed[1])
+    if {*kinds} == {*_SYMBOLS} or overlap((name.upper() for name in mine), {name.upper() for name in theirs}):
         reason = "They differ in capital letters, as mouse (Trp53) and human (TP53) genes do"
         return Mismatch(reason, "translate one into the other with a table of orthologues", "id_map")
-    kinds = kind_of_names(listed[0]), kind_of_names(listed[1])
-    has = [f"{side} {'has' if side.endswith(('network', 'graph')) else 'have'}" for side in sides]
+    has = [f"{side} {'has' if side.endswith(('network', 'graph', 'study')) else 'have'}" for side in sides]
     if sides[1] == "network" and kinds[1].startswith(_PROTEINS) and not kinds[0].startswith(_PROTEINS):
         reason = f"The {has[0]} {kinds[0] or 'other names'}, the network has {kinds[1]}"
         return Mismatch(reason, "rename these with STRING's protein.info", "string_info")

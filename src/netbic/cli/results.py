@@ -92,10 +92,10 @@ def enrich(
     from netbic.storage.models import load_modules
 
     model = load_modules(folder)
-    if model.column_graph is None and gene_sets is None:
-        raise click.UsageError("nothing to test: use --gene-sets, or fit with --graph")
     if gene_sets is None and any(given is not None for given in (by_sign, collapse, id_map)):
         raise click.UsageError("--by-sign, --together, --collapse and --id-map need --gene-sets")
+    if model.column_graph is None and gene_sets is None:
+        raise click.UsageError("nothing to test: use --gene-sets, or fit with --graph")
     check_not_input([folder / name for name in _ENRICHMENT], {"the gene sets": gene_sets, "the id map": id_map})
     sets = None if gene_sets is None else match_gene_sets(gene_sets, names_of(model, "columns"), id_map)
     given: Any = {"level": level, "by_sign": by_sign, "collapse": collapse, "random_state": seed}

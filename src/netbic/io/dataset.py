@@ -31,9 +31,10 @@ from netbic.estimators.studies import study_of_new, without_studies
 from netbic.estimators.svd import SparseGraphSVD, fitted_model
 from netbic.graph import Graph
 from netbic.identifiers import explain_mismatch, hardly_match
-from netbic.io.expression import READING, Expression, open_expression, read_expression
+from netbic.io.expression import READING, Expression, file_format, open_expression, read_expression
 from netbic.io.matching import (
     Alignment,
+    NamesDiffer,
     align,
     check_gene_sets,
     check_overlap,
@@ -42,10 +43,11 @@ from netbic.io.matching import (
     warn_of_dates,
     with_names,
 )
-from netbic.io.names import look_exchanged, names_among, renaming
+from netbic.io.names import has_names, look_exchanged, names_among, renaming
 from netbic.io.networks import read_network, translate_nodes
 from netbic.io.preprocessing import prepare
 from netbic.io.samples import GeneSets, read_gene_sets, translate_gene_sets
+from netbic.io.stores import read_obs
 from netbic.operators.blocks import compute_rows
 from netbic.operators.corrected import Scaler
 
@@ -152,7 +154,20 @@ def open_dataset(
         raise InputError(f"`block_rows={block_rows}` is for matrices that stay in their files: use `lazy=True` too")
     else:
         data = read_expression(expression, **reading)
-    return _match_dataset(data, network, settings)
+    with _about_var(expression, settings):
+        return _match_dataset(data, network, settings)
+
+
+@contextmanager
+def _about_var(path: Path | str, settings: Mapping[str, Any]) -> Iterator[None]:
+    """If names do not match, the error names the column of var that has the names of the other side."""
+    try:
+        yield
+    except NamesDiffer as problem:
+        is_store = file_format(Path(path)) in ("zarr", ".h5ad") and settings.get("gene_names") is None
+        if not is_store or (column := problem.column(read_obs(Path(path), "var"))) is None:
+            raise
+        raise InputError(f"{problem}; or use the names in column {shown(column)} of var (`gene_names`)") from None
 
 
 def _match_dataset(data: Expression, network: Path | str | None, settings: Mapping[str, Any]) -> Dataset:
@@ -322,13 +337,29 @@ def open_paired_datasets(
             tables.append(read_expression(path, **_chosen(settings, READING)))
     in_rows = bool(options[0].get("samples_in_rows")), bool(options[1].get("samples_in_rows"))
     rows, matching = match_samples(tables[0], tables[1], in_rows)
+    options = _own_id_maps(tables, options)
     for number, (table, network, settings) in enumerate(zip(tables, networks, options, strict=True), start=1):
         with about_table(number):
-            dataset = _match_dataset(table.select_samples(rows[number - 1]), network, settings)
+            with _about_var((first, second)[number - 1], settings):
+                dataset = _match_dataset(table.select_samples(rows[number - 1]), network, settings)
             if text := dataset.expression.missing_entries():
                 raise InputError(f"{text}: pairs need complete tables, fill in such values or leave out their features")
         datasets.append(dataset)
     return PairedDatasets(datasets[0], datasets[1], matching)
+
+
+def _own_id_maps(
+    tables: Sequence[Expression], options: tuple[Mapping[str, Any], Mapping[str, Any]]
+) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """The options, without an id map that was given for both tables where it has no feature of one of them."""
+    maps = [settings.get("id_map") for settings in options]
+    if maps[0] is None or maps[0] != maps[1]:
+        return options
+    unknown = [not has_names(maps[0], table.genes) for table in tables]
+    if all(unknown):
+        return options  # an error is raised for the first
+    one, other = ({**own, "id_map": None} if no else own for own, no in zip(options, unknown, strict=True))
+    return one, other
 
 
 def match_samples(

@@ -23,6 +23,26 @@ _HUB_SHARE = 0.05  # a hub has more than this share of the connected genes as ne
 _HUB_LEAST = 50
 
 
+class NamesDiffer(InputError):
+    """Names of the data and of others hardly match."""
+
+    others: frozenset[str] = frozenset()  # what the data were compared with
+
+    @classmethod
+    def of(cls, text: str, others: Iterable[object]) -> NamesDiffer:
+        """The error about these others."""
+        problem = cls(text)
+        problem.others = frozenset(map(str, others))
+        return problem
+
+    def column(self, table: pd.DataFrame) -> str | None:
+        """The column of a table of genes that has the names of the others; None if no column has at least a few."""
+        text = table.select_dtypes(["object", "category", "string"]).columns
+        counts = {str(name): int(table[name].astype(str).isin(self.others).sum()) for name in text}
+        best = max(counts, key=lambda name: counts[name], default=None)
+        return None if best is None or hardly_match(counts[best], len(table), len(self.others)) else best
+
+
 @dataclass(frozen=True)
 class Alignment:
     """How the genes of the data and the nodes of the network were matched."""
@@ -197,7 +217,7 @@ def check_overlap(genes: NameArray, graph: Graph, samples: Collection[str] = (),
         found = "no gene of the data is" if not matched else f"only {matched:,} of {len(genes):,} genes of the data are"
         named = f"(data: {_first(genes)}; network: {_first(nodes)})"
         why = explain_mismatch(genes, nodes, samples=samples)
-        raise InputError(f"{found} in the network {named}. {why.text(from_files=from_files)}")
+        raise NamesDiffer.of(f"{found} in the network {named}. {why.text(from_files=from_files)}", nodes)
     return np.asarray(inside)
 
 
@@ -218,7 +238,7 @@ def check_gene_sets(sets: Mapping[str, Iterable[str]], genes: NameArray, *, from
         why = explain_mismatch(genes, members, ("data", "gene sets")).text(from_files=from_files)
         text = f"{found} in the data (data: {_first(genes)}; gene sets: {_first(members)}). {why}"
         if not matched:
-            raise InputError(text)
+            raise NamesDiffer.of(text, members)
         warnings.warn(text, stacklevel=3)
     return {"sets": len(sets), "genes": len(members), "in_data": matched}
 

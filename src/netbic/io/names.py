@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 
 from netbic.errors import shown, unusable
-from netbic.identifiers import ENSEMBL, kind_of_names, without_version
+from netbic.identifiers import ENSEMBL, hardly_match, kind_of_names, without_version
 from netbic.io.tables import MISSING, NameArray, check_characters, read_columns
 
 _SAMPLE = re.compile(
@@ -102,11 +102,7 @@ def read_id_map(
     For an AnnData object: ``adata.var_names = [table.get(name, name) for name in adata.var_names]``, then
     ``adata.var_names_make_unique()``.
     """
-    frame, _ = read_columns(path, header=None)
-    if frame.shape[1] < 2:
-        raise unusable(path, "has one column", "an id map has two: a name in the data and the name to use")
-    columns = [frame.iloc[:, at].astype(str) for at in range(frame.shape[1])]
-    keys = [column.map(without_version) for column in columns]
+    columns, keys = _id_map_columns(path)
     given, known = ({without_version(str(name)) for name in some} for some in (names, others))
     if not any(key.isin(given).any() for key in keys):
         some = ", ".join(shown(name) for name in columns[0].head(3))
@@ -123,6 +119,21 @@ def read_id_map(
     return {name: new[key] for name, key in plain.items() if key in new}
 
 
+def _id_map_columns(path: Path | str) -> tuple[list[pd.Series[str]], list[pd.Series[str]]]:
+    """The columns of a table of names, as they are and without Ensembl versions."""
+    frame, _ = read_columns(path, header=None)
+    if frame.shape[1] < 2:
+        raise unusable(path, "has one column", "an id map has two: a name in the data and the name to use")
+    columns = [frame.iloc[:, at].astype(str) for at in range(frame.shape[1])]
+    return columns, [column.map(without_version) for column in columns]
+
+
+def has_names(path: Path | str, names: Iterable[object]) -> bool:
+    """Whether an id map has some of these names."""
+    wanted = {without_version(str(name)) for name in names}
+    return any(bool(key.isin(wanted).any()) for key in _id_map_columns(path)[1])
+
+
 def names_among(
     names: Iterable[object], known: Iterable[object], id_map: Path | str | None = None
 ) -> dict[str, list[str]]:
@@ -131,14 +142,19 @@ def names_among(
     >>> names_among(["ENSG00000141510", "x"], ["ENSG00000141510.5"])
     {'ENSG00000141510': ['ENSG00000141510.5']}
     """
-    stay = dict.fromkeys(map(str, known))
-    wanted = [name for name in map(str, names) if name not in stay]
-    table = {} if id_map is None or not wanted else read_id_map(id_map, wanted, stay)
-    standing = dict[str, list[str]]()
+    stay, given = dict.fromkeys(map(str, known)), dict.fromkeys(map(str, names))
+    wanted = [name for name in given if name not in stay]
+    table = dict[str, str]()
+    # A table without these names is an error if they are needed.
+    few = hardly_match(len(given) - len(wanted), len(given), len(stay))
+    if id_map is not None and wanted and (few or has_names(id_map, wanted)):
+        table = read_id_map(id_map, wanted, stay)
+    standing, versions = dict[str, list[str]](), dict[str, list[str]]()
     for name in stay:
-        for other in {table.get(name, name), without_version(name)}:
-            standing.setdefault(other, []).append(name)
-    found = {name: standing.get(table.get(name, name)) or standing.get(without_version(name)) for name in wanted}
+        standing.setdefault(table.get(name, name), []).append(name)
+        if name not in given:
+            versions.setdefault(without_version(name), []).append(name)
+    found = {name: standing.get(table.get(name, name)) or versions.get(without_version(name)) for name in wanted}
     return {name: each for name, each in found.items() if each}
 
 

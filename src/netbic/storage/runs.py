@@ -282,12 +282,15 @@ def read_like(folder: Path | str, expression: Path | str, **reading: Any) -> Exp
     check_keywords("read_like", reading, [*READING, "id_map"])
     known |= reading
     data = read_expression(expression, **{name: known[name] for name in READING if name in known})
-    nodes = load_modules(folder).names_["columns"]
-    genes = set() if nodes is None else {str(gene) for gene in nodes}
-    if genes.isdisjoint(map(str, data.genes)) and not genes.isdisjoint(map(str, data.samples)):
+    model = load_modules(folder)
+    nodes = model.names_["columns"]
+    genes = [] if nodes is None else list(map(str, nodes))
+    if set(genes).isdisjoint(map(str, data.genes)) and not set(genes).isdisjoint(map(str, data.samples)):
         what = f"its samples have the names of genes of the modules ({', '.join(map(shown, data.samples[:2]))}, ...)"
         remedy = "exchange genes and samples (`samples_in_rows`)"
         raise unusable(expression, what, remedy, parameters=["samples_in_rows"])
+    if genes:  # of several that one name may stand for, those of the modules come first
+        genes = [genes[at] for at in np.argsort(~model.columns_.any(axis=0), kind="stable")]
     table = {name: found[0] for name, found in names_among(data.genes, genes, known.get("id_map")).items()}
     rename = Renaming(table, known.get("strip_versions", False))
     steps = {name: known[name] for name in ("duplicates", "cpm", "log1p") if name in known}
