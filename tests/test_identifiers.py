@@ -1,7 +1,12 @@
 """Kinds of gene names are told apart, and a mix-up of two of them is explained."""
 
+import re
+
+import numpy as np
+import pandas as pd
 import pytest
 
+from netbic import Graph, SparseGraphSVD
 from netbic.identifiers import explain_mismatch, kind_of_names
 
 KINDS = {
@@ -31,9 +36,28 @@ def test_a_kind_of_names_is_recognised_among_some_others(kind):
 
 
 def test_names_of_no_kind_are_not_called_genes():
-    for names in ([], ["sensor 1", "sensor 2"], ["x_1", "x_2"], ["a", "b"]):
+    for names in ([], ["C14.0n", "C16.1n.9"], ["sensor 1", "sensor 2"], ["x_1", "x_2"], ["a", "b"]):
         assert kind_of_names(names) == ""
         assert not explain_mismatch(names, ["north", "south"]).is_known
+
+
+@pytest.mark.parametrize("kind", ["Ensembl gene ids (ENSG...)", ""])
+def test_graphs_say_the_kinds_of_names_if_these_are_known(kind):
+    names = [f"ENSG{k:011d}" for k in range(60)] if kind else [f"sensor {k}" for k in range(60)]
+    others = [f"GENE{k}" for k in range(59)] if kind else [f"node {k}" for k in range(59)]
+    told = f"The data have {kind}, the graph has gene symbols: translate" if kind else "transpose the data"
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(20, 60)), columns=names)
+    model = SparseGraphSVD(1, n_columns=5)
+    with pytest.raises(ValueError, match=re.escape(told)) as caught:
+        model.set_params(column_graph=chain_of(others)).fit(X)
+    assert "gene" not in str(caught.value) or kind
+    told = told if kind else "do both sides use the same kind of names?"
+    with pytest.warns(UserWarning, match=f"only 2 of 60 columns are nodes.*{re.escape(told)}"):
+        model.set_params(column_graph=chain_of([*others, *names[:2]])).fit(X)
+
+
+def chain_of(names):
+    return Graph.from_edges(pd.DataFrame({"a": names[:-1], "b": names[1:]}))
 
 
 def test_what_to_do_depends_on_the_kinds():

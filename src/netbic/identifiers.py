@@ -20,7 +20,7 @@ _KINDS: Final = {
     r"b\d{4}|BSU_?\d{5}|AT[1-5CM]G\d{5}|Y[A-P][LR]\d{3}[WC](-[A-Z])?": "locus tags",
     r"([OPQ]\d[A-Z0-9]{3}\d|[A-NR-Z]\d([A-Z][A-Z0-9]{2}\d){1,2})(-\d+)?": "UniProt accessions",
     r"(?=.*[A-Z])[A-Z0-9]+([-.@/][A-Z0-9]+)*|C\w{1,2}orf\d+": "gene symbols",
-    r"[A-Z][a-z0-9]+([-.][A-Za-z0-9]+)*|\d{4,}\w+Rik": "gene symbols as of mouse",
+    r"[A-Z]\d*[a-z][a-z0-9]*([-.][A-Za-z0-9]+)*|H2-\w+|\d{4,}\w+Rik": "gene symbols as of mouse",
 }
 _PATTERNS = [(re.compile(pattern), kind) for pattern, kind in _KINDS.items()]
 _SYMBOLS = list(_KINDS.values())[-2:]  # of human and of mouse
@@ -106,8 +106,9 @@ def explain_mismatch(
         reason = f"The {has[0]} {kinds[0] or 'other names'}, the network has {kinds[1]}"
         return Mismatch(reason, "rename these with STRING's protein.info", "string_info")
     if kinds[0] != kinds[1]:
-        reason = f"The {has[0]} {kinds[0] or 'other names'}, the {has[1]} {kinds[1] or 'other names'}"
-        annotation = " (the annotation of the platform)" * ("probe ids" in kinds)
+        known, other = sorted(zip(has, kinds, strict=True), key=lambda side: not side[1])
+        reason = f"The {known[0]} {known[1]}, the {other[0]} {other[1] or 'other names'}"
+        annotation = ", the annotation of the platform" * ("probe ids" in kinds)
         return Mismatch(reason, f"{_TRANSLATE}{annotation}", "id_map")
     if kinds[0]:
         return Mismatch(f"Both have {kinds[0]}, but not the same (another species or version?)", _TRANSLATE, "id_map")
