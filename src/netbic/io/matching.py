@@ -72,8 +72,9 @@ class Alignment:
         return self.isolated / self.genes
 
     def to_dict(self) -> dict[str, Any]:
-        """As a dictionary of plain values, to be written as JSON."""
-        return asdict(self) | {"isolated_share": round(self.isolated_share, 4)}
+        """As a dictionary of plain values, to be written as JSON; without gene sets, which may change after a fit."""
+        known = asdict(self) | {"isolated_share": round(self.isolated_share, 4)}
+        return {name: value for name, value in known.items() if name != "gene_sets"}
 
     def warnings(self) -> list[str]:
         """What the checks before a fit found, a line each."""
