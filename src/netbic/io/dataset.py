@@ -191,10 +191,8 @@ def _match_dataset(data: Expression, network: Path | str | None, settings: Mappi
         if rename is not None:
             read = translate_nodes(read, rename.changed(nodes, genes))
         check_overlap(genes, read.graph, data.samples, from_files=True)
-        nodes = np.asarray(read.graph.names)
-        warn_of_dates(nodes, genes, "network")
-        if settings.get("matched_only"):
-            steps["only"] = nodes
+        warn_of_dates(np.asarray(read.graph.names), genes, "network")
+        steps |= {"only": read.graph.names} if settings.get("matched_only") else {}
     prepared = prepare(data, rename=rename, **steps)
     names, n_genes = prepared.expression.genes, prepared.expression.shape[1]
     if read is None:
@@ -205,11 +203,9 @@ def _match_dataset(data: Expression, network: Path | str | None, settings: Mappi
         counts: dict[str, Any] = {"steps": prepared.steps, "genes_in_file": data.shape[1]}
         graph, alignment = align(names, read, samples=data.samples, **counts)
     if sets is not None:
-        if rename is not None:
-            changed = rename.changed(members, genes)
-            sets = translate_gene_sets(sets, {name: [new] for name, new in changed.items()})
+        changed = {} if rename is None else rename.changed(members, genes)
+        sets = translate_gene_sets(sets, {name: [new] for name, new in changed.items()})
         alignment = replace(alignment, gene_sets=check_gene_sets(sets, names, from_files=True))
-        warn_of_dates(chain.from_iterable(sets.values()), names, "gene sets")
     return Dataset(prepared.expression, graph, alignment, sets)
 
 
@@ -219,7 +215,6 @@ def match_gene_sets(gene_sets: Path | str, genes: Any, id_map: Path | str | None
     members = list(dict.fromkeys(chain.from_iterable(sets.values())))
     sets = translate_gene_sets(sets, names_among(members, genes, id_map))
     check_gene_sets(sets, genes)
-    warn_of_dates(chain.from_iterable(sets.values()), genes, "gene sets")
     return sets
 
 

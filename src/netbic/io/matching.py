@@ -241,6 +241,7 @@ def check_gene_sets(sets: Mapping[str, Iterable[str]], genes: NameArray, *, from
         if not matched:
             raise NamesDiffer.of(text, members)
         warnings.warn(text, stacklevel=3)
+    warn_of_dates(members, genes, "gene sets")
     return {"sets": len(sets), "genes": len(members), "in_data": matched}
 
 
