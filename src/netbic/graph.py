@@ -38,6 +38,7 @@ from netbic.arrays import (
 )
 from netbic.errors import InputError
 from netbic.graph_terms import TERM_CLASSES, TERMS, GraphTerm, rescale
+from netbic.identifiers import explain_mismatch
 
 __all__ = ["Graph", "coexpression"]
 
@@ -310,10 +311,12 @@ class Graph:
         nodes = pd.Index(self.names).get_indexer(wanted)
         if (nodes < 0).all():
             mine, theirs = (", ".join(map(str, some[:5])) for some in (self.names, wanted))
-            raise ValueError(
-                f"no node name of the graph matches: the graph has {mine}, ...; the data have {theirs}, ... "
-                "(transpose the data if these are samples; else rename one side, or match by position, without names)"
+            why = explain_mismatch(wanted, self.names, ("data", "graph"))
+            what = f"no node name of the graph matches: the graph has {mine}, ...; the data have {theirs}, ..."
+            remedy = (
+                "transpose the data if these are samples; else rename one side, or match by position, without names"
             )
+            raise ValueError(f"{what}. {why.text()}" if why.is_known else f"{what} ({remedy})")
         return self._reorder(nodes, wanted.to_numpy())
 
     def _reorder(self, nodes: Array, names: Array | None) -> Graph:
@@ -402,9 +405,11 @@ def match(graph: Any, size: int, names: Array | None, axis: str, table: str = "X
     if made.names is not None and names is not None and numbered == np.issubdtype(names.dtype, np.integer):
         matched = int(pd.Index(names).isin(made.names).sum())
         if 0 < matched < _FEW_MATCHES * len(names):
+            why = explain_mismatch(names, made.names, ("data", "graph"))
+            remedy = f". {why.text()}" if why.is_known else ": do both sides use the same kind of names?"
             warnings.warn(
-                f"only {matched:,} of {len(names):,} {axis}s are nodes of the {axis} graph: do both sides use the same "
-                f"kind of names? (graph: {made.names[0]}, ...; data: {names[0]}, ...)",
+                f"only {matched:,} of {len(names):,} {axis}s are nodes of the {axis} graph (graph: {made.names[0]}, "
+                f"...; data: {names[0]}, ...){remedy}",
                 stacklevel=6,
             )
         return made if np.array_equal(made.names, names) else made.align(names)

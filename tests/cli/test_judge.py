@@ -39,7 +39,7 @@ def test_sets_are_judged_and_nothing_is_replaced(cohort, tmp_path):
 
 
 def test_problems_are_explained_in_one_line(cohort, tmp_path):
-    (tmp_path / "others.gmt").write_text("a\t\tTP53\tMYC\tKRAS\tEGFR\tPTEN\n")
+    (tmp_path / "others.gmt").write_text("a\t\tTP53\tMYC\tKRAS\tEGFR\tGENE0001\n")
     command = "judge", cohort / "expression.tsv.gz"
     nothing = run(*command, tmp_path / "others.gmt", "--out", tmp_path / "out")
     assert nothing.exit_code == 1

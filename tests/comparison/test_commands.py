@@ -126,7 +126,9 @@ def test_replicate_in_files_that_do_not_fit(folders, study, tmp_path):
         return run(*command).output.splitlines()
 
     other = study.expression[200:].T
-    assert "if these are two species" in lines(other.rename(index=str.lower))[-1]
+    differ = lines(other.rename(index=str.lower))[-1]
+    assert "They differ in capital letters, as mouse (Trp53) and human (TP53) genes do: translate" in differ
+    assert differ.endswith("with a table of orthologues (--id-map)")
     assert "exchange genes and samples (--samples-in-rows)" in lines(other.T)[-1]
     in_common = "in the other study (900 genes in common, 3 samples"
     assert lines(other.iloc[:, :3])[0].startswith(f"Of 3 modules, 3 cannot be judged {in_common}")

@@ -242,7 +242,7 @@ def test_samples_of_the_fit_are_recognised(study, model):
 def test_bad_input(model, other):
     for X, options, message in (
         (other.add_prefix("x"), {}, "no name of the modules is in the other study"),
-        (other.rename(columns=str.lower), {}, "if these are two species"),
+        (other.rename(columns=str.lower), {}, "differ in capital letters"),
         (other.set_axis(["A"] * 900, axis=1), {}, "X_other has several features 'A': rename or drop them"),
         (other.to_numpy()[:, :800], {}, "800 columns without names"),
         (other.to_numpy(), {"features": ["a", "b"]}, "features has 2 names"),

@@ -132,7 +132,10 @@ def test_random_modules_find_nothing():
 
 def test_bad_input():
     for options, message in (
-        ({"gene_sets": {"mouse": ["Trp53", "Mdm2"]}}, r"none of the genes of the 1 gene sets.*'Trp53'.*'g0'"),
+        (
+            {"gene_sets": {"mouse": ["Trp53", "Mdm2"]}},
+            r"none of the genes of the 1 gene sets.*'g0'.*'Trp53'.*gene sets have gene symbols as of mouse",
+        ),
         ({"min_size": 300}, "none of 31 gene sets has 300 to 500 genes"),
         ({"background": GENES[:5]}, "none of 31 gene sets has 10 to 500 genes among the 5"),
         ({"background": ["x"]}, "none of the genes of the data is in the background"),

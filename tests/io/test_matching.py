@@ -68,8 +68,8 @@ def dataset(tmp_path, genes, nodes, **options):
     ("genes", "nodes", "samples", "hint", "parameter"),
     [
         (ENSEMBL, [name.split(".")[0] for name in ENSEMBL], [], "remove the versions", "strip_versions"),
-        (ENSEMBL, SYMBOLS, [], "data have Ensembl ids, the network has symbols", "id_map"),
-        (SYMBOLS, ENSEMBL, [], "network has Ensembl ids, the data have symbols", "id_map"),
+        (ENSEMBL, SYMBOLS, [], r"data have Ensembl gene ids \(ENSG...\), the network has gene symbols", "id_map"),
+        (SYMBOLS, ENSEMBL, [], r"data have gene symbols, the network has Ensembl gene ids \(ENSG...\)", "id_map"),
         ([f"Gene{k}" for k in range(40)], SYMBOLS, [], "mouse .* and human", "id_map"),
         (SYMBOLS, [str(k + 100) for k in range(40)], [], "Entrez", "id_map"),
         (SYMBOLS, [f"9606.ENSP{k:011d}" for k in range(40)], [], "protein.info", "string_info"),
@@ -129,6 +129,52 @@ def test_an_id_map_prefers_names_of_the_network_and_is_refused_without_genes_of_
         dataset(tmp_path, ["a", "b", "c"], ["a", "b"], id_map=tmp_path / "map.tsv")
 
 
+def test_the_side_with_several_names_for_one_is_translated(tmp_path):
+    ids = [name.split(".")[0] for name in ENSEMBL]
+    more = [f"ENSG{k:011d}" for k in range(100, 140)]  # a second id of each symbol
+    lines = [f"{a}\t{b}\n" for a, b in zip([*ids, *more], [*SYMBOLS, *SYMBOLS], strict=True)]
+    (tmp_path / "map.tsv").write_text("".join(lines))
+    found = dataset(tmp_path, SYMBOLS, [*ids, *more], id_map=tmp_path / "map.tsv")  # the network
+    assert found.expression.genes.tolist() == SYMBOLS
+    assert (found.graph.n_nodes, found.alignment.matched, found.alignment.network.translated) == (40, 40, 80)
+    assert "nodes renamed by the id map: 80" in list(found.alignment.lines())
+    found = dataset(tmp_path, ids, ids, id_map=tmp_path / "map.tsv", gene_sets={"a": SYMBOLS[:5]})  # both
+    assert (found.expression.genes.tolist(), found.alignment.edges_kept) == (SYMBOLS, 39)
+    found = dataset(tmp_path, ids, ids, id_map=tmp_path / "map.tsv", gene_sets={"a": [*more[:5], ids[0]]})
+    assert found.gene_sets["a"] == tuple(SYMBOLS[:5])
+    found = dataset(tmp_path, SYMBOLS, SYMBOLS, id_map=tmp_path / "map.tsv", gene_sets={"a": [*ids[:2], *more[:2]]})
+    assert (found.expression.genes.tolist(), found.gene_sets["a"]) == (SYMBOLS, tuple(SYMBOLS[:2]))
+
+
+def test_an_id_map_of_earlier_symbols_changes_earlier_symbols_only(tmp_path):
+    lines = [f"OLD{k}\tGENE{k}\n" for k in range(40)]
+    for turned in (False, True):
+        written = ["\t".join(line.strip().split("\t")[::-1]) + "\n" for line in lines] if turned else lines
+        (tmp_path / "map.tsv").write_text("".join(written))
+        found = dataset(tmp_path, ["OLD0", "OLD1", *SYMBOLS[2:]], SYMBOLS, id_map=tmp_path / "map.tsv")
+        assert found.expression.genes.tolist() == SYMBOLS
+        assert {"step": "rename", "genes": 2, "unchanged": 38} in found.alignment.steps
+
+
+def test_gene_sets_that_hardly_match_are_warned_of(tmp_path):
+    with pytest.warns(UserWarning, match=r"only 1 of 40 genes of the gene sets are in the data .*Ensembl.*`id_map`"):
+        found = dataset(tmp_path, SYMBOLS, SYMBOLS, gene_sets={"a": [SYMBOLS[0], *ENSEMBL[1:]]})
+    assert found.alignment.gene_sets == {"sets": 1, "genes": 40, "in_data": 1}
+    with pytest.raises(
+        InputError, match=r"no gene of the gene sets is in the data .*Ensembl versions.*`strip_versions`"
+    ):
+        dataset(tmp_path, list(ENSEMBL), list(ENSEMBL), gene_sets={"a": [name.split(".")[0] for name in ENSEMBL]})
+
+
+def test_anndata_says_which_column_of_var_has_the_names_of_the_network():
+    var = pd.DataFrame({"symbol": SYMBOLS}, index=ENSEMBL)
+    adata = anndata.AnnData(np.random.default_rng(0).normal(size=(12, 40)), var=var)
+    with pytest.raises(
+        InputError, match=r"use adata.var_names = adata.var\['symbol'\], then adata.var_names_make_unique"
+    ):
+        tl.modules(adata, chain(SYMBOLS))
+
+
 def test_missing_names_are_not_names_and_only_matched_genes_are_kept_on_request(tmp_path):
     found = dataset(tmp_path, [*SYMBOLS[:30], *["NA"] * 5, "nan", "", "null", *SYMBOLS[30:32]], SYMBOLS)
     assert found.expression.shape == (5, 32)
@@ -162,7 +208,7 @@ def test_messages_name_the_parameters_of_the_library_and_the_options_of_the_comm
     done = run("align", files[0], "--graph", files[1])
     assert done.exit_code == 1
     assert done.output.strip().endswith("translate one into the other with a two-column table (--id-map)")
-    with pytest.raises(InputError, match=r"with a two-column table$"):
+    with pytest.raises(InputError, match=r"with a two-column table \(netbic.io.read_id_map\)$"):
         tl.modules(anndata.AnnData(np.eye(4), var=pd.DataFrame(index=list("xyzw"))), chain(["p", "q", "r", "s"]))
     with pytest.raises(TypeError, match=r"unexpected keyword argument 'n_variables': did you mean 'n_variable'\?"):
         open_dataset(*files, n_variables=3)

@@ -36,6 +36,7 @@ _OPTIONS: Final = {
     "n_y": "--features2",
     "x_smoothness": "--smoothness1",
     "y_smoothness": "--smoothness2",
+    "netbic.io.read_id_map": "--id-map",
 }
 _GAP = 5.0  # seconds between lines of progress, and before the first one
 _REDRAWN = 0.1  # seconds between pictures of a bar

@@ -115,8 +115,9 @@ def fit(
     _check(settings, graph is not None, dask)
     context = click.get_current_context()
     context.with_resource(command.client_of(dask, jobs))
-    dataset = read_data(expression, graph, settings["zscore"], settings["missing"], lazy=dask is not None, **given)
-    names = dataset.names[0]
+    reading = given | {"lazy": dask is not None, "gene_sets": sets}
+    dataset = read_data(expression, graph, settings["zscore"], settings["missing"], **reading)
+    names, sets = dataset.names[0], dataset.gene_sets
     labels = SampleTable.read(sample_info, expression, names, tests, studies)
     model = _estimator(dataset, settings, jobs)
     matched = None if labels is None else labels.matched

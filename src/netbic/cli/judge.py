@@ -69,7 +69,8 @@ def judge(
     if not force and files.read_record(out, _RECORD) is not None:
         raise click.UsageError(f"{out} has verdicts already: choose another folder, or use --force to replace them")
     sets = read_gene_sets(gene_sets)
-    dataset = read_data(expression, None, False, missing, **reading)
+    dataset = read_data(expression, None, False, missing, gene_sets=sets, **reading)
+    sets = dataset.gene_sets or sets
     labels = None
     if by or covariates:
         tests = dict.fromkeys(options.TESTS) | {"by": by, "adjust": [], "types": {}}

@@ -117,6 +117,10 @@ def group(*decorators: Decorator, section: str | None = None) -> Decorator:
 _Settings = dict[str, dict[str, Any]]
 _NAMES: Final[dict[str, Any]] = {"type": names, "default": "", "show_default": False, "metavar": "NAME,..."}
 _COLUMN: Final[dict[str, Any]] = {"metavar": "COLUMN"}
+_ID_MAP: Final[dict[str, Any]] = {
+    "type": File,
+    "help": "Two-column table that translates gene names, such as Ensembl ids to symbols, where they do not match.",
+}
 _EXPRESSION: Final[_Settings] = {
     "--samples-in-rows": {"is_flag": True, "help": "The table has samples in rows and genes in columns."},
     "--layer": {"metavar": "NAME", "help": "Layer of an .h5ad file or .zarr store to use instead of X."},
@@ -125,7 +129,7 @@ _EXPRESSION: Final[_Settings] = {
     "--skip-columns": _NAMES | {"help": "Columns to ignore."},
 }
 _GENES: Final[_Settings] = {
-    "--id-map": {"type": File, "help": "Two-column table that translates gene names to those of the network."},
+    "--id-map": _ID_MAP,
     "--strip-versions": {"is_flag": True, "help": "Remove versions of Ensembl ids (the .5 of ENSG00000141510.5)."},
     "--duplicates": {
         **{"type": click.Choice(["highest", "mean", "error"]), "default": "highest"},
@@ -174,6 +178,7 @@ def _built(specified: _Settings, section: str, twice: bool = False) -> Decorator
     return group(*made, section=section)
 
 
+id_map = option("--id-map", **_ID_MAP)
 reads_expression = _built(_EXPRESSION, "Reading the data")
 preprocesses_genes = _built(_GENES, "Preprocessing")
 reads_dataset = group(reads_expression, _built(_NETWORK | _ONE_NETWORK, "Reading the network"), preprocesses_genes)

@@ -66,9 +66,16 @@ def report(folder: Path, out: Path | None, force: bool) -> None:
     help="Omit gene sets whose genes in the module overlap those of a more significant set by at least this Jaccard "
     "index, e.g. 0.5.",
 )
+@options.id_map
 @options.seed
 def enrich(
-    folder: Path, gene_sets: str | None, level: float, by_sign: bool | None, collapse: float | None, seed: int
+    folder: Path,
+    gene_sets: str | None,
+    level: float,
+    by_sign: bool | None,
+    collapse: float | None,
+    id_map: str | None,
+    seed: int,
 ) -> None:
     """Test the modules in FOLDER (written by netbic fit) for enrichment in network edges and gene sets.
 
@@ -79,18 +86,21 @@ def enrich(
     FOLDER/gene_sets.tsv   enriched gene sets (with --gene-sets)
     """
     from netbic.enrichment import write_enrichment
+    from netbic.estimators.results import names_of
     from netbic.files import check_not_input, locked
+    from netbic.io.dataset import match_gene_sets
     from netbic.storage.models import load_modules
 
     model = load_modules(folder)
+    if gene_sets is None and any(given is not None for given in (by_sign, collapse, id_map)):
+        raise click.UsageError("--by-sign, --together, --collapse and --id-map need --gene-sets")
     if model.column_graph is None and gene_sets is None:
         raise click.UsageError("nothing to test: use --gene-sets, or fit with --graph")
-    if gene_sets is None and (by_sign is not None or collapse is not None):
-        raise click.UsageError("--by-sign, --together and --collapse need --gene-sets")
-    check_not_input([folder / name for name in _ENRICHMENT], {"the gene sets": gene_sets})
+    check_not_input([folder / name for name in _ENRICHMENT], {"the gene sets": gene_sets, "the id map": id_map})
+    sets = None if gene_sets is None else match_gene_sets(gene_sets, names_of(model, "columns"), id_map)
     given: Any = {"level": level, "by_sign": by_sign, "collapse": collapse, "random_state": seed}
     with locked(folder):
-        echo(*(f"{folder}/{line}" for line in write_enrichment(model, folder, gene_sets, **given)))
+        echo(*(f"{folder}/{line}" for line in write_enrichment(model, folder, sets, **given)))
     echo_report_is_older(folder)
 
 
@@ -328,6 +338,7 @@ def compare(folder_a: Path, folder_b: Path, out: Path | None, plot: Path | None,
     "order.",
 )
 @options.seed
+@options.id_map
 @options.reads_expression
 def replicate(
     folder: Path, other: str, out: Path | None, force: bool, new_samples_only: bool, seed: int, **given: Any
@@ -352,7 +363,7 @@ def replicate(
     if out is not None:
         places = [out, out.with_name(f"{out.stem}_associations{out.suffix}")]
     places = places[: 1 + (sample_info is not None)]
-    asked: files.Inputs = {"the other study": other, "the sample table": sample_info}
+    asked: files.Inputs = {"the other study": other, "the sample table": sample_info, "the id map": given["id_map"]}
 
     def check_places() -> None:
         if out is None:

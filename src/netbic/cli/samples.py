@@ -264,6 +264,7 @@ def associate(folder: Path, sample_info: str, na_values: list[str] | None, **tes
 @option("--standardise", is_flag=True, help="Centre and scale genes and scores in these samples: another platform.")
 @options.sample_info
 @option("--studies", metavar="NAME", show_default="as in the fit", help="Column of it with the study of each sample.")
+@options.id_map
 @options.reads_expression
 def score(folder: Path, expression: str, out: Path | None, force: bool, standardise: bool, **reading: Any) -> None:
     """Compute scores of the samples in EXPRESSION on the modules in FOLDER (of netbic fit or netbic.save).
@@ -280,7 +281,8 @@ def score(folder: Path, expression: str, out: Path | None, force: bool, standard
     from netbic.storage.runs import read_like
 
     sample_info, studies = reading.pop("sample_info"), reading.pop("studies")
-    inputs = {"the samples to score": expression, "the sample table": sample_info, **files_of(folder)}
+    inputs = {"the samples to score": expression, "the sample table": sample_info, "the id map": reading["id_map"]}
+    inputs |= files_of(folder)
     if out is not None:
         check_output_file(out, inputs, force=force)
     options.refuse(

@@ -9,6 +9,7 @@ import pandas as pd
 
 from netbic.arrays import Array, Bools, Indices
 from netbic.errors import InputError, shown
+from netbic.identifiers import explain_mismatch
 
 
 def text_names(names: Any) -> Array:
@@ -34,15 +35,11 @@ def common_names(
 
 
 def no_common_names(some: Array, others: Array) -> InputError:
-    """The error for two studies without a common feature; it recognises names that differ in upper and lower case."""
+    """The error for two studies without a common feature, with the most likely reason."""
     mine, theirs = (", ".join(map(shown, names[:3])) for names in (some, others))
-    folded = {name.casefold() for name in others.tolist()}
-    n_folded = sum(name.casefold() in folded for name in some.tolist())
-    remedy = "translate the names of one study to those of the other"
-    if n_folded:
-        n_same = f"{n_folded:,} would be the same in lower case"
-        remedy = f"{n_same}: if these are two species, translate the names of one to those of the other"
-    return InputError(f"no name of the modules is in the other study ({mine}, ... and {theirs}, ...): {remedy}")
+    what = f"no name of the modules is in the other study (modules: {mine}, ...; other study: {theirs}, ...)"
+    why = explain_mismatch(others, some, ("other study", "modules"))
+    return InputError(f"{what}. {why.text()}")
 
 
 def shared_samples(fitted: Array, others: Array) -> Bools:

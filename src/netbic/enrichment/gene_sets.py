@@ -27,6 +27,7 @@ from netbic.estimators.parameters import is_number
 from netbic.estimators.results import heaviest, names_of
 from netbic.estimators.svd import SparseGraphSVD, fitted_model, is_model
 from netbic.files import add_files, json_bytes, read_bytes, read_json, table_bytes
+from netbic.identifiers import explain_mismatch, hardly_match
 from netbic.io.samples import GeneSets, read_gene_sets
 from netbic.storage.models import npz_arrays, npz_bytes
 from netbic.storage.tables import sides_of
@@ -148,9 +149,10 @@ def _tested_sets(sets: Sets, genes: Array, min_size: int, max_size: int) -> tupl
     known = columns >= 0
     if not known.any():
         theirs, ours = (", ".join(map(repr, map(str, some[:5]))) for some in (flat, genes))
+        why = explain_mismatch(genes, flat, ("data", "gene sets")).text()
         raise InputError(
-            f"none of the genes of the {len(labels):,} gene sets is among the {genes.size:,} genes of the data (sets: "
-            f"{theirs}; data: {ours}): use the same type of gene identifiers in both"
+            f"none of the genes of the {len(labels):,} gene sets is among the {genes.size:,} genes of the data (data: "
+            f"{ours}; gene sets: {theirs}). {why}"
         )
     rows = np.repeat(np.arange(len(labels)), list(map(len, given)))[known]
     members = sp.csr_array((np.ones(rows.size, dtype=np.int32), (rows, columns[known])), (len(labels), genes.size))
@@ -158,9 +160,12 @@ def _tested_sets(sets: Sets, genes: Array, min_size: int, max_size: int) -> tupl
     sizes = np.diff(members.indptr)
     tested = np.flatnonzero((sizes >= min_size) & (sizes <= max_size))
     if not tested.size:
+        remedy = "change min_size or max_size"
+        if hardly_match(int(members.nnz), len(set(flat)), genes.size):
+            remedy += f". {explain_mismatch(genes, flat, ('data', 'gene sets')).text()}"
         raise InputError(
             f"none of {len(labels):,} gene sets has {min_size} to {max_size} genes among the {genes.size:,} of the "
-            f"background (sizes there run from {sizes.min()} to {sizes.max()}): change min_size or max_size"
+            f"background (sizes there run from {sizes.min()} to {sizes.max()}): {remedy}"
         )
     return labels[tested], members[tested]
 

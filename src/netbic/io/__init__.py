@@ -6,6 +6,7 @@ from netbic.io.conversion import convert
 from netbic.io.dataset import Dataset, open_dataset, scores_by_name, scores_table
 from netbic.io.expression import Expression, open_expression, read_expression
 from netbic.io.matching import Alignment, align
+from netbic.io.names import read_id_map
 from netbic.io.networks import Network, NetworkSummary, read_network
 from netbic.io.preprocessing import PreparedExpression, prepare
 from netbic.io.samples import GeneSets, read_gene_sets, read_sample_info
@@ -30,6 +31,7 @@ __all__ = [
     "prepare",
     "read_expression",
     "read_gene_sets",
+    "read_id_map",
     "read_json",
     "read_network",
     "read_sample_info",

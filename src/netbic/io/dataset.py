@@ -11,8 +11,9 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from difflib import get_close_matches
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -29,17 +30,39 @@ from netbic.estimators.results import names_of
 from netbic.estimators.studies import study_of_new, without_studies
 from netbic.estimators.svd import SparseGraphSVD, fitted_model
 from netbic.graph import Graph
-from netbic.io.expression import READING, Expression, open_expression, read_expression
-from netbic.io.matching import Alignment, align, check_overlap, first_names, with_names
-from netbic.io.names import look_exchanged, renaming
-from netbic.io.networks import read_network
+from netbic.identifiers import explain_mismatch, hardly_match
+from netbic.io.expression import READING, Expression, file_format, open_expression, read_expression
+from netbic.io.matching import (
+    Alignment,
+    NamesDiffer,
+    align,
+    check_gene_sets,
+    check_overlap,
+    first_names,
+    is_numbered,
+    warn_of_dates,
+    with_names,
+)
+from netbic.io.names import has_names, look_exchanged, names_among, renaming
+from netbic.io.networks import read_network, translate_nodes
 from netbic.io.preprocessing import prepare
+from netbic.io.samples import GeneSets, read_gene_sets, translate_gene_sets
+from netbic.io.stores import read_obs
 from netbic.operators.blocks import compute_rows
 from netbic.operators.corrected import Scaler
 
 _NETWORK = ("relations", "min_score", "string_info", "header", "source", "target", "weighted", "signs")
 _PREPROCESSING = ("duplicates", "cpm", "log1p", "n_variable")
-_SETTINGS = (*READING, *_NETWORK, *_PREPROCESSING, "graph_names", "strip_versions", "id_map", "matched_only")
+_SETTINGS = (
+    *READING,
+    *_NETWORK,
+    *_PREPROCESSING,
+    "graph_names",
+    "strip_versions",
+    "id_map",
+    "matched_only",
+    "gene_sets",
+)
 _FEWEST = 3  # samples without which there is no correlation
 _NAMED = 3  # samples of one table only, in the summary
 _STORED = 100  # of them in alignment.json
@@ -47,11 +70,15 @@ _STORED = 100  # of them in alignment.json
 
 @dataclass(frozen=True)
 class Dataset:
-    """The input of a fit: the preprocessed matrix, the graph of its genes, and a summary of how they were matched."""
+    """The input of a fit: the preprocessed matrix, the graph of its genes, and a summary of how they were matched.
+
+    `gene_sets` have the names of the data.
+    """
 
     expression: Expression
     graph: Graph | None
     alignment: Alignment
+    gene_sets: GeneSets | None = None
 
     def __repr__(self) -> str:
         samples, genes = self.expression.shape
@@ -104,8 +131,9 @@ def open_dataset(
         network (`read_network`): `relations`, `min_score`, `string_info`, `header`, `source`, `target`, `weighted`,
         `signs`, and `graph_names` (its `names`). Preprocessing (`prepare`): `duplicates`, `cpm`, `log1p`,
         `n_variable`. Matching: `strip_versions` removes the versions of Ensembl ids on both sides, `id_map` is a
-        two-column table that translates the gene names of the data into those of the network, and `matched_only`
-        drops genes that are not in the network; otherwise they are kept, without neighbours.
+        table that translates gene names, so that those of the data, the network and the gene sets match
+        (`read_id_map`), and `matched_only` drops genes that are not in the network; otherwise they are kept, without
+        neighbours. `gene_sets` (the path of a GMT file, or the result of `read_gene_sets`) are matched too.
 
     Examples
     --------
@@ -126,34 +154,68 @@ def open_dataset(
         raise InputError(f"`block_rows={block_rows}` is for matrices that stay in their files: use `lazy=True` too")
     else:
         data = read_expression(expression, **reading)
-    return _match_dataset(data, network, settings)
+    with _about_var(expression, settings):
+        return _match_dataset(data, network, settings)
+
+
+@contextmanager
+def _about_var(path: Path | str, settings: Mapping[str, Any]) -> Iterator[None]:
+    """If names do not match, the error names the column of var that has the names of the other side."""
+    try:
+        yield
+    except NamesDiffer as problem:
+        is_store = file_format(Path(path)) in ("zarr", ".h5ad") and settings.get("gene_names") is None
+        if not is_store or (column := problem.column(read_obs(Path(path), "var"))) is None:
+            raise
+        raise InputError(f"{problem}; or use the names in column {shown(column)} of var (`gene_names`)") from None
 
 
 def _match_dataset(data: Expression, network: Path | str | None, settings: Mapping[str, Any]) -> Dataset:
-    """Preprocess a matrix that was read before, and match a network to it."""
-    steps = _chosen(settings, _PREPROCESSING)
-    strip_versions, id_map = settings.get("strip_versions", False), settings.get("id_map")
-    if network is None:
-        if look_exchanged(data.samples, data.genes):  # with a network, names that do not match are an error
-            remedy = "leave out" if settings.get("samples_in_rows") else "use"
-            what = f"the names of the samples ({', '.join(first_names(data.samples))}, ...) look like genes"
-            warnings.warn(f"{what}: if samples and genes are exchanged, {remedy} `samples_in_rows`", stacklevel=3)
-        prepared = prepare(data, rename=renaming(strip_versions, id_map, data.genes, None), **steps)
-        n_genes = prepared.expression.shape[1]
+    """Preprocess a matrix that was read before, and match a network and gene sets to it."""
+    steps, read, sets = _chosen(settings, _PREPROCESSING), None, settings.get("gene_sets")
+    sets = read_gene_sets(sets) if isinstance(sets, (str, Path)) else sets
+    strip_versions = settings.get("strip_versions", False)
+    if network is not None:
+        reading = _chosen(settings, _NETWORK) | {"names": settings.get("graph_names")}
+        read = read_network(network, **reading, strip_versions=strip_versions)
+    elif look_exchanged(data.samples, data.genes):  # with a network, names that do not match are an error
+        remedy = "leave out" if settings.get("samples_in_rows") else "use"
+        what = f"the names of the samples ({', '.join(first_names(data.samples))}, ...) look like genes"
+        warnings.warn(f"{what}: if samples and genes are exchanged, {remedy} `samples_in_rows`", stacklevel=3)
+    nodes = np.asarray(() if read is None or is_numbered(read.graph) else read.graph.names, dtype=object)
+    members = () if sets is None else list(dict.fromkeys(chain.from_iterable(sets.values())))
+    rename = renaming(strip_versions, settings.get("id_map"), data.genes, [*nodes, *members])
+    genes = data.genes if rename is None else np.array([rename(gene) for gene in data.genes], dtype=object)
+    if read is not None:
+        read = read._replace(graph=with_names(read.graph, genes, from_files=True))
+        if rename is not None:
+            read = translate_nodes(read, rename.changed(nodes, genes))
+        check_overlap(genes, read.graph, data.samples, from_files=True)
+        warn_of_dates(np.asarray(read.graph.names), genes, "network")
+        steps |= {"only": read.graph.names} if settings.get("matched_only") else {}
+    prepared = prepare(data, rename=rename, **steps)
+    names, n_genes = prepared.expression.genes, prepared.expression.shape[1]
+    if read is None:
         first: dict[str, Any] = {"first_samples": first_names(data.samples), "first_genes": first_names(data.genes)}
         alignment = Alignment(*data.shape, n_genes, isolated=n_genes, steps=prepared.steps, **first)
-        return Dataset(prepared.expression, None, alignment)
-    reading = _chosen(settings, _NETWORK) | {"names": settings.get("graph_names"), "strip_versions": strip_versions}
-    read = read_network(network, **reading)
-    rename = renaming(strip_versions, id_map, data.genes, read.graph.names)
-    renamed = data.genes if rename is None else np.array([rename(gene) for gene in data.genes], dtype=object)
-    read = read._replace(graph=with_names(read.graph, renamed, from_files=True))
-    check_overlap(renamed, read.graph, data.samples, from_files=True)
-    only = read.graph.names if settings.get("matched_only") else None
-    prepared = prepare(data, rename=rename, only=only, **steps)
-    genes = prepared.expression.genes
-    graph, alignment = align(genes, read, samples=data.samples, steps=prepared.steps, genes_in_file=data.shape[1])
-    return Dataset(prepared.expression, graph, alignment)
+        graph = None
+    else:
+        counts: dict[str, Any] = {"steps": prepared.steps, "genes_in_file": data.shape[1]}
+        graph, alignment = align(names, read, samples=data.samples, **counts)
+    if sets is not None:
+        changed = {} if rename is None else rename.changed(members, genes)
+        sets = translate_gene_sets(sets, {name: [new] for name, new in changed.items()})
+        alignment = replace(alignment, gene_sets=check_gene_sets(sets, names, from_files=True))
+    return Dataset(prepared.expression, graph, alignment, sets)
+
+
+def match_gene_sets(gene_sets: Path | str, genes: Any, id_map: Path | str | None = None) -> GeneSets:
+    """Read gene sets with the names of the `genes` of a model: by an id map, or without Ensembl versions."""
+    sets, genes = read_gene_sets(gene_sets), np.asarray(genes).astype(str).astype(object)
+    members = list(dict.fromkeys(chain.from_iterable(sets.values())))
+    sets = translate_gene_sets(sets, names_among(members, genes, id_map))
+    check_gene_sets(sets, genes)
+    return sets
 
 
 def _chosen(settings: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
@@ -270,13 +332,29 @@ def open_paired_datasets(
             tables.append(read_expression(path, **_chosen(settings, READING)))
     in_rows = bool(options[0].get("samples_in_rows")), bool(options[1].get("samples_in_rows"))
     rows, matching = match_samples(tables[0], tables[1], in_rows)
+    options = _own_id_maps(tables, options)
     for number, (table, network, settings) in enumerate(zip(tables, networks, options, strict=True), start=1):
         with about_table(number):
-            dataset = _match_dataset(table.select_samples(rows[number - 1]), network, settings)
+            with _about_var((first, second)[number - 1], settings):
+                dataset = _match_dataset(table.select_samples(rows[number - 1]), network, settings)
             if text := dataset.expression.missing_entries():
                 raise InputError(f"{text}: pairs need complete tables, fill in such values or leave out their features")
         datasets.append(dataset)
     return PairedDatasets(datasets[0], datasets[1], matching)
+
+
+def _own_id_maps(
+    tables: Sequence[Expression], options: tuple[Mapping[str, Any], Mapping[str, Any]]
+) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """The options, without an id map that was given for both tables where it has no feature of one of them."""
+    maps = [settings.get("id_map") for settings in options]
+    if maps[0] is None or maps[0] != maps[1]:
+        return options
+    unknown = [not has_names(maps[0], table.genes) for table in tables]
+    if all(unknown):
+        return options  # an error is raised for the first
+    one, other = ({**own, "id_map": None} if no else own for own, no in zip(options, unknown, strict=True))
+    return one, other
 
 
 def match_samples(
@@ -444,10 +522,14 @@ def _columns_of_genes(model: SparseGraphSVD, X: Matrix, genes: Any) -> Array:
     used = np.asarray(model.columns_.any(axis=0))
     if not (used & (at >= 0)).any():
         mine, theirs = (", ".join(map(shown, names[:5])) for names in (known, wanted[used]))
-        raise InputError(f"no gene of the modules is in these data (modules: {theirs}; data: {mine})")
+        what = f"no gene of the modules is in these data (data: {mine}; modules: {theirs})"
+        why = explain_mismatch(known, wanted, ("data", "modules")).text()
+        raise InputError(f"{what}. {why}")
     if missing := int(np.count_nonzero(used & (at < 0))):
-        n_used = np.count_nonzero(used)
+        n_used = int(np.count_nonzero(used))
         what = f"{missing:,} of {n_used:,} genes of the modules are missing: they are set to their mean in the fit"
+        if hardly_match(n_used - missing, n_used, len(known)):
+            what += f". {explain_mismatch(known, wanted, ('data', 'modules')).text()}"
         warnings.warn(what, stacklevel=4)
     return at
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+import warnings
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from typing import Any
@@ -13,13 +14,33 @@ import pandas as pd
 from netbic.arrays import Bools
 from netbic.errors import InputError, one_line, shown, some_names
 from netbic.graph import Graph
-from netbic.io.names import ENSEMBL, without_version
+from netbic.identifiers import explain_mismatch, hardly_match
+from netbic.io.names import genes_as_dates
 from netbic.io.networks import Network, NetworkSummary
 from netbic.io.tables import NameArray, Step
 
-_FEW = 0.05  # below this share of the smaller side, different kinds of names are more likely than a small overlap
 _HUB_SHARE = 0.05  # a hub has more than this share of the connected genes as neighbours
 _HUB_LEAST = 50
+
+
+class NamesDiffer(InputError):
+    """Names of the data and of others hardly match."""
+
+    others: frozenset[str] = frozenset()  # what the data were compared with
+
+    @classmethod
+    def of(cls, text: str, others: Iterable[object]) -> NamesDiffer:
+        """The error about these others."""
+        problem = cls(text)
+        problem.others = frozenset(map(str, others))
+        return problem
+
+    def column(self, table: pd.DataFrame) -> str | None:
+        """The column of a table of genes that has the names of the others; None if no column has at least a few."""
+        text = table.select_dtypes(["object", "category", "string"]).columns
+        counts = {str(name): int(table[name].astype(str).isin(self.others).sum()) for name in text}
+        best = max(counts, key=lambda name: counts[name], default=None)
+        return None if best is None or hardly_match(counts[best], len(table), len(self.others)) else best
 
 
 @dataclass(frozen=True)
@@ -39,6 +60,7 @@ class Alignment:
     hubs: dict[str, int] = field(default_factory=dict)
     network: NetworkSummary | None = None
     steps: list[Step] = field(default_factory=list)
+    gene_sets: dict[str, int] = field(default_factory=dict)  # sets, their genes, and how many of these the data have
     unmatched: tuple[str, ...] = ()
     first_samples: tuple[str, ...] = ()
     first_genes: tuple[str, ...] = ()
@@ -50,8 +72,9 @@ class Alignment:
         return self.isolated / self.genes
 
     def to_dict(self) -> dict[str, Any]:
-        """As a dictionary of plain values, to be written as JSON."""
-        return asdict(self) | {"isolated_share": round(self.isolated_share, 4)}
+        """As a dictionary of plain values, to be written as JSON; without gene sets, which may change after a fit."""
+        known = asdict(self) | {"isolated_share": round(self.isolated_share, 4)}
+        return {name: value for name, value in known.items() if name != "gene_sets"}
 
     def warnings(self) -> list[str]:
         """What the checks before a fit found, a line each."""
@@ -67,9 +90,13 @@ class Alignment:
             merged = f", {step['lines merged']:,} lines merged" if "lines merged" in step else ""
             counted = "" if count is None else f" ({count:,} genes{' dropped' * ('dropped' in step)}{merged})"
             names = f": {', '.join(named[:5])}{', ...' if len(named) > 5 else ''}" if named else ""
-            yield f"preprocessed: {step['step']}{counted}{names}"
+            kept = f"; {step['unchanged']:,} keep their names" if step.get("unchanged") else ""
+            yield f"preprocessed: {step['step']}{counted}{kept}{names}"
         if self.genes != self.genes_in_file:
             yield f"genes kept: {self.genes:,}"
+        if self.gene_sets:
+            n_sets, n_genes, n_matched = self.gene_sets.values()
+            yield f"gene sets: {n_sets:,}, with {n_matched:,} of their {n_genes:,} genes in the data"
         if self.network is None:
             return
         yield from _network_lines(self.network)
@@ -103,6 +130,8 @@ def _network_lines(summary: NetworkSummary) -> Iterator[str]:
         yield f"signs: {read} (`signs=False` ignores them)"
     if summary.not_renamed:
         yield f"proteins without a gene name: {summary.not_renamed:,}"
+    if summary.translated:
+        yield f"nodes renamed by the id map: {summary.translated:,}"
     if summary.not_genes:
         yield f"nodes that are not genes: {summary.not_genes:,} ({', '.join(summary.not_genes_named)}, ...)"
 
@@ -185,13 +214,50 @@ def check_overlap(genes: NameArray, graph: Graph, samples: Collection[str] = (),
     nodes = np.asarray(graph.names)
     inside = pd.Index(genes).isin(nodes)
     matched = int(np.count_nonzero(inside))
-    if matched < 2 or matched < _FEW * min(len(genes), graph.n_nodes):
-        own, other = (", ".join(shown(str(name)) for name in some[:5]) for some in (genes, nodes))
+    if matched < 2 or hardly_match(matched, len(genes), graph.n_nodes):
         found = "no gene of the data is" if not matched else f"only {matched:,} of {len(genes):,} genes of the data are"
-        remedy, parameter = _remedy(genes, nodes, samples)
-        message = f"{found} in the network (data: {own}; network: {other}). {remedy}"
-        raise InputError(f"{message} (`{parameter}`)" if from_files else message)
+        named = f"(data: {_first(genes)}; network: {_first(nodes)})"
+        why = explain_mismatch(genes, nodes, samples=samples)
+        raise NamesDiffer.of(f"{found} in the network {named}. {why.text(from_files=from_files)}", nodes)
     return np.asarray(inside)
+
+
+def _first(names: Iterable[object]) -> str:
+    return ", ".join(shown(str(name)) for name in islice(names, 5))
+
+
+def check_gene_sets(sets: Mapping[str, Iterable[str]], genes: NameArray, *, from_files: bool = False) -> dict[str, int]:
+    """Numbers of gene sets, their genes, and those in the data: an error if there are none, a warning if hardly any."""
+    members = list(dict.fromkeys(str(gene) for own in sets.values() for gene in own))
+    matched = int(pd.Index(members).isin(genes.astype(str)).sum())
+    if hardly_match(matched, len(genes), len(members)):
+        found = (
+            "no gene of the gene sets is"
+            if not matched
+            else f"only {matched:,} of {len(members):,} genes of the gene sets are"
+        )
+        why = explain_mismatch(genes, members, ("data", "gene sets")).text(from_files=from_files)
+        text = f"{found} in the data (data: {_first(genes)}; gene sets: {_first(members)}). {why}"
+        if not matched:
+            raise NamesDiffer.of(text, members)
+        warnings.warn(text, stacklevel=3)
+    warn_of_dates(members, genes, "gene sets")
+    return {"sets": len(sets), "genes": len(members), "in_data": matched}
+
+
+def warn_of_dates(names: Iterable[object], genes: NameArray, side: str) -> None:
+    """A warning if a spreadsheet changed names of a network or of gene sets to dates, which the data do not have."""
+    known = set(genes.astype(str))
+    if dates := {name: gene for name, gene in genes_as_dates(list(map(str, names))).items() if name not in known}:
+        some = ", ".join(f"{name} is {gene}" if gene else name for name, gene in islice(dates.items(), 3))
+        what = f"{len(dates)} names of the {side} were changed to dates by a spreadsheet ({some})"
+        remedy = "use a file that no spreadsheet program has saved, or rename them (`id_map`)"
+        warnings.warn(f"{what}: {remedy}", stacklevel=3)
+
+
+def is_numbered(graph: Graph) -> bool:
+    """Whether the nodes have no names, or only their positions."""
+    return graph.names is None or np.array_equal(graph.names, np.arange(graph.n_nodes))
 
 
 def with_names(graph: Graph, genes: NameArray, *, from_files: bool = False) -> Graph:
@@ -202,37 +268,8 @@ def with_names(graph: Graph, genes: NameArray, *, from_files: bool = False) -> G
         numbers = graph.names.astype(str).astype(object)
         if np.isin(numbers, genes.astype(str)).any():
             return graph.renamed(numbers)
-    counted = graph.names is None or np.array_equal(graph.names, np.arange(graph.n_nodes))
-    if not counted or graph.n_nodes != len(genes):
+    if not is_numbered(graph) or graph.n_nodes != len(genes):
         what = f"the network has {graph.n_nodes:,} nodes without names but there are {len(genes):,} genes"
         source = " (from a file with one name per line: `graph_names`)" if from_files else ""
         raise InputError(f"{what}: name the nodes{source}")
     return graph.renamed(genes)
-
-
-def _remedy(genes: NameArray, nodes: NameArray, samples: Collection[str]) -> tuple[str, str]:
-    """Why names most likely do not match, what to do, and which parameter of `open_dataset` does it."""
-    known = set(map(str, nodes))
-    enough = max(2, _FEW * min(len(genes), len(known)))
-
-    def overlap(names: Iterable[str], nodes: set[str]) -> bool:
-        return len(nodes.intersection(names)) >= enough
-
-    if overlap(map(str, samples), known):
-        return "The names of the samples match instead: exchange genes and samples", "samples_in_rows"
-    stripped = {without_version(str(gene)) for gene in genes}
-    if overlap(stripped, known) or overlap(stripped, {without_version(name) for name in known}):
-        return "They differ in Ensembl versions (the .5 of ENSG00000141510.5): remove the versions", "strip_versions"
-    if overlap((str(gene).upper() for gene in genes), {name.upper() for name in known}):
-        reason = "They differ in capital letters, as mouse (Trp53) and human (TP53) genes do"
-        return f"{reason}: translate them with a table of orthologues", "id_map"
-    if any("ENSP" in str(name) for name in nodes[:50]):
-        return "The network names proteins (ENSP...): rename them with STRING's protein.info", "string_info"
-    data_ids, network_ids = (any(ENSEMBL.match(str(name)) for name in some[:50]) for some in (genes, nodes))
-    translate = "translate one into the other with a two-column table"
-    if data_ids != network_ids:
-        sides = ("data have", "network has") if data_ids else ("network has", "data have")
-        return f"The {sides[0]} Ensembl ids, the {sides[1]} symbols: {translate}", "id_map"
-    if str(genes[0]).isdigit() != str(nodes[0]).isdigit():
-        return f"One side has numbers (Entrez ids?), the other names: {translate}", "id_map"
-    return f"Both must use the same kind of names: {translate}", "id_map"

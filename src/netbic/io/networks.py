@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from netbic.arrays import Array, Bools, Floats, sparse_problem
 from netbic.errors import InputError, one_line, shown, some_names, unusable
 from netbic.graph import Graph, distinct_edges, sign_of
-from netbic.io.names import without_version
+from netbic.identifiers import without_version
 from netbic.io.tables import (
     MISSING,
     Layout,
@@ -63,6 +63,7 @@ class NetworkSummary:
     not_genes: int = 0
     not_genes_named: tuple[str, ...] = ()
     not_renamed: int = 0
+    translated: int = 0  # nodes, by an id map
     relations: dict[str, int] = field(default_factory=dict)
     columns: dict[str, str] = field(default_factory=dict)
     columns_not_read: tuple[str, ...] = ()
@@ -201,6 +202,17 @@ def _renamed(column: Any, rename: Callable[[Any], str]) -> Any:
     codes, levels = pd.factorize(column)
     same, names = pd.factorize(np.array([*map(rename, levels), ""], dtype=object))  # some may now be the same
     return pd.Categorical.from_codes(same[codes], pd.Index(names)).remove_unused_categories()
+
+
+def translate_nodes(network: Network, names: Mapping[str, str]) -> Network:
+    """The network with other names of some nodes; nodes that get the same name become one."""
+    graph, summary = network
+    if graph.names is None or not names:
+        return network
+    codes, labels = pd.factorize(np.array([names.get(str(name), str(name)) for name in graph.names], dtype=object))
+    tails, heads, weights = graph.edges()
+    matrix = distinct_edges(len(labels), codes[tails], codes[heads], weights)[0]
+    return Network(Graph(matrix, labels, signed=True), replace(summary, translated=len(names)))
 
 
 def _rename_proteins(path: Path, ends: list[Any], info: Path | str) -> tuple[list[Any], int]:

@@ -86,7 +86,8 @@ def prepare(
         expression = replace(expression, matrix=map_rows(expression.matrix, log_of_one_more), scan=None)
     if rename is not None:
         named = np.array([rename(gene) for gene in expression.genes], dtype=object)
-        steps.append({"step": "rename", "genes": int(np.count_nonzero(named != expression.genes))})
+        n_changed = int(np.count_nonzero(named != expression.genes))
+        steps.append({"step": "rename", "genes": n_changed, "unchanged": len(named) - n_changed})
         expression = replace(expression, genes=named)
     known = np.array([gene not in MISSING for gene in expression.genes])
     if not known.all():

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from datetime import date
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -188,3 +189,10 @@ def read_gene_sets(path: Path | str) -> GeneSets:
     if not members:
         raise unusable(path, "holds no gene set", "a line is: term, description, genes, separated by tabs")
     return GeneSets(members, names)
+
+
+def translate_gene_sets(sets: Mapping[str, Iterable[str]], names: Mapping[str, Sequence[str]]) -> GeneSets:
+    """The sets with other names, one or several, of some genes; each is in a set once."""
+    flat = {term: chain.from_iterable(names.get(gene, (gene,)) for gene in own) for term, own in sets.items()}
+    members = {term: tuple(dict.fromkeys(own)) for term, own in flat.items()}
+    return GeneSets(members, sets.names if isinstance(sets, GeneSets) else None)

@@ -186,10 +186,10 @@ def open_matrix(path: Path, layer: str | None = None, gene_names: str | None = N
         yield StoredMatrix(key, values, *names)
 
 
-def read_obs(path: Path) -> Any:
-    """The obs of an .h5ad file or .zarr store, as a DataFrame."""
-    with library_errors(path, "has an obs that cannot be read", "write it again"), _checked_root(path) as root:
-        return _anndata_io().read_elem(root["obs"])
+def read_obs(path: Path, name: str = "obs") -> Any:
+    """The obs or var of an .h5ad file or .zarr store, as a DataFrame."""
+    with library_errors(path, f"has an {name} that cannot be read", "write it again"), _checked_root(path) as root:
+        return _anndata_io().read_elem(root[name])
 
 
 def _anndata_io() -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from netbic.arrays import Array, Floats, Indices, Matrix, RandomState
 from netbic.errors import some_names
 from netbic.estimators.inputs import axis_names, one_blas_thread
 from netbic.estimators.svd import SparseGraphSVD
+from netbic.identifiers import explain_mismatch
 from netbic.operators.corrected import Corrected
 from netbic.selection.fits import Jobs, Progress, quiet
 from netbic.selection.halves import Part, Splits
@@ -88,7 +90,9 @@ def judge(
     if not usable:
         largest = max((at.size for at in known.values()), default=0)
         what = f"none of the {len(sets)} sets has at least {FEWEST} {feature_name}s in X (at most {largest})"
-        raise ValueError(f"{what}: give sets of the names (or positions) of its columns")
+        why = explain_mismatch([] if names is None else names, [*chain(*sets.values())], ("data", "sets"))
+        remedy = f". {why.text()}" if why.is_known else ": give sets of the names (or positions) of its columns"
+        raise ValueError(f"{what}{remedy}")
     if few := [str(name) for name, at in known.items() if at.size < FEWEST]:
         what = f"{len(few)} of {len(sets)} sets have fewer than {FEWEST} {feature_name}s in X and are not judged"
         warnings.warn(f"{what}: {some_names(few)}", stacklevel=2)

@@ -31,7 +31,7 @@ from netbic.estimators.svd import SparseGraphSVD
 from netbic.files import FIT_PIECES, FolderInUse, JsonValue, Record
 from netbic.io.dataset import check_keywords, digest
 from netbic.io.expression import READING, Expression, read_expression
-from netbic.io.names import renaming
+from netbic.io.names import Renaming, names_among
 from netbic.io.preprocessing import prepare
 from netbic.operators.blocks import select_columns
 from netbic.solver.search import Module
@@ -263,7 +263,9 @@ def read_like(folder: Path | str, expression: Path | str, **reading: Any) -> Exp
         is not preprocessed, and there is a warning.
     expression : path
     **reading
-        `samples_in_rows`, `layer`, `gene_names`, `skip_columns`: if the new file differs from that of the fit.
+        `samples_in_rows`, `layer`, `gene_names`, `skip_columns`, `id_map`: if the new file differs from that of the
+        fit. Genes whose names are not those of the modules are translated by the id map; Ensembl versions do not
+        matter.
     """
     folder = Path(folder)
     recorded: Record = (files.finished_record(folder) or {}).get("inputs", {})
@@ -277,15 +279,20 @@ def read_like(folder: Path | str, expression: Path | str, **reading: Any) -> Exp
         if not isinstance(value, _RECORDED[name]):
             what = f"contains {name}={value!r}, which netbic did not write"
             raise unusable(folder / files.RUN_RECORD, what, "it was changed: fit again")
-    check_keywords("read_like", reading, READING)
-    data = read_expression(expression, **{name: known[name] for name in READING if name in known} | reading)
-    nodes = load_modules(folder).names_["columns"]
-    genes = set() if nodes is None else {str(gene) for gene in nodes}
-    if genes.isdisjoint(map(str, data.genes)) and not genes.isdisjoint(map(str, data.samples)):
+    check_keywords("read_like", reading, [*READING, "id_map"])
+    known |= reading
+    data = read_expression(expression, **{name: known[name] for name in READING if name in known})
+    model = load_modules(folder)
+    nodes = model.names_["columns"]
+    genes = [] if nodes is None else list(map(str, nodes))
+    if set(genes).isdisjoint(map(str, data.genes)) and not set(genes).isdisjoint(map(str, data.samples)):
         what = f"its samples have the names of genes of the modules ({', '.join(map(shown, data.samples[:2]))}, ...)"
         remedy = "exchange genes and samples (`samples_in_rows`)"
         raise unusable(expression, what, remedy, parameters=["samples_in_rows"])
-    rename = renaming(known.get("strip_versions", False), known.get("id_map"), data.genes, nodes)
+    if genes:  # of several that one name may stand for, those of the modules come first
+        genes = [genes[at] for at in np.argsort(~model.columns_.any(axis=0), kind="stable")]
+    table = {name: found[0] for name, found in names_among(data.genes, genes, known.get("id_map")).items()}
+    rename = Renaming(table, known.get("strip_versions", False))
     steps = {name: known[name] for name in ("duplicates", "cpm", "log1p") if name in known}
     return prepare(data, rename=rename, keep_constant=True, **steps).expression
 

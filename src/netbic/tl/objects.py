@@ -24,7 +24,7 @@ from netbic.estimators.svd import SparseGraphSVD, fitted_model
 from netbic.graph import Graph
 from netbic.io.checks import check_expression
 from netbic.io.expression import as_floats
-from netbic.io.matching import Alignment, align, with_names
+from netbic.io.matching import Alignment, NamesDiffer, align, with_names
 from netbic.io.stores import open_store
 from netbic.io.tables import as_matrix
 from netbic.operators.blocks import select_columns
@@ -105,7 +105,13 @@ def chosen_genes(adata: AnnData, mask_var: str | NDArray[np.bool_] | None) -> ND
 def aligned_graph(adata: AnnData, graph: object, genes: NDArray[Any]) -> tuple[Graph, Alignment]:
     """The graph of these genes; nodes without names are the genes of the object, in their order."""
     named = with_names(Graph.of(graph), np.asarray(adata.var_names, dtype=object))
-    return align(genes, named, samples=list(adata.obs_names))
+    try:
+        return align(genes, named, samples=list(adata.obs_names))
+    except NamesDiffer as problem:
+        if (column := problem.column(adata.var)) is None:
+            raise
+        remedy = f"adata.var[{column!r}] has the names of the network: use adata.var_names = adata.var[{column!r}]"
+        raise InputError(f"{problem}; or {remedy}, then adata.var_names_make_unique()") from None
 
 
 def warn_before_fit(
