@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from netbic.association.associate import Associations, wide
+from netbic.association.values import label
 from netbic.association.variables import (
     CATEGORICAL,
     LEFT_OUT,
@@ -18,7 +19,6 @@ from netbic.association.variables import (
     ORDERED,
     Variable,
     as_type,
-    label,
     survival_times,
 )
 from netbic.errors import InputError, shown, unusable
