@@ -103,6 +103,8 @@ def test_columns_of_an_endpoint_that_cannot_be_used_are_left_out_with_the_remedy
         assert "(subtract 1 if 2 means seen); `survival=none` tests the columns like others" in each.reason
     (lone,) = read_variables(table[["os_months"]])
     assert lone.reason.endswith("name the columns with `survival=os_months,EVENT`")
+    (lone,) = read_variables(table[["os_status"]])
+    assert (lone.kind, lone.reason) == ("categorical", "2 different numbers; events without a column of times")
     several = {each.name: each for each in read_variables(table.assign(os_days=30 * TIMES, os_event=SEEN))}
     assert several["os_months"].kind == "survival"
     assert {several[name].reason[:20] for name in ("os_days", "os_status")} == {"of the same endpoint"}

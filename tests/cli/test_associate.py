@@ -122,7 +122,7 @@ def test_columns_are_recognised_and_each_guess_says_how_to_change_it(results, la
     assert "stage: ordered (a known order; --types stage=categorical ignores it): I < II < III < IV" in lines
     assert "OS.time: survival (event: OS, 10 seen; found by their names, --survival none ignores them)" in lines
     assert any(line.startswith("tmt_plex: categorical") and "--types tmt_plex=numeric" in line for line in lines)
-    assert any(line.startswith("types are guessed: --types NAME=") for line in lines)
+    assert any(line.startswith("types are guessed: change one with --types NAME=") for line in lines)
     tests = netbic.io.read_table(results / "associations.tsv").groupby("variable")["test"].agg(set)
     assert "OS" not in tests.index
     assert {"Cox score"} < tests["OS.time"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -61,12 +61,15 @@ class FoundSurvival:
         Columns with the time and the event.
     left_out : dict
         Columns that belong to an endpoint but cannot be tested, with the reason.
+    without_times : list of str
+        Columns with events of an endpoint of which no column has the times.
     possible : tuple of (str, str), optional
         If there is no pair: two columns that may be one, although their names do not say of what.
     """
 
     pairs: list[tuple[str, str]] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
+    without_times: list[str] = field(default_factory=list)
     possible: tuple[str, str] | None = None
 
 
@@ -92,7 +95,7 @@ def find_survival(table: pd.DataFrame, skip: Collection[str] = ()) -> FoundSurvi
     times, events = ([name for name, role in free.items() if role.kind == kind] for kind in (TIME, EVENT))
     events = [name for name in events if not _ambiguity(name, table[name])]
     if len(times) == len(events) == 1 and not _problem(table, times[0], events[0]):
-        return FoundSurvival(found.pairs, found.left_out, (times[0], events[0]))
+        return replace(found, possible=(times[0], events[0]))
     return found
 
 
@@ -114,6 +117,8 @@ def _pair_up(table: pd.DataFrame, roles: dict[str, Role], found: FoundSurvival) 
     for (time, event), problem in reversed(problems):
         reason = f"survival ({time}, {event}), but {problem}; `survival=none` tests the columns like others"
         found.left_out.update(dict.fromkeys((time, event), reason))
+    if not times and any(role.words & _SHORT for role in roles.values()):
+        found.without_times.extend(events)
     for name in times if not events else ():
         role = role_of_name(name)
         if role is not None and role.kind and not role.is_followed:

@@ -165,6 +165,8 @@ def read_variables(
             variable = _left_out(column, not_tested[name])
         else:
             variable = as_type(column, types[name]) if name in types else guess(column, asked=name in uses)
+        if name in found_survival.without_times and name not in types and variable.kind != LEFT_OUT:
+            variable = replace(variable, reason=f"{variable.reason}; events without a column of times")
         if name in uses and variable.kind == LEFT_OUT:
             remedy = "give its type (`types`) or leave it out" if "identifier" in variable.reason else "leave it out"
             remedy = "or leave it out" if ": write" in variable.reason else remedy

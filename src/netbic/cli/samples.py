@@ -28,7 +28,7 @@ _CODES = 10  # up to so many different whole numbers are the codes of groups, un
 _LISTED = 5
 _FAR = 5.0  # standard deviations of the scores of the fit
 _NOTHING = "no column of the sample table can be tested"
-_TYPES = "types are guessed: --types NAME=categorical, ordered, numeric or low<middle<high changes one"
+_TYPES = "types are guessed: change one with --types NAME=TYPE (categorical, ordered, numeric, or low<middle<high)"
 
 
 @dataclass(frozen=True)
