@@ -206,6 +206,9 @@ def test_not_assessed_has_no_place_in_the_order():
     assert nodes.levels == ("N0", "N1", "N2")
     assert np.isnan(nodes.values).sum() == 5
     assert "NX (5 samples) has no place in it: taken as missing" in nodes.reason
+    (given,) = read_variables(table[["N"]], types={"N": ["N2", "N1", "N0"]})
+    assert given.values[:4].tolist()[:2] == [2, 1]
+    assert np.isnan(given.values).sum() == 5
     assert stage.kind == "categorical"
     assert "ordered if 'unkown' is made a missing value" in stage.reason
 

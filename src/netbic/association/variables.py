@@ -303,6 +303,8 @@ def as_type(column: pd.Series[Any], kind: str | Sequence[object]) -> Variable:
                 ["types"],
             )
         labels = column.map(label, na_action="ignore").astype(object)
+        if scale := order_of(name, list(labels.dropna().unique())):  # NX is missing, unless it was named
+            labels = labels.where(~labels.isin(set(scale.not_assessed) - set(order)))
         if wrong := [each for each in labels.dropna().unique() if each not in order]:
             raise InputError(
                 f"{shown(name)} has the value {shown(wrong[0])}, which is not among the levels {', '.join(order)}: "
