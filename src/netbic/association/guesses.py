@@ -27,7 +27,19 @@ _BATCHES: Final = {
 _MEASURES: Final = {
     *("age", "time", "second", "seconds", "minute", "minutes", "hour", "hours", "day", "days", "week", "weeks"),
     *("month", "months", "year", "years", "dose", "order", "rank", "passage", "position", "cycle", "generation"),
-    *("temperature", "pseudotime", "depth", "length", "score"),
+    *(
+        "temperature",
+        "concentration",
+        "pseudotime",
+        "timepoint",
+        "visit",
+        "depth",
+        "length",
+        "size",
+        "weight",
+        "height",
+    ),
+    *("volume", "score", "value", "level", "count", "min", "hr", "hrs", "h", "d", "t", "ph"),
 }
 _FEWEST_ROWS, _FEW_PER_UNIT = 10, 3
 _STAGED: Final = {

@@ -398,8 +398,9 @@ def associate(
     Returns
     -------
     AnnData or None
-        In place of the tests of an earlier call, `uns[key]["associations"]` and `uns[key]["variables"]` are the tables of
-        :class:`netbic.association.Associations`, `uns[key]["association_notes"]` its notes.
+        `uns[key]["associations"]` and `uns[key]["variables"]` are the tables of
+        :class:`netbic.association.Associations`, `uns[key]["association_notes"]` its notes; those of an earlier call
+        are replaced.
 
     Warns
     -----
