@@ -126,6 +126,8 @@ def test_what_is_asked_for_goes_before_what_is_found():
     assert kinds(types={"os_event": "categorical"})["os_event"] == "categorical"
     assert kinds(adjust="os_event")["os_event"] == "categorical"
     assert set(kinds(survival=[]).values()) == {"numeric", "categorical"}
+    with pytest.raises(netbic.InputError, match="the sample table has 2 columns 'age'"):
+        read_variables(pd.concat([table, table], axis=1))
     scores = pd.DataFrame({1: TIMES}, index=table.index)
     found = associate_scores(scores, None, table)
     assert found.survival == (("os_months", "os_event"), ("rfs_months", "rfs_event"))

@@ -83,6 +83,7 @@ def find_survival(table: pd.DataFrame, skip: Collection[str] = ()) -> FoundSurvi
     >>> find_survival(table).pairs
     [('OS.time', 'OS')]
     """
+    table = table.loc[:, ~table.columns.duplicated()]
     columns = {str(name): column for name, column in table.items() if str(name) not in skip}
     roles = {name: role for name, column in columns.items() if (role := _role(column)) is not None}
     found = FoundSurvival()
