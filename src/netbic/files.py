@@ -64,6 +64,7 @@ PAIR_FILES: Final = (
 )
 RUN_RECORD: Final = "run.json"
 EXPORT_RECORD: Final = "export.json"
+_NAMED = re.compile(r"associations_[\w-]+\.(tsv|json)")  # of netbic associate --name
 _EXPORTED = re.compile(r"module_\d+(\.graphml|\.cyjs|_(genes|samples)_(up|down)\.txt)")
 RECORDS: Final[dict[str, tuple[str, ...]]] = {
     RUN_RECORD: (*RUN_FILES, *PAIR_FILES),
@@ -422,7 +423,8 @@ def recorded_files(folder: Path, records: Iterable[str] = RECORDS) -> set[str]:
     for record in records:
         if (content := read_record(folder, record)) is not None:
             listed = {name for key in ("files", "added") for name in content.get(key) or () if isinstance(name, str)}
-            mine = {name for name in listed if record == EXPORT_RECORD and _EXPORTED.fullmatch(name)}
+            form = {EXPORT_RECORD: _EXPORTED, RUN_RECORD: _NAMED, "model.json": _NAMED}.get(record)
+            mine = {name for name in listed if form is not None and form.fullmatch(name)}
             own |= listed.intersection(RECORDS[record]) | mine | {record}
     return own
 

@@ -175,7 +175,7 @@ def test_types_are_guessed():
 
 
 BAD = {
-    "an event column with text": ({"t": [1, 2, 3], "e": ["alive", "dead", "dead"]}, "write 1 where"),
+    "an event column with text": ({"t": [1, 2, 3], "e": ["lost", "dead", "dead"]}, "write 1 where"),
     "negative times": ({"t": [1, -2, 3], "e": [0, 1, 1]}, "negative times"),
     "zero events": ({"t": [1, 2, 3], "e": [0, 0, 0]}, "no event"),
     "events 1 and 2": ({"t": [1, 2, 3], "e": [1, 2, 2]}, r"\(subtract 1 if 2 means seen\)$"),
@@ -187,7 +187,7 @@ BAD = {
 
 
 def test_events_are_read_in_the_usual_forms_and_others_refused():
-    texts = ["0", "1", "1"], ["0:LIVING", "1:DECEASED", "1:DECEASED"]
+    texts = ["0", "1", "1"], ["0:LIVING", "1:DECEASED", "1:DECEASED"], ["alive", "Dead", "dead "], ["no", "yes", "yes"]
     for events in ([0, 1, 1], [False, True, True], [0.0, 1, 1], *texts):
         (found,) = read_variables(pd.DataFrame({"t": [1.0, 2, 3], "e": events}), survival=("t", "e"))
         assert found.events.tolist() == [False, True, True]
@@ -262,11 +262,11 @@ def test_names_that_do_not_match_are_explained():
 
 
 def test_the_words_name_the_strongest_module_of_each_level(scores):
-    labels = pd.cut(scores[1], [-9, -0.5, 0.5, 9], labels=["low", "middle", "high"]).astype(str)
-    found = associate_scores(scores, None, pd.DataFrame({"subtype": labels, "twin": labels == "high"}))
+    labels = pd.cut(scores[1], [-9, -0.5, 0.5, 9], labels=["cold", "warm", "hot"]).astype(str)
+    found = associate_scores(scores, None, pd.DataFrame({"subtype": labels, "twin": labels == "hot"}))
     lines = list(found.lines())
-    assert any(line.startswith("subtype: low is lower in module 1 (AUC 0.00, q = ") for line in lines)
-    assert any(line.startswith("subtype: high is higher in module 1 (AUC 1.00, q = ") for line in lines)
+    assert any(line.startswith("subtype: cold is lower in module 1 (AUC 0.00, q = ") for line in lines)
+    assert any(line.startswith("subtype: hot is higher in module 1 (AUC 1.00, q = ") for line in lines)
     assert any(line.startswith("twin: True is higher in module 1") for line in lines)
     assert len([line for line in lines if line.startswith("twin: ") and "AUC" in line]) == 1
     assert strongest(found.table).groupby("variable").size().max() <= 3

@@ -5,10 +5,11 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import false_discovery_control
 
 import netbic
 from netbic.association.associate import associate_scores
-from netbic.association.stored import stored_scores
+from netbic.association.stored import stored_record, stored_samples, stored_scores, stored_variables
 from support.commands import run, run_successfully
 from support.output_folders import contents, fit
 
@@ -64,6 +65,73 @@ def test_fit_with_a_sample_table_equals_fit_and_associate(cohort, results, label
     assert set(table["test"]) == {"partial Spearman", "linear model", "linear model, level"}
     assert (table["n"] == 19).all()
     assert json.loads((results / "associations.json").read_text())["adjusted_for"] == ["age"]
+
+
+def test_further_variables_are_added_to_the_tests(results, labels):
+    run_successfully("associate", results, "--sample-info", labels, "--survival", "months,dead")
+    first, info = (netbic.io.read_table(results / name) for name in ("associations.tsv", "sample_info.tsv"))
+    table = pd.read_csv(labels).assign(stage=["I", "II", "III", "IV"] * 5)
+    table["drug"] = table["drug"].replace("B", "C")  # not tested again: the table of samples keeps what was tested
+    table["age"] += 1
+    table.drop(columns="grade").to_csv(labels, index=False)
+    done = run_successfully("associate", results, "--sample-info", labels, "--variables", "stage,age")
+    n_age, n_stage = 4, 2  # two modules; Spearman and Pearson, Spearman
+    kept = first[first["variable"] != "age"]
+    said = f"{n_age + n_stage} tests of 2 variables, those of age in place of earlier ones, added to {len(kept)} tests"
+    assert f"/associations.tsv: {said} of 3 variables" in done.output
+    both = netbic.io.read_table(results / "associations.tsv")
+    assert len(both) == len(kept) + n_age + n_stage
+    columns = [name for name in both if name != "q_all"]
+    pd.testing.assert_frame_equal(both[: len(kept)][columns], kept[columns].reset_index(drop=True))
+    np.testing.assert_allclose(both["q_all"], false_discovery_control(both["p"]))
+    after = netbic.io.read_table(results / "sample_info.tsv")
+    assert after[["drug", "grade", "months", "dead"]].equals(info[["drug", "grade", "months", "dead"]])
+    assert after["stage"].tolist() == table["stage"].tolist()
+    assert after["age"].dropna().tolist() == table["age"].dropna().tolist()
+    variables, problems = stored_variables(stored_samples(results), stored_record(results))
+    assert problems == []
+    assert {each.name: each.kind for each in variables} == {
+        "drug": "categorical", "age": "numeric", "grade": "ordered", "stage": "ordered", "months": "survival"
+    }  # fmt: skip
+    run_successfully("plot", results, "survival", "--out", results.parent / "survival.svg")
+
+
+def test_named_tests_are_written_beside_the_others(results, labels):
+    run_successfully("associate", results, "--sample-info", labels)
+    before = contents(results)
+    given = ("associate", results, "--sample-info", labels, "--variables", "drug", "--adjust", "age", "--name")
+    done = run_successfully(*given, "adjusted")
+    assert done.output.strip().splitlines()[-1].endswith("associations_adjusted.tsv: 6 tests of 1 variable")
+    added = {name: content for name, content in contents(results).items() if before.get(name) != content}
+    assert set(added) == {"associations_adjusted.tsv", "associations_adjusted.json", "run.json"}
+    assert set(netbic.io.read_table(results / "associations_adjusted.tsv")["test"]) == {
+        "linear model", "linear model, level"
+    }  # fmt: skip
+    assert run("associate", results, "--sample-info", labels, "--name", "adjusted").exit_code == 2
+    assert "cannot be part of the name of a file" in run(*given, "../x").output
+    done = fit(labels.parent, results, "--no-report", "--force")
+    assert done.exit_code == 0, done.output
+    assert not (results / "associations_adjusted.tsv").exists()  # of earlier modules
+
+
+def test_columns_are_recognised_and_each_guess_says_how_to_change_it(results, labels):
+    table = pd.read_csv(labels).rename(columns={"months": "OS.time", "dead": "OS"}).assign(OS=[0, 1] * 10)
+    table = table.assign(stage=["I", "II", "III", "IV"] * 5, tmt_plex=list(range(5)) * 4, er_status=[0, 1] * 10)
+    table.to_csv(labels, index=False)
+    lines = run_successfully("associate", results, "--sample-info", labels).output.splitlines()
+    assert "stage: ordered (a known order; --types stage=categorical ignores it): I < II < III < IV" in lines
+    assert "OS.time: survival (event: OS, 10 seen; found by their names, --survival none ignores them)" in lines
+    assert any(line.startswith("tmt_plex: categorical") and "--types tmt_plex=numeric" in line for line in lines)
+    assert any(line.startswith("types are guessed: change one with --types NAME=") for line in lines)
+    tests = netbic.io.read_table(results / "associations.tsv").groupby("variable")["test"].agg(set)
+    assert "OS" not in tests.index
+    assert {"Cox score"} < tests["OS.time"]
+    options = ("--survival", "none", "--types", "stage=categorical", "--force")
+    run_successfully("associate", results, "--sample-info", labels, *options)
+    tests = netbic.io.read_table(results / "associations.tsv").groupby("variable")["test"].agg(set)
+    assert tests["OS.time"] == {"Spearman", "Pearson"}
+    assert "Kruskal-Wallis" in tests["OS"]
+    assert "Kruskal-Wallis" in tests["stage"]
 
 
 def test_the_obs_of_an_h5ad_file_is_taken_by_itself(cohort, tmp_path):
@@ -188,7 +256,14 @@ def test_cells_of_a_donor_are_averaged_on_request(cells, tmp_path):
     expected = netbic.selection.verdicts(model, frame, groups=donors, random_state=0, feature_name="gene").table
     verdicts = netbic.io.read_table(tmp_path / "donors" / "verdicts.tsv")
     assert verdicts["score"].tolist() == pytest.approx(expected["score"].tolist())
-    run_successfully("associate", tmp_path / "cells", "--sample-info", cells / "cells.tsv", "--by", "donor")
+    again = ("associate", tmp_path / "cells", "--sample-info", cells / "cells.tsv", "--by", "donor")
+    before = contents(tmp_path / "cells")
+    refused = run(*again)
+    assert refused.exit_code == 2
+    assert "has tests of single samples, not adjusted; these are of averages of samples with the same" in refused.output
+    assert refused.output.strip().endswith("--name NAME writes these beside them, --force replaces them")
+    assert contents(tmp_path / "cells") == before
+    run_successfully(*again, "--force")
     pd.testing.assert_frame_equal(netbic.io.read_table(tmp_path / "cells" / "associations.tsv"), table)
 
 

@@ -158,7 +158,7 @@ def test_what_cannot_be_drawn_is_said_in_one_line(results, cohort, tmp_path):
 def test_labels_have_the_same_colour_whichever_are_drawn(with_labels, tmp_path):
     other = {"sample": [f"s{k}" for k in range(20)], "first": list("xy") * 10, "kind": ["a"] * 8 + ["b"] * 12}
     pd.DataFrame(other).to_csv(tmp_path / "other.tsv", sep="\t", index=False)
-    assert run("associate", with_labels, "--sample-info", tmp_path / "other.tsv").exit_code == 0
+    assert run("associate", with_labels, "--sample-info", tmp_path / "other.tsv", "--force").exit_code == 0
     run("plot", with_labels, "scores", "--out", tmp_path / "after.svg", "--annotate", "kind")
     drawn = (tmp_path / "after.svg").read_bytes()
     assert b"#e69f00" not in drawn  # the colours of the first variable, which is not drawn

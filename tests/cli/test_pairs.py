@@ -274,7 +274,7 @@ def test_pairs_are_compared_with_the_sample_table(tables, labels, tmp_path):
     first = contents(out, names)
     run_successfully("associate", out, "--sample-info", labels)
     assert contents(out, names) == first
-    run_successfully("associate", out, "--sample-info", labels, "--variables", "group", "--adjust", "plate")
+    run_successfully("associate", out, "--sample-info", labels, "--variables", "group", "--adjust", "plate", "--force")
     run_successfully("report", out)
     assert "<dt>tests adjusted for</dt><dd><bdi>plate</bdi></dd>" in (out / "report.html").read_text()
 

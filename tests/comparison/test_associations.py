@@ -191,3 +191,21 @@ def test_missing_values_are_filled_by_both_commands_and_counted(folder, study):
             tables.append(netbic.io.read_table(out).iloc[:, 1:])
     np.testing.assert_allclose(tables[0], tables[1], atol=1e-6)
     np.testing.assert_allclose(tables[2], tables[3], atol=1e-6)
+
+
+def test_stages_that_the_fit_did_not_have_take_their_place_in_its_order():
+    generator = np.random.default_rng(4)
+    scores = pd.DataFrame({1: np.arange(60.0)}, index=[f"s{k}" for k in range(60)])
+    stage = pd.Series(np.repeat(["I", "II", "III"], 20), index=scores.index)
+    tested = netbic.association.associate_scores(scores, None, stage.to_frame("stage"))
+    record = {"variables": [{"name": "stage", "type": "ordered", "levels": ["I", "II", "III"]}]}
+    finer = np.repeat(["I", "IIA", "IIB", "III", "IV", "Stage X"], 10)
+    other = scores.assign(**{"1": scores[1] + generator.normal(0, 5, 60)})[["1"]].set_axis([1], axis=1)
+    found = repeat_associations(tested.table, other, pd.DataFrame({"stage": finer}, index=scores.index), record=record)
+    ranks = pd.Series(np.repeat(range(5), 10), index=scores.index[:50])
+    assert found.table["n_other"].tolist() == [50]
+    assert found.table["effect_other"].item() == pytest.approx(other[1][:50].corr(ranks, method="spearman"))
+    down = {"variables": [{"name": "stage", "type": "ordered", "levels": ["III", "II", "I"]}]}  # an order of one's own
+    given = pd.DataFrame({"stage": finer}, index=scores.index)
+    notes = repeat_associations(tested.table, other, given, record=down).notes
+    assert any("'stage' has the value 'IIA', which is not among the levels III, II, I" in note for note in notes)

@@ -80,8 +80,10 @@ def test_the_same_for_tables_and_anndata_and_the_axis_can_end_earlier(clear, cle
 
 def test_what_cannot_be_drawn_is_said(clear, clear_model, times):
     options = {"X": clear.expression, "table": times}
-    with pytest.raises(netbic.InputError, match="no times are known: name the columns with the time and the event"):
+    with pytest.raises(netbic.InputError, match="no column names say survival: name the columns"):
         pl.survival(clear_model, 1, **options)
+    found = pl.survival(clear_model, 1, X=clear.expression, table=times.set_axis(["OS.time", "OS", "kind"], axis=1))
+    assert found.get_xlabel() == "OS.time"
     with pytest.raises(netbic.InputError, match="no column 'day'"):
         pl.survival(clear_model, 1, survival=("day", "event"), **options)
     with pytest.raises(netbic.InputError, match="the sample table is missing"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,6 +13,7 @@ import pandas as pd
 
 from netbic.arrays import Array, Bools, Floats
 from netbic.association import tests
+from netbic.association.survival import find_survival
 from netbic.association.tests import UNDEFINED, Residuals, Result
 from netbic.association.variables import (
     CATEGORICAL,
@@ -27,7 +27,6 @@ from netbic.association.variables import (
     Types,
     Variable,
     check_table,
-    is_events,
     listed_names,
     match_samples,
     read_variables,
@@ -46,8 +45,6 @@ from netbic.storage.models import PairModel, fitted_pair_model
 from netbic.storage.tables import sample_names
 
 _COLUMNS = ["module", "variable", "level", "test", "n", "effect", "effect_name", "ci_low", "ci_high", "p"]
-_TIME = re.compile(r"time|days|months|years|surv", re.IGNORECASE)
-_EVENT = re.compile(r"event|status|censor|dead|death|deceased|vital|recurr|relapse", re.IGNORECASE)
 _SHOWN = 3  # associations per variable
 _SMALL: Final = 0.05  # share of the degrees of freedom whose loss hardly changes a p-value: 0.05 becomes 0.056
 
@@ -148,9 +145,11 @@ def associate(
     variables : str or list of str, optional
         Columns to test. Default: all that can be tested.
     types : dict, optional
-        Types of columns: "categorical", "ordered", "numeric", or the list of levels in their order. Default: guessed.
+        Types of columns: "categorical", "ordered", "numeric", or the list of levels in their order. Default: guessed
+        from names and values; the `variables` of the result say how.
     survival : (str, str) or list of such pairs, optional
-        The columns with the time and the event (1 seen, 0 not seen).
+        The columns with the time and the event (1 seen, 0 not seen). Default: found by name (os_months and os_event,
+        OS.time and OS, ...); "none" to test these columns like others.
     adjust : str or list of str, optional
         Columns that the tests are adjusted for: partial correlations, linear models and Cox models are used instead.
         Covariates that were removed in the fit are added if they took more than 5 % of the degrees of freedom (not
@@ -239,13 +238,13 @@ def associate_scores(
     if not pd.api.types.is_integer_dtype(scores.columns) or 0 in scores.columns:  # positions, or other names
         scores = scores.set_axis(range(1, scores.shape[1] + 1), axis=1)
         groups = None if groups is None else groups.set_axis(scores.columns, axis=1)
-    match, pairs, covariates = match_samples(scores.index, table), survival_pairs(survival), listed_names(adjust)
+    match, given, covariates = match_samples(scores.index, table), survival_pairs(survival), listed_names(adjust)
     described, studies, averages, notes = match.table, None, None, list[str]()
     if removed is not None and by is None:  # degrees of freedom of samples, not of their averages
         covariates, note = removed.adjustment(covariates, listed_names(variables), described.columns, len(scores))
         notes += [note] * bool(note)
     if by is not None:
-        needed = [*listed_names(variables), *covariates, *(name for pair in pairs for name in pair)]
+        needed = [*listed_names(variables), *covariates, *(name for pair in given for name in pair)]
         averages = Averages.of(described, listed_names(by), needed)
         scores, groups, described = averages.of_scores(scores), None, averages.table
     if removed is not None and removed.studies is not None and described.index.isin(removed.studies.index).all():
@@ -258,7 +257,10 @@ def associate_scores(
     result = _table_of_tests(scores, groups, tested, design)
     record_columns = list(Variable("", LEFT_OUT, "", np.empty(0)).record())
     records = pd.DataFrame([variable.record() for variable in chosen], columns=record_columns)
-    notes += _survival_notes(described) if not survival else ()
+    pairs = [(variable.name, variable.event) for variable in chosen if variable.kind == SURVIVAL]
+    possible = None if survival or variables is not None else find_survival(described, types or {}).possible
+    if possible:
+        notes.append(f"{' and '.join(possible)} look like survival: test them with `survival={','.join(possible)}`")
     notes += () if removed is None else removed.remarks(result)
     notes += _undefined_notes(scores, tested, design, result, covariates)
     repeated = list(repeated_measures(described, tested)) if averages is None else []
@@ -302,14 +304,6 @@ def _design(covariates: list[Variable]) -> Floats | None:
             ["adjust"],
         )
     return design
-
-
-def _survival_notes(table: pd.DataFrame) -> Iterator[str]:
-    times, events = ([str(name) for name in table.columns if kind.search(str(name))] for kind in (_TIME, _EVENT))
-    events = [name for name in events if is_events(table[name])]
-    times = [name for name in times if name not in events and pd.api.types.is_numeric_dtype(table[name].dtype)]
-    if times and events:
-        yield f"{times[0]} and {events[0]} look like survival: test them with `survival={times[0]},{events[0]}`"
 
 
 def _undefined_notes(

@@ -3,48 +3,45 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from typing import Any, Final, Self
+from typing import Any, Final, Literal, Self
 
 import numpy as np
 import pandas as pd
 
 from netbic.arrays import Bools, Floats, Indices
+from netbic.association.guesses import (
+    MOST_LEVELS,
+    is_batch,
+    is_mostly_unique,
+    is_staged_number,
+    label_without_place,
+    numbers_rows,
+    order_of,
+    says_identifier,
+    says_unit,
+)
+from netbic.association.survival import FoundSurvival, find_survival
+from netbic.association.values import WRITTEN, as_numbers, is_events, label, read_events, without_controls
 from netbic.errors import InputError, one_line, shown, some_names
-from netbic.io.tables import is_number, is_plain_number
+from netbic.io.tables import is_plain_number
 
 CATEGORICAL, ORDERED, NUMERIC, SURVIVAL, LEFT_OUT = "categorical", "ordered", "numeric", "survival", "left out"
 TYPES: Final = (CATEGORICAL, ORDERED, NUMERIC)
-MOST_LEVELS: Final = 50
 _FEWEST = 3  # samples with a value
 _DATE = "a date or duration: write it as a number, such as days since the first one"
 _DATES = re.compile(r"\d{4}[-/]\d{1,2}[-/]\d{1,2}(\D|$)|\d{1,2}([-/.])\d{1,2}\2\d{4}$")
-# Numbers in a form that is not read: what they are, and what to write.
-_WRITTEN: Final = {
-    re.compile(r"[+-]?\d+(,\d+)+(\.\d+)?"): "numbers with a comma: write 1.5 for one and a half, 1000 for a thousand",
-    re.compile(r"[+-]?\d+([.,]\d+)?\s*%"): "percentages: write the numbers without %",
-    re.compile(r"[<>\u2264\u2265]=?\s*\d+([.,]\d+)?"): "numbers beyond a limit: write a number, such as the limit, or "
-    "leave them empty",
-}
 _FEW_LEVELS = 10  # values of a category that may be written like numbers ("10%", "50%")
-_CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _LISTED = 8  # columns of a sample table in an error
 _FEW = 0.5  # share of the samples below which a reason is looked for
-_UNITS = {
-    *("donor", "patient", "subject", "individual", "participant", "person", "proband", "case", "sample", "specimen"),
-    *("animal", "mouse", "mice", "rat", "litter", "family", "twin", "pair", "clone", "line", "orig"),
-}
-_IDENTIFIER = {
-    *("id", "ids", "ident", "no", "nr", "number", "code", "name", "label", "barcode", "key", "uuid"),
-    *("bcr", "submitter", "cell"),  # bcr_patient_barcode of TCGA, cell_line
-}
 _FEWEST_UNITS, _LEAST_REPEATED = 3, 0.05  # groups of at least two samples; the share of the samples that is in them
 _MANY_UNITS, _LARGEST_UNIT = 12, 10  # more groups than a category has, with so many samples on average at most
 _COARSER = 3  # such groups per level of a variable
 Types = Mapping[str, "str | Sequence[object]"]
-Survival = tuple[str, str] | Sequence[tuple[str, str]]
+Survival = tuple[str, str] | Sequence[tuple[str, str]] | Literal["none"]
 
 
 @dataclass(frozen=True)
@@ -62,6 +59,8 @@ class Variable:
     levels : tuple of str
     events : array of bool
         For survival: whether the event was seen.
+    event : str
+        For survival: the column with the events.
     """
 
     name: str
@@ -70,6 +69,7 @@ class Variable:
     values: Floats = field(repr=False)
     levels: tuple[str, ...] = ()
     events: Bools | None = field(default=None, repr=False)
+    event: str = ""
 
     @property
     def known(self) -> Bools:
@@ -114,8 +114,9 @@ def read_variables(
 ) -> list[Variable]:
     """The columns of a sample table with their types; an error if one that was asked for cannot be used.
 
-    If each study was centred, `studies` are the studies of the rows: columns with one value in each study, such as the
-    name of the study, are left out unless they were asked for.
+    Survival times are found by name (`find_survival`) unless they are given or `survival` is "none". If each study was
+    centred, `studies` are the studies of the rows: columns with one value in each study, such as the name of the study,
+    are left out unless they were asked for.
 
     Examples
     --------
@@ -131,6 +132,13 @@ def read_variables(
     given = {"survival": of_survival, "variables": asked or [], "types": types, "adjust": covariates}
     for parameter, names in given.items():
         check_known(names, table.columns, parameter)
+    found_survival = FoundSurvival()
+    if survival is None:
+        found_survival = find_survival(table, {*types, *covariates})
+        pairs = [pair for pair in found_survival.pairs if asked is None or {*asked} & {*pair}]
+        of_survival = [each for pair in pairs for each in pair]
+    elif pairs:
+        found_survival = find_survival(table, {*types, *covariates, *(asked or ()), *of_survival})
     if asked == [] and not pairs:
         raise InputError("no variable is named (`variables`): name columns, or omit it to test all", ["variables"])
     if both := [name for name in asked or () if name in covariates]:
@@ -146,12 +154,19 @@ def read_variables(
         )
     listed = [name for name in (table.columns if asked is None else asked) if name not in of_survival]
     uses = dict.fromkeys([*types, *(asked or ())], "tested") | dict.fromkeys(covariates, "adjusted for")
+    other = "survival times that were not asked for (`survival`)"
+    not_tested = {name: other for pair in found_survival.pairs for name in pair if survival} | found_survival.left_out
     found = list[Variable]()
     for name in dict.fromkeys([*listed, *covariates]):
         column = table[name]
         if isinstance(column, pd.DataFrame):
             raise InputError(f"the sample table has {column.shape[1]} columns {shown(name)}: rename or remove them")
-        variable = as_type(column, types[name]) if name in types else guess(column)
+        if name in not_tested and name not in types:
+            variable = _left_out(column, not_tested[name])
+        else:
+            variable = as_type(column, types[name]) if name in types else guess(column, asked=name in uses)
+        if name in found_survival.without_times and name not in types and variable.kind != LEFT_OUT:
+            variable = replace(variable, reason=f"{variable.reason}; events without a column of times")
         if name in uses and variable.kind == LEFT_OUT:
             remedy = "give its type (`types`) or leave it out" if "identifier" in variable.reason else "leave it out"
             remedy = "or leave it out" if ": write" in variable.reason else remedy
@@ -162,7 +177,9 @@ def read_variables(
                 reason = "the same in all samples of each study, and each study is centred"
                 variable = replace(variable, kind=LEFT_OUT, reason=reason, levels=())
         found.append(variable)
-    return found + [survival_times(table, *pair) for pair in pairs]
+    guessed = "" if survival else "; found by their names, `survival=none` ignores them"
+    times = [survival_times(table, *pair) for pair in pairs]
+    return found + [replace(each, reason=f"{each.reason}{guessed}") for each in times]
 
 
 def listed_names(given: str | Iterable[str] | None) -> list[str]:
@@ -172,7 +189,7 @@ def listed_names(given: str | Iterable[str] | None) -> list[str]:
 
 def survival_pairs(given: Survival | None) -> list[tuple[str, str]]:
     """Pairs of a time and an event, of one pair or several."""
-    if given is None:
+    if given is None or given == "none":
         return []
     pairs: list[Any] = [given] if given and isinstance(given[0], str) else list(given)
     if any(isinstance(pair, str) or len(pair) != 2 for pair in pairs):
@@ -203,25 +220,63 @@ def check_known(names: Iterable[str], known: Iterable[object], parameter: str) -
             )
 
 
-def guess(column: pd.Series[Any]) -> Variable:
-    """A column with the type that its values suggest."""
+def guess(column: pd.Series[Any], asked: bool = False) -> Variable:
+    """A column with the type that its name and values suggest.
+
+    Columns that were asked for are left out only if they cannot be tested: names of donors are labels then.
+    """
     kind = column.dtype
     if column.notna().sum() == 0:
         return _left_out(column, "all values are missing")
     if isinstance(kind, pd.CategoricalDtype):
-        return _levels(column, ORDERED if kind.ordered else CATEGORICAL, "ordered categories" * bool(kind.ordered))
+        return _levels(column, ORDERED, "ordered categories") if kind.ordered else _labels(column, asked)
     if pd.api.types.is_bool_dtype(kind):
         return _levels(column, CATEGORICAL, "true or false")
     if pd.api.types.is_datetime64_any_dtype(kind) or pd.api.types.is_timedelta64_dtype(kind):
         return _left_out(column, _DATE)
-    column = _as_numbers(column)
+    column = as_numbers(column)
     if not pd.api.types.is_numeric_dtype(column.dtype):
         reason = _numbers_in_disguise(column)
-        return _left_out(column, reason) if reason else _levels(column, CATEGORICAL, "")
+        return _left_out(column, reason) if reason else _labels(column, asked)
     distinct = column.nunique()
     if distinct <= 2:
         return _levels(column, CATEGORICAL, f"{distinct} different numbers")
+    if is_staged_number(column):
+        return _levels(column, ORDERED, f"whole numbers of a stage or grade; {_as(column, NUMERIC)} tests numbers")
+    names_units = says_identifier(column.name) and bool((column.dropna() % 1 == 0).all())
+    if not asked and (numbers_rows(column) or (names_units and is_mostly_unique(column))):
+        what = "the numbers of the rows" if numbers_rows(column) else "hardly any value occurs again"
+        return _left_out(column, f"an identifier: {what}; {_as(column, NUMERIC)} tests it")
+    if is_batch(column) or (names_units and distinct <= MOST_LEVELS and not is_mostly_unique(column)):
+        reason = f"{distinct} different whole numbers that name groups; {_as(column, NUMERIC)} tests numbers"
+        return _levels(column, CATEGORICAL, reason)
     return _numeric(column, "numbers")
+
+
+def _labels(column: pd.Series[Any], asked: bool) -> Variable:
+    """Text as categories, or as ordered levels if they are those of a known scale."""
+    found = _levels(column, CATEGORICAL, "")
+    if found.kind == LEFT_OUT:
+        return found
+    if not asked and says_identifier(column.name) and is_mostly_unique(column):
+        return _left_out(column, f"an identifier: hardly any value occurs again; {_as(column, CATEGORICAL)} tests it")
+    if order := order_of(column.name, found.levels):
+        reason = f"a known order; {_as(column, CATEGORICAL)} ignores it"
+        if order.not_assessed:
+            number = int(np.isin(found.values, [found.levels.index(each) for each in order.not_assessed]).sum())
+            names = some_names(order.not_assessed, quoted=False)
+            reason += f"; {names} ({number:,} sample{'s' * (number != 1)}) has no place in it: taken as missing"
+        labels = column.map(label, na_action="ignore").astype(object)
+        return _levels(labels.astype(pd.CategoricalDtype(list(order.levels), ordered=True)), ORDERED, reason)
+    if alone := label_without_place(column.name, found.levels):
+        hint = f"{found.reason}; ordered if {shown(alone)} is made a missing value"
+        return replace(found, reason=hint)
+    return found
+
+
+def _as(column: pd.Series[Any], kind: str) -> str:
+    """How to give the type of a column."""
+    return f"`types={shlex.quote(f'{column.name}={kind}')}`"
 
 
 def _numbers_in_disguise(column: pd.Series[Any]) -> str:
@@ -233,7 +288,7 @@ def _numbers_in_disguise(column: pd.Series[Any]) -> str:
     if len(labels) <= _FEW_LEVELS and len(labels) < len(known):
         return ""
     others = [each for each in labels if not is_plain_number(each)]
-    kinds = {next((text for form, text in _WRITTEN.items() if form.fullmatch(each)), "") for each in others}
+    kinds = {next((text for form, text in WRITTEN.items() if form.fullmatch(each)), "") for each in others}
     return "" if "" in kinds or not others else f"{sorted(kinds)[0]} ({shown(others[0])})"
 
 
@@ -248,6 +303,8 @@ def as_type(column: pd.Series[Any], kind: str | Sequence[object]) -> Variable:
                 ["types"],
             )
         labels = column.map(label, na_action="ignore").astype(object)
+        if scale := order_of(name, list(labels.dropna().unique())):  # NX is missing, unless it was named
+            labels = labels.where(~labels.isin(set(scale.not_assessed) - set(order)))
         if wrong := [each for each in labels.dropna().unique() if each not in order]:
             raise InputError(
                 f"{shown(name)} has the value {shown(wrong[0])}, which is not among the levels {', '.join(order)}: "
@@ -261,9 +318,9 @@ def as_type(column: pd.Series[Any], kind: str | Sequence[object]) -> Variable:
             f"{shown(kind)} is not a type of variable ({shown(name)}): choose {known} (`types`)", ["types"]
         )
     if kind == NUMERIC:
-        return _numeric(_as_numbers(column, strict=True), reason)
+        return _numeric(as_numbers(column, strict=True), reason)
     if kind == ORDERED and not (isinstance(column.dtype, pd.CategoricalDtype) and column.cat.ordered):
-        column = _as_numbers(column)
+        column = as_numbers(column)
         by_number = pd.api.types.is_numeric_dtype(column.dtype)
         reason = f"as given, in {'the order of the numbers' if by_number else 'alphabetical order'}"
     return _levels(column, kind, reason)
@@ -272,12 +329,12 @@ def as_type(column: pd.Series[Any], kind: str | Sequence[object]) -> Variable:
 def survival_times(table: pd.DataFrame, time: str, event: str) -> Variable:
     """Times and events of two columns as one variable, named after the time.
 
-    Events may be 0 and 1, True and False, or text that begins with "0:" and "1:".
+    Events may be 0 and 1, True and False, alive and dead and the like, or text that begins with "0:" and "1:".
     """
     if is_events(table[time]) and not is_events(table[event]):
         raise InputError(f"{shown(time)} contains events, not times: name the time first (`survival`)", ["survival"])
-    times = _as_numbers(table[time], strict=True).to_numpy(dtype=np.float64, na_value=np.nan)
-    events, times = _events(table[event]), np.where(np.isfinite(times), times, np.nan)
+    times = as_numbers(table[time], strict=True).to_numpy(dtype=np.float64, na_value=np.nan)
+    events, times = read_events(table[event]), np.where(np.isfinite(times), times, np.nan)
     if (negative := times < 0).any():
         raise InputError(
             f"{shown(time)} has {negative.sum():,} negative times (for example {times[negative][0]:g}): correct or "
@@ -293,29 +350,7 @@ def survival_times(table: pd.DataFrame, time: str, event: str) -> Variable:
             f"{shown(event)} has no event (all {known.sum():,} values are 0), so survival cannot be tested: check the "
             "column"
         )
-    return Variable(time, SURVIVAL, f"event: {event}, {n_events:,} seen", times, events=events == 1)
-
-
-def is_events(column: pd.Series[Any]) -> bool:
-    """Whether a column can be read as events."""
-    try:
-        return bool(np.isfinite(_events(column)).any())
-    except InputError:
-        return False
-
-
-def _events(column: pd.Series[Any]) -> Floats:
-    """1 for an event, 0 for none, NaN if missing."""
-    known = {"0": 0.0, "1": 1.0, "false": 0.0, "true": 1.0}
-    labels = column.map(label, na_action="ignore").astype(object)
-    found = labels.map(lambda label: known.get(re.sub(r"^([01]):.*", r"\1", label.lower())), na_action="ignore")
-    if (wrong := labels[labels.notna() & found.isna()].unique()).size:
-        as_in_r = " (subtract 1 if 2 means seen)" if set(labels.dropna()) == {"1", "2"} else ""
-        raise InputError(
-            f"{shown(str(column.name))} has the value {shown(wrong[0])}, which is not an event: write 1 where the "
-            f"event was seen and 0 where it was not{as_in_r}"
-        )
-    return np.asarray(found, dtype=np.float64)
+    return Variable(time, SURVIVAL, f"event: {event}, {n_events:,} seen", times, events=events == 1, event=event)
 
 
 def _levels(column: pd.Series[Any], kind: str, reason: str) -> Variable:
@@ -352,39 +387,6 @@ def _numeric(column: pd.Series[Any], reason: str) -> Variable:
 
 def _left_out(column: pd.Series[Any], reason: str) -> Variable:
     return Variable(str(column.name), LEFT_OUT, reason, np.where(column.notna(), 0.0, np.nan))
-
-
-def _as_numbers(column: pd.Series[Any], strict: bool = False) -> pd.Series[Any]:
-    """A column as numbers if all of its values are numbers; if it must be numbers, an error.
-
-    Codes and identifiers that consist of digits (001, or more of them than a number keeps) are not numbers, unless they
-    must be.
-    """
-    if pd.api.types.is_numeric_dtype(column.dtype):
-        return column
-    labels = column.astype(object).map(label, na_action="ignore")
-    labels = labels.where(labels != "")
-    is_one = is_number if strict else is_plain_number
-    wrong = [value for value in labels.dropna().unique() if not is_one(value)]
-    if not wrong:
-        return labels.map(float, na_action="ignore").astype(np.float64)
-    if strict:
-        written = next((text for form, text in _WRITTEN.items() if form.fullmatch(wrong[0])), "")
-        remedy = written.partition(": ")[2] or "write numbers, and leave unknown values empty"
-        raise InputError(f"{shown(str(column.name))} has the value {shown(wrong[0])}, which is not a number: {remedy}")
-    return column
-
-
-def label(value: object) -> str:
-    """A value as text; whole numbers without a decimal point, control characters as escapes."""
-    if isinstance(value, (float, np.floating)) and float(value).is_integer():
-        return str(int(value))
-    return _without_controls(str(value).strip())
-
-
-def _without_controls(text: str) -> str:
-    """Text with escapes for characters that no XML (a saved figure, a page) may contain."""
-    return _CONTROLS.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 # Rows
@@ -449,7 +451,7 @@ def match_samples(samples: pd.Index[Any], table: pd.DataFrame) -> SampleMatch:
     rows of other samples: 1 ('d')
     """
     table = check_table(table)
-    table = table.set_axis([_without_controls(str(name)) for name in table.columns], axis=1)
+    table = table.set_axis([without_controls(str(name)) for name in table.columns], axis=1)
     if table.columns.has_duplicates:
         repeated = table.columns[table.columns.duplicated()][0]
         raise InputError(f"the sample table has several columns {shown(repeated)}: rename or remove them")
@@ -576,7 +578,7 @@ def repeated_measures(table: pd.DataFrame, variables: Iterable[Variable]) -> Ite
     for variable in variables:
         fitting = [name for name, unit in units.items() if name != variable.name and _property_of(variable, unit)]
         if fitting and variable.kind != LEFT_OUT:
-            best = min(fitting, key=lambda name: (not _says_unit(name), units[name].nunique()))
+            best = min(fitting, key=lambda name: (not says_unit(name), units[name].nunique()))
             found.setdefault(best, []).append(variable.name)
     for name, names in found.items():
         if rest := [each for each in names if each not in found]:
@@ -588,18 +590,12 @@ def repeated_measures(table: pd.DataFrame, variables: Iterable[Variable]) -> Ite
             )
 
 
-def _says_unit(name: object) -> bool:
-    """Whether the name of a column consists of words for donors and identifiers, such as PatientID."""
-    words = {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", str(name))}
-    return bool(words & _UNITS) and words <= _UNITS | _IDENTIFIER
-
-
 def _units(column: pd.Series[Any]) -> pd.Series[Any] | None:
     """The labels of a column if samples with the same label may be those of one donor; None otherwise.
 
     The name says so, or there are many labels with few samples each, which a category never has.
     """
-    is_whole, named = pd.api.types.is_integer_dtype(column.dtype), _says_unit(column.name)
+    is_whole, named = pd.api.types.is_integer_dtype(column.dtype), says_unit(column.name)
     if pd.api.types.is_numeric_dtype(column.dtype) and not (named and is_whole):
         return None
     sizes = column.value_counts()
@@ -619,7 +615,7 @@ def _property_of(variable: Variable, unit: pd.Series[Any]) -> bool:
     values, sets = pd.Series(variable.values[known]), unit.to_numpy()[known]
     n_sets, n_values = pd.Series(sets).nunique(), values.nunique()
     if variable.kind in (CATEGORICAL, ORDERED) and n_sets < (
-        1 + n_values if _says_unit(unit.name) else _COARSER * n_values
+        1 + n_values if says_unit(unit.name) else _COARSER * n_values
     ):
         return False
     return n_sets >= _FEWEST_UNITS and bool(values.groupby(sets).nunique().le(1).all())

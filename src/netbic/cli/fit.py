@@ -443,8 +443,10 @@ def _complete(
                 yield f"{out}/{line}"
             inputs["gene_sets"] = gene_sets
         if associate and labels is not None:
-            yield from labels.write(model, out, out)
-            inputs |= asked
+            again = f"run netbic associate {out} --sample-info {labels.origin} with --name NAME or --force"
+            with _results_are_kept("the modules were not compared with the sample table", again):
+                yield from labels.write(model, out, out)
+                inputs |= asked
         record = (files.finished_record(out) or {}) | {"inputs": inputs}
         if enrich or associate:
             files.write_json(out / files.RUN_RECORD, record)

@@ -57,6 +57,11 @@ def two_columns(value: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+def columns_of_survival(value: str) -> tuple[str, ...]:
+    """The columns of --survival; none of "none"."""
+    return () if value == "none" else two_columns(value)
+
+
 class Numbers(click.ParamType):  # type: ignore[type-arg]
     """Numbers separated by commas."""
 
@@ -234,10 +239,11 @@ tests_samples = group(
     option("--adjust", **_NAMES, help="Columns to adjust all tests for."),
     option(
         "--survival",
-        type=two_columns,
-        metavar="TIME,EVENT",
+        type=columns_of_survival,
+        metavar="TIME,EVENT|none",
         multiple=True,
-        callback=lambda ctx, param, pairs: list(pairs) or None,
+        callback=lambda ctx, param, pairs: [pair for pair in pairs if pair] if pairs else None,
+        show_default="found by name",
         help="Columns with the time and the event (1 seen, 0 not seen). May be repeated.",
     ),
     types,

@@ -168,7 +168,7 @@ _USED = {  # options that each kind of figure uses
     "--survival",
     type=two_columns,
     metavar="TIME,EVENT",
-    show_default="those of netbic associate --survival",
+    show_default="the first ones that were tested",
     help="Columns of the sample table with times and events (survival).",
 )
 @option("--until", type=Finite(0, min_open=True), help="End of the time axis (survival).")

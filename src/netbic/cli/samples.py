@@ -28,6 +28,7 @@ _CODES = 10  # up to so many different whole numbers are the codes of groups, un
 _LISTED = 5
 _FAR = 5.0  # standard deviations of the scores of the fit
 _NOTHING = "no column of the sample table can be tested"
+_TYPES = "types are guessed: change one with --types NAME=TYPE (categorical, ordered, numeric, or low<middle<high)"
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,8 @@ class SampleTable:
             return None
         import pandas as pd
 
-        from netbic.association.variables import Averages, match_samples, read_variables, variable_line
-        from netbic.errors import InputError, one_line
+        from netbic.association.variables import Averages, match_samples, read_variables
+        from netbic.errors import InputError
         from netbic.io.samples import read_sample_info
 
         tests = dict(tests)
@@ -77,8 +78,7 @@ class SampleTable:
             if not str(problem).startswith(f"{path}: has n"):  # no obs, or no columns in it: nothing to report
                 echo(f"obs is not used: {problem}")
             return None
-        described = [variable_line(variable.record()) for variable in variables]
-        echo(*map(one_line, [*_missing_lines(table), *match.lines(), *described]))
+        echo(*_missing_lines(table), *_described(match, [variable.record() for variable in variables]))
         return cls(table, match.table, tests, path, na_values)
 
     def record(self) -> dict[str, Any]:
@@ -106,9 +106,9 @@ class SampleTable:
         from netbic.association import stored
 
         found = _associate(model, folder, self.table, self.tests)
-        stored.write_associations(found, folder)
+        written = stored.write_associations(found, folder)
         yield from map(in_options, found.findings(stored.stored_verdicts(folder)))
-        yield _tests_line(found, out)
+        yield f"{'' if len(found.table) else f'{_NOTHING}; '}{out}/{written}"
 
 
 def _associate(model: SparseGraphSVD | PairModel, folder: Path, table: Any, tests: dict[str, Any]) -> Associations:
@@ -136,10 +136,14 @@ def _missing_lines(table: pd.DataFrame) -> Iterator[str]:
         yield f"{name}: {values} taken as missing (--na names other values)"
 
 
-def _tests_line(found: Associations, out: Path) -> str:
-    n_variables = found.table["variable"].nunique()
-    tests = f"{len(found.table):,} tests of {n_variables} variable{'s' * (n_variables != 1)}"
-    return f"{'' if n_variables else f'{_NOTHING}; '}{out}/associations.tsv: {tests}"
+def _described(match: SampleMatch, records: Sequence[dict[Any, Any]]) -> Iterator[str]:
+    """How the samples were matched, and what each column of the sample table was taken for."""
+    from netbic.association.variables import variable_line
+    from netbic.errors import one_line
+
+    yield from map(one_line, match.lines())
+    yield from (in_options(one_line(variable_line(record))) for record in records)
+    yield _TYPES
 
 
 def match_sample_table(path: str, samples: Any) -> SampleMatch:
@@ -157,8 +161,8 @@ def read_covariates(
 ) -> pd.DataFrame | None:
     """The covariates of the samples, columns of the matched sample table; None if there are none.
 
-    Whole numbers of which there are few different ones are groups, unless `types` says that they are numbers: groups
-    include a linear effect, numbers do not include any other.
+    Whole numbers of which there are few different ones, or that name batches, are groups, unless `types` says that they
+    are numbers: groups include a linear effect, numbers do not include any other.
     """
     if not names:
         return None
@@ -181,13 +185,15 @@ def _typed(column: pd.Series[Any], kind: Any) -> Any:
     import pandas as pd
     from pandas.api import types
 
+    from netbic.association.guesses import is_batch
+
     if isinstance(column.dtype, pd.CategoricalDtype):
         if kind != "numeric":
             return column.astype(object).where(column.isna(), column.astype(str)).to_numpy(dtype=object)
         column = pd.to_numeric(column.astype(object))
     numeric = types.is_numeric_dtype(column.dtype) and not types.is_bool_dtype(column.dtype)
     whole = numeric and bool((column.dropna() % 1 == 0).all())
-    few = whole and 2 < column.nunique() <= _CODES
+    few = whole and (2 < column.nunique() <= _CODES or is_batch(column))
     if kind == "numeric":
         return column.astype(float).to_numpy()
     if (kind is not None or few) and not column.isna().any():
@@ -224,11 +230,16 @@ def read_studies(name: str | None, matched: pd.DataFrame | None) -> Any:
 @click.argument("folder", type=options.Folder)
 @option("--sample-info", required=True, type=options.File, help="Table with a row for each sample, or .h5ad.")
 @options.tests_samples
-def associate(folder: Path, sample_info: str, na_values: list[str] | None, **tests: Any) -> None:
+@option("--name", default="", metavar="NAME", show_default=False, help="Write associations_NAME.tsv beside the others.")
+@option("--force", is_flag=True, help="Replace all earlier tests, also those of other variables.")
+def associate(
+    folder: Path, sample_info: str, na_values: list[str] | None, name: str, force: bool, **tests: Any
+) -> None:
     """Compare the modules in FOLDER (written by netbic fit) with labels, numbers and survival times of the samples.
 
     FOLDER may also be one of netbic pairs: then the scores of both tables are compared, and associations.tsv has a row
-    per pair and table instead of module.
+    per pair and table instead of module. Tests are added to those that FOLDER has; those of the same variables are
+    replaced.
 
     \b
     FOLDER/associations.tsv   a row per module, variable, level and test
@@ -240,7 +251,8 @@ def associate(folder: Path, sample_info: str, na_values: list[str] | None, **tes
     from netbic.io.samples import read_sample_info
     from netbic.storage.models import is_pair_model, load
 
-    check_not_input([folder / name for name in stored.WRITTEN], {"the sample table": sample_info})
+    written = (*stored.files_of_associations(name), *[stored.SAMPLES] * (not name))
+    check_not_input([folder / each for each in written], {"the sample table": sample_info})
     table = read_sample_info(sample_info, na_values=na_values)
     echo(*_missing_lines(table))
     with locked(folder):
@@ -248,12 +260,17 @@ def associate(folder: Path, sample_info: str, na_values: list[str] | None, **tes
         if is_pair_model(model) and not model.n_components_:
             raise click.ClickException(f"{folder} contains no pairs: there is nothing to compare")
         found = _associate(model, folder, table, tests)
-        echo(*map(in_options, found.lines(stored.stored_verdicts(folder))))
+        echo(*_described(found.match, found.variables.to_dict("records")))
+        echo(*map(in_options, found.findings(stored.stored_verdicts(folder))))
         if found.table.empty:
             raise click.ClickException(f"{_NOTHING} (reasons above), and nothing is written: give other columns")
-        stored.write_associations(found, folder)
-    click.echo(_tests_line(found, folder))
-    echo_report_is_older(folder)
+        try:
+            added = stored.write_associations(found, folder, name=name, force=force)
+        except stored.OtherTests as problem:
+            raise click.UsageError(f"{problem}: --name NAME writes these beside them, --force replaces them") from None
+    click.echo(f"{folder}/{added}")
+    if not name:
+        echo_report_is_older(folder)
 
 
 @click.command(cls=Command)

@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 
 from netbic.association.associate import associate_scores
+from netbic.association.guesses import order_of
+from netbic.association.values import label
 from netbic.association.variables import CATEGORICAL, NUMERIC, ORDERED, Survival, match_samples, survival_pairs
 from netbic.association.words import LEVEL, direction, main_tests
 from netbic.enrichment import adjust_p_values
@@ -135,7 +137,7 @@ def repeat_associations(
         if missing := [column for column in (name, events.get(name, name)) if column not in matched]:
             notes.append(f"{name}: the sample table of the other study has no column {shown(missing[0])}")
             continue
-        options: dict[str, Any] = {"variables": [name], "types": _types(name, types.get(name))}
+        options: dict[str, Any] = {"variables": [name], "types": _types(matched[name], types.get(name))}
         if name in events:
             options = {"variables": [], "survival": [(name, events[name])]}
         try:
@@ -174,11 +176,15 @@ def _survival_of_fit(
     return table.assign(**{name: table[own] for name, own in names.items()}), []
 
 
-def _types(name: str, variable: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """The type of a variable as in the fit, for `associate`."""
-    kind = None if variable is None else variable["type"]
+def _types(column: pd.Series[Any], variable: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """The type of a variable as in the fit, for `associate`; in its order also levels that the fit did not have."""
+    name, kind = str(column.name), None if variable is None else variable["type"]
     if kind == ORDERED and variable is not None and variable.get("levels"):
-        return {name: list(variable["levels"])}
+        levels = [str(level) for level in variable["levels"]]
+        both = order_of(name, list(dict.fromkeys([*levels, *column.dropna().map(label)])))
+        if both is not None and [level for level in both.levels if level in levels] == levels:
+            return {name: list(both.levels)}
+        return {name: levels}
     return {name: kind} if kind in (CATEGORICAL, NUMERIC, ORDERED) else None
 
 

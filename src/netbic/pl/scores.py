@@ -217,7 +217,8 @@ def survival(
     table : DataFrame, optional
         The sample table, with the names of the samples as index. Default: the sample table of the folder, or obs.
     survival : (str, str), optional
-        Columns with the time and the event (1 seen, 0 not seen). Default: those that were tested in the folder.
+        Columns with the time and the event (1 seen, 0 not seen). Default: the first ones that were tested in the
+        folder, or that are found by name in the table.
     until : float, optional
         The end of the time axis. Curves and tests use all times.
     $names
@@ -280,6 +281,7 @@ def survival(
 def _times(source: Any, table: pd.DataFrame | None, columns: tuple[str, str] | None, samples: Array) -> Variable:
     """Times and events of the samples; table and columns are those of the AnnData object or of the folder if None."""
     from netbic.association.stored import stored_record, stored_samples
+    from netbic.association.survival import find_survival
     from netbic.association.variables import read_variables
 
     folder = Path(source) if isinstance(source, (str, Path)) else None
@@ -291,11 +293,12 @@ def _times(source: Any, table: pd.DataFrame | None, columns: tuple[str, str] | N
         if (table := stored_samples(folder)) is None:
             raise InputError(f"{source} has no sample table: run netbic associate, or give `table`")
     if columns is None:
-        tested = [] if folder is None else stored_record(folder).get("survival", [])
-        if len(tested) != 1:
-            found = f"{len(tested)} pairs of columns were tested" if tested else "no times are known"
-            raise InputError(f"{found}: name the columns with the time and the event (`survival`)", ["survival"])
-        columns = str(tested[0][0]), str(tested[0][1])
+        # The first ones: overall survival usually comes before relapses.
+        found = find_survival(table).pairs if folder is None else stored_record(folder).get("survival", [])
+        if not found:
+            what = "no column names say survival" if folder is None else "no survival times were tested"
+            raise InputError(f"{what}: name the columns with the time and the event (`survival`)", ["survival"])
+        columns = str(found[0][0]), str(found[0][1])
     known = base.annotation_table(table, None, samples, most=None)
     return read_variables(known, variables=[], survival=columns)[0]
 

@@ -52,7 +52,8 @@ def sample_rows(record: dict[str, Any]) -> Rows:
     rows = [("samples matched", f"{record['matched']:,} of {record['samples']:,}")] if "matched" in record else []
     kinds: dict[str, list[str]] = {}
     for each in record.get("variables", []):
-        kinds.setdefault(str(each["type"]), []).append(str(each["name"]))
+        order = f" ({' < '.join(each['levels'])})" if each["type"] == "ordered" and each.get("levels") else ""
+        kinds.setdefault(str(each["type"]), []).append(f"{each['name']}{order}")
     rows += [(kind, ", ".join(names)) for kind, names in kinds.items() if kind != "survival"]
     rows += [("survival", f"{time}, event: {event}") for time, event in record.get("survival", [])]
     adjusted = ", ".join(map(str, record.get("adjusted_for", [])))

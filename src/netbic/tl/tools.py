@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from netbic import __version__
 from netbic.arrays import Array, Matrix, check_choice, kind_of, stored_values
 from netbic.association.associate import Removed, associate_scores
-from netbic.association.variables import listed_names
+from netbic.association.variables import Survival, listed_names
 from netbic.errors import InputError, import_optional, shown
 from netbic.estimators.covariates import covariate_names, own_covariates
 from netbic.estimators.pairs import SparseGraphCCA, SparseGraphPLS
@@ -366,7 +366,7 @@ def associate(
     by: str | Sequence[str] | None = None,
     key: str = "netbic",
     types: Mapping[str, str | Sequence[object]] | None = None,
-    survival: tuple[str, str] | Sequence[tuple[str, str]] | None = None,
+    survival: Survival | None = None,
     adjust: str | Iterable[str] | None = None,
     copy: bool = False,
 ) -> AnnData | None:
@@ -390,7 +390,8 @@ def associate(
     key : str
         Key of the modules.
     types, survival, adjust
-        As of :func:`netbic.associate`: types of columns, columns with time and event, covariates.
+        As of :func:`netbic.associate`: types of columns, columns with time and event (found by name by default),
+        covariates.
     copy : bool
         Return a copy with the results instead of writing them into `adata`.
 
@@ -398,7 +399,8 @@ def associate(
     -------
     AnnData or None
         `uns[key]["associations"]` and `uns[key]["variables"]` are the tables of
-        :class:`netbic.association.Associations`, `uns[key]["association_notes"]` its notes.
+        :class:`netbic.association.Associations`, `uns[key]["association_notes"]` its notes; those of an earlier call
+        are replaced.
 
     Warns
     -----
