@@ -191,7 +191,7 @@ def test_bad_input():
         ({"Y": lambda X, Y: Y.iloc[[0, *range(39)]]}, "'s0' occurs twice in Y"),
         ({"Y": lambda X, Y: Y.to_numpy()[:-1]}, "X has 40 samples but Y has 39"),
         ({"Y": lambda X, Y: None}, "needs two tables"),
-        ({"Y": lambda X, Y: Y.where(Y < 3)}, "Y contains NaN: models of two tables need complete tables"),
+        ({"Y": lambda X, Y: Y.where(Y < 3)}, "Y contains NaN: use missing='ignore'"),
         ({"X": lambda X, Y: X.where(X < 5)}, "X contains NaN: models of two tables need complete tables"),
         ({"n_x": 31}, "n_x=31 but X has 30 features: choose 1 to 30"),
         ({"n_y": 21}, "n_y=21 but Y has 20 features: choose 1 to 20"),

@@ -57,6 +57,13 @@ def two_columns(value: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+def two_names(value: str) -> tuple[str, ...]:
+    """The names of two tables."""
+    if len(found := names(value)) != 2:
+        raise click.UsageError(f"--names {value!r}: give two different names, NAME1,NAME2")
+    return tuple(found)
+
+
 class Numbers(click.ParamType):  # type: ignore[type-arg]
     """Numbers separated by commas."""
 

@@ -72,6 +72,8 @@ def enrich(
 ) -> None:
     """Test the modules in FOLDER (written by netbic fit) for enrichment in network edges and gene sets.
 
+    FOLDER may also be one of netbic pairs: then both sides of every pair are tested for gene sets.
+
     \b
     FOLDER/edges.tsv       edges inside each module, compared with random genes
                            (the paper's test) and random genes of the same degrees
@@ -80,11 +82,12 @@ def enrich(
     """
     from netbic.enrichment import write_enrichment
     from netbic.files import check_not_input, locked
-    from netbic.storage.models import load_modules
+    from netbic.storage.models import is_pair_model, load
 
-    model = load_modules(folder)
-    if model.column_graph is None and gene_sets is None:
-        raise click.UsageError("nothing to test: use --gene-sets, or fit with --graph")
+    model = load(folder)
+    pairs = is_pair_model(model)
+    if gene_sets is None and (pairs or model.column_graph is None):
+        raise click.UsageError(f"nothing to test: use --gene-sets{'' if pairs else ', or fit with --graph'}")
     if gene_sets is None and (by_sign is not None or collapse is not None):
         raise click.UsageError("--by-sign, --together and --collapse need --gene-sets")
     check_not_input([folder / name for name in _ENRICHMENT], {"the gene sets": gene_sets})
