@@ -65,7 +65,7 @@ PAIR_FILES: Final = (
 )
 RUN_RECORD: Final = "run.json"
 EXPORT_RECORD: Final = "export.json"
-_EXPORTED = re.compile(r"module_\d+(\.graphml|\.cyjs|_(genes|samples)_(up|down)\.txt)")
+_EXPORTED = re.compile(r"module_\d+(\.graphml|\.cyjs|_(genes|samples)_(up|down)\.txt)|pair_\d+_[\w.-]+_(up|down)\.txt")
 RECORDS: Final[dict[str, tuple[str, ...]]] = {
     RUN_RECORD: (*RUN_FILES, *PAIR_FILES),
     "model.json": (*MODEL_FILES, *ADDED_FILES),

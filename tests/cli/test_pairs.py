@@ -298,3 +298,33 @@ def test_samples_that_belong_together_are_averaged_and_pairs_are_not_tested(tabl
     page = (out / "report.html").read_text()
     assert "<h2>Sample table</h2>" in page
     assert "averages" in page
+
+
+# Figures and exports
+
+
+def test_pairs_are_exported_and_drawn_with_the_names_of_their_tables(done, labels, tmp_path):
+    run_successfully("associate", done, "--sample-info", labels)
+    model = netbic.load(done)
+    run_successfully("export", done, "--format", "gmt")
+    sets = netbic.io.read_gene_sets(done / "pairs.gmt")
+    own = model.y_weights_[:, 0]
+    assert set(sets.get("pair_1_lipids_up", ())) == {f"l{k}" for k in np.flatnonzero(own > 0)}
+    assert sum(map(len, sets.values())) == 2 * (6 + 4)
+    run_successfully("export", done, "--format", "lists", "--out", tmp_path / "lists")
+    up = (tmp_path / "lists" / "pair_1_genes_up.txt").read_text().split()
+    assert up == list(sets["pair_1_genes_up"])
+    run_successfully("export", done, "--format", "lists", "--out", tmp_path / "lists", "--force")  # its own files
+    run_successfully("export", done, "--format", "xlsx")
+    book = pd.read_excel(done / "pairs.xlsx", sheet_name=None)
+    assert list(book) == ["Summary", "Pair 1", "Pair 2", "Associations"]
+    assert {"feature of genes", "feature of lipids", "score in genes", "score in lipids"} <= set(book["Pair 1"])
+    assert recorded_files(done) >= {"pairs.gmt", "pairs.xlsx"}
+    assert "--format cytoscape is for modules" in failure("export", done, "--format", "cytoscape")
+    for kind, options in (("scores", ["--pair", 2, "--annotate", "group"]), ("loadings", []), ("associations", [])):
+        run_successfully("plot", done, kind, *options, "--out", tmp_path / f"{kind}.svg")
+    assert "score in lipids" in (tmp_path / "scores.svg").read_text()
+    assert "2 genes" in (tmp_path / "associations.svg").read_text()
+    shown = failure("plot", done, "heatmap", "--out", tmp_path / "heatmap.svg")
+    assert "has pairs of two tables, of which heatmap cannot be drawn: choose scores, loadings" in shown
+    assert "--pair 3: pairs are numbered from 1" in failure("plot", done, "scores", "--pair", 3, "--out", "x.svg")

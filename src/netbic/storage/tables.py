@@ -180,19 +180,20 @@ def pair_scores_table(model: PairModel) -> pd.DataFrame:
     )
 
 
-# Columns without which tables of a folder are not what netbic wrote.
+# Columns without which tables of a folder are not what netbic wrote, besides the number of the module or pair.
 _NEEDED = {
-    "summary": {"module"},
-    "modules": {"module", "axis", "name"},
-    "gene_sets": {"module", "term", "q_value"},
-    "verdicts": {"module", "verdict"},
-    "samples": {"module", "sample", "score", "group"},
-    "associations": {"module", "variable"},
+    "summary": set[str](),
+    "pairs": {"correlation"},
+    "modules": {"axis", "name"},
+    "gene_sets": {"term", "q_value"},
+    "verdicts": {"verdict"},
+    "samples": {"sample", "score", "group"},
+    "associations": {"variable"},
 }
 
 
-def read_results_table(folder: Path, name: str) -> pd.DataFrame | None:
-    """A table of the folder of a fit ("summary", "modules", "gene_sets", "verdicts", ...), if it exists."""
+def read_results_table(folder: Path, name: str, unit: str = "module") -> pd.DataFrame | None:
+    """A table of the folder of a fit ("summary", "modules", "gene_sets", ...), if it exists; `unit` may be "pair"."""
     path = folder / f"{name}.tsv"
     if not path.is_file():
         return None
@@ -202,7 +203,7 @@ def read_results_table(folder: Path, name: str) -> pd.DataFrame | None:
         raise
     except (ValueError, OSError):
         raise unusable(path, "cannot be read as a table", "netbic did not write it: fit again") from None
-    if missing := sorted(_NEEDED[name] - set(table.columns)):
+    if missing := sorted((_NEEDED[name] | {unit}) - set(table.columns)):
         raise unusable(path, f"has no column {missing[0]}", "netbic did not write it: fit again")
     return table
 
