@@ -96,6 +96,7 @@ def test_other_problems_are_one_line_each(tables, tmp_path):
     for options, message in (
         (["--smoothness2", "0.3"], "--smoothness2 needs a network: use --graph2"),
         (["--method", "pls", "--ridge", "0.2"], "--ridge is for --method cca"),
+        (["--permutations", "10"], "--permutations 10: no p-value can be below 0.091, so no pair can be significant"),
         (["--features2", "900"], "--features2 900 but lipids has 20 features: choose 1 to 20"),
     ):
         assert message in failure(*given, *options)

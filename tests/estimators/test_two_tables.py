@@ -192,7 +192,7 @@ def test_bad_input():
         ({"Y": lambda X, Y: Y.to_numpy()[:-1]}, "X has 40 samples but Y has 39"),
         ({"Y": lambda X, Y: None}, "needs two tables"),
         ({"Y": lambda X, Y: Y.where(Y < 3)}, "Y contains NaN: use missing='ignore'"),
-        ({"X": lambda X, Y: X.where(X < 5)}, "X contains NaN: models of two tables need complete tables"),
+        ({"X": lambda X, Y: X.where(X < 5)}, "X contains NaN: use missing='ignore'"),
         ({"n_x": 31}, "n_x=31 but X has 30 features: choose 1 to 30"),
         ({"n_y": 21}, "n_y=21 but Y has 20 features: choose 1 to 20"),
         ({"n_y": None, "y_penalty": L0(21)}, "Y has 20 features: choose k from 1 to 20"),
