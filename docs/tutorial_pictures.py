@@ -83,11 +83,11 @@ def pairs(data):
     """The scores of both pairs of `docs/two-tables.md`, whose code does not draw them."""
     genes, lipids = (pd.read_parquet(data / f"small_nutrimouse_{name}.parquet").T for name in ("genes", "lipids"))
     labels = pd.read_csv(data / "small_nutrimouse_samples.tsv", sep="\t", index_col=0).loc[genes.index]
-    model = netbic.SparseGraphCCA(2, n_x=20, n_y=5, covariance="ridge", ridge=0.5).fit(genes, lipids)
+    model = netbic.SparseGraphCCA(2, n_x=20, n_y=5, covariance="ridge", ridge=0.5)
+    model.fit(genes, lipids, table_names=("genes", "lipids"))
     figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
     for pair, (ax, key) in enumerate(zip(axes, ("genotype", "diet"), strict=True), start=1):
-        netbic.pl.pairs(model, pair, labels=labels[key], ax=ax)
-        ax.set(xlabel="score of the genes", ylabel="score of the lipids")
+        netbic.pl.pairs(model, pair, annotation=labels[key], ax=ax)
     figure.savefig("pairs.png", dpi=100)
     keep("pairs.png", "two-tables")
 

@@ -1,7 +1,8 @@
 """Modules in the formats of other programs: GMT, lists, workbooks, tables, GraphML and Cytoscape.
 
 Every function takes a fitted model, the folder of a fit, or :class:`Results`, and writes files that appear complete or
-not at all. Modules are numbered from 1.
+not at all. Modules are numbered from 1. GMT, lists and workbooks are written for pairs of two tables as well, from a
+fitted model, the folder of `netbic pairs`, or :class:`PairResults`.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ import re
 import warnings
 import xml.etree.ElementTree as ElementTree
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Self, TypeAlias
+from typing import Any, ClassVar, Final, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -24,7 +25,7 @@ import pandas as pd
 from netbic import __version__, files
 from netbic.association.associate import matched_scores
 from netbic.association.membership import gene_membership
-from netbic.association.stored import stored_samples
+from netbic.association.stored import stored_samples, stored_verdicts
 from netbic.enrichment import module_names
 from netbic.errors import InputError, import_optional, one_line, shown
 from netbic.estimators.results import heaviest, names_of, position_of
@@ -32,14 +33,32 @@ from netbic.estimators.svd import SparseGraphSVD, fitted_model, is_model
 from netbic.files import FolderInUse
 from netbic.graph import match
 from netbic.selection import SampleGroups
-from netbic.storage.models import load_modules
-from netbic.storage.tables import read_results_table, sides_of, summary_table
+from netbic.storage.models import PairModel, fitted_pair_model, is_pair_model, load, load_modules
+from netbic.storage.tables import (
+    SIDES,
+    feature_names,
+    pairs_table,
+    read_results_table,
+    sample_names,
+    sides_of,
+    summary_table,
+)
 
-__all__ = ["Results", "write_cytoscape", "write_gmt", "write_lists", "write_membership", "write_workbook"]
+__all__ = [
+    "PairResults",
+    "Results",
+    "write_cytoscape",
+    "write_gmt",
+    "write_lists",
+    "write_membership",
+    "write_workbook",
+]
 
 Source: TypeAlias = "SparseGraphSVD | Path | str | Results"
+AnySource: TypeAlias = "Source | PairModel | PairResults"
 Attributes: TypeAlias = dict[str, Any]  # text, integers and finite floats
 _SIDES: Final = ("up", "down")
+_OF_PAIRS: Final = ("pairs", "gene_sets", "associations")
 _TABLES: Final = ("summary", "modules", "gene_sets", "verdicts", "samples", "associations")
 _JUDGED: Final = ["found_again", "kme", "confidence"]  # columns of modules.tsv if modules were judged
 
@@ -72,6 +91,8 @@ class Results:
     >>> results.genes(1).columns.tolist()
     ['name', 'weight', 'side']
     """
+
+    unit: ClassVar[str] = "module"
 
     model: SparseGraphSVD
     tables: Mapping[str, pd.DataFrame]
@@ -170,20 +191,139 @@ class Results:
         order = np.argsort(-np.abs(np.nan_to_num(values)), kind="stable")
         return {side: [self.sample_names[at] for at in order if sides[at] == side] for side in _SIDES}
 
+    def lists(self, module: int) -> Iterator[tuple[str, str, list[str]]]:
+        """What is listed ("genes", "samples"), the side, and the names."""
+        for kind, by_side in (("genes", self.genes_by_side(module)), ("samples", self.samples_by_side(module))):
+            yield from ((kind, side, own) for side, own in by_side.items())
+
+    def sheet(self, module: int) -> list[pd.DataFrame]:
+        """Genes, and samples with their scores and groups, or weights if scores are not known."""
+        names, scores, at = (
+            np.array(self.sample_names, dtype=object),
+            self.scores(),
+            position_of(module, self.n_modules),
+        )
+        if scores is not None:
+            samples = pd.DataFrame({"sample": names, "score": scores[0][at], "group": scores[1][at]})
+        else:
+            weights = self.model.left_vectors_[:, at].astype(float)
+            samples = pd.DataFrame({"sample": names, "weight": weights})[weights != 0]
+        return [self.judged_genes(module).rename(columns={"name": "gene"}), samples]
+
+
+@dataclass(frozen=True)
+class PairResults:
+    """A fitted model of two tables, and tables about its pairs, as the functions below export them.
+
+    Parameters
+    ----------
+    model : SparseGraphPLS or SparseGraphCCA
+        Fitted.
+    tables : mapping of str to DataFrame, optional
+        Tables about the pairs, as in the folder of `netbic pairs`: "pairs", "gene_sets", "associations".
+    sample_info : DataFrame, optional
+        What is known about the samples, with their names as index.
+    folder : path, optional
+        The folder of `netbic pairs`.
+
+    Examples
+    --------
+    >>> import netbic, numpy as np
+    >>> random = np.random.default_rng(0)
+    >>> X, Y = random.standard_normal((60, 40)), random.standard_normal((60, 30))
+    >>> Y[:, :5] += X[:, :8].sum(axis=1, keepdims=True)
+    >>> model = netbic.SparseGraphCCA(1, n_x=8, n_y=5).fit(X, Y, table_names=("RNA", "protein"))
+    >>> results = netbic.exports.PairResults.of(model)
+    >>> [(table, side, len(names)) for table, side, names in results.lists(1)]
+    [('RNA', 'up', 8), ('RNA', 'down', 0), ('protein', 'up', 5), ('protein', 'down', 0)]
+    """
+
+    unit: ClassVar[str] = "pair"
+
+    model: PairModel
+    tables: Mapping[str, pd.DataFrame]
+    sample_info: pd.DataFrame | None = None
+    folder: Path | None = None
+    verdicts_by_number: Mapping[int, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, source: PairModel | Path | str | PairResults) -> PairResults:
+        """The results of a model, or of the folder of `netbic pairs`."""
+        if isinstance(source, cls):
+            return source
+        if not isinstance(source, (str, Path)):
+            return cls(fitted_pair_model(source), {})
+        folder = Path(source)
+        model = fitted_pair_model(load(folder))
+        found = ((name, read_results_table(folder, name, "pair")) for name in _OF_PAIRS)
+        known = {name: table for name, table in found if table is not None}
+        return cls(model, known, stored_samples(folder), folder, stored_verdicts(folder))
+
+    @property
+    def modules(self) -> range:
+        """The numbers of the pairs, from 1."""
+        return range(1, int(self.model.n_components_) + 1)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The names of the pairs, see `netbic.enrichment.module_names`."""
+        return module_names(self.model, self.tables.get("gene_sets"))
+
+    @property
+    def verdicts(self) -> list[str]:
+        """The verdict on each pair: "not significant" if it is no stronger than expected by chance, otherwise ""."""
+        return [self.verdicts_by_number.get(pair, "") for pair in self.modules]
+
+    @property
+    def summary(self) -> pd.DataFrame:
+        """A row per pair."""
+        return self.tables["pairs"] if "pairs" in self.tables else pairs_table(self.model)
+
+    def features(self, pair: int, side: str) -> pd.DataFrame:
+        """`name`, `weight` and `side` of the features of X ("x") or of Y ("y") in a pair, largest weight first."""
+        vector = getattr(self.model, f"{side}_weights_")[:, position_of(pair, len(self.modules), "pair")]
+        order = heaviest(vector)
+        names = _plain_names(feature_names(self.model, side), "feature")
+        weights = vector[order].astype(float)
+        return pd.DataFrame({"name": [names[at] for at in order], "weight": weights, "side": sides_of(weights)})
+
+    def lists(self, pair: int) -> Iterator[tuple[str, str, list[str]]]:
+        """The name of a table, the side, and the names of the features."""
+        for side, table in zip(SIDES, self.model.table_names_, strict=True):
+            own = self.features(pair, side)
+            yield from ((table, each, own.loc[own["side"] == each, "name"].tolist()) for each in _SIDES)
+
+    def sheet(self, pair: int) -> list[pd.DataFrame]:
+        """The features of both tables, and samples with their scores in both."""
+        names, tables = _plain_names(sample_names(self.model), "sample"), list[pd.DataFrame]()
+        samples = pd.DataFrame({"sample": names})
+        for side, table in zip(SIDES, self.model.table_names_, strict=True):
+            tables.append(self.features(pair, side).rename(columns={"name": f"feature of {table}"}))
+            samples[f"score in {table}"] = getattr(self.model, f"{side}_scores_")[:, pair - 1]
+        return [*tables, samples]
+
+
+def results_of(source: AnySource) -> Results | PairResults:
+    """The results of a model of one or two tables, or of its folder."""
+    if isinstance(source, (Results, PairResults)):
+        return source
+    found = load(Path(source)) if isinstance(source, (str, Path)) else source
+    return PairResults.of(source) if is_pair_model(found) else Results.of(source)
+
 
 # Formats
 
 
-def write_gmt(source: Source, path: Path | str, *, force: bool = False) -> Path:
+def write_gmt(source: AnySource, path: Path | str, *, force: bool = False) -> Path:
     """Write the genes of each module and side as gene sets, for GSEA, Enrichr, g:Profiler and others.
 
-    A line of the file is a set: its name (module_1_up, module_1_down, ...), a description with the name of the module,
-    the side and the verdict, and the genes by decreasing absolute weight, all separated by tabs. Sides without genes
-    have no line.
+    A line of the file is a set: its name (module_1_up, module_1_down, ...; of pairs pair_1_RNA_up, ...), a description
+    with the name of the module, the side and the verdict, and the genes by decreasing absolute weight, all separated by
+    tabs. Sides without genes have no line.
 
     Parameters
     ----------
-    source : fitted model, folder of a fit, or Results
+    source : fitted model, folder of a fit or of pairs, Results or PairResults
     path : path
         Ends in .gmt as a rule. The file appears complete or not at all.
     force : bool
@@ -204,17 +344,18 @@ def write_gmt(source: Source, path: Path | str, *, force: bool = False) -> Path:
     >>> {name: len(genes) for name, genes in sets.items()}
     {'module_1_up': 28, 'module_1_down': 32}
     """
-    results, lines = Results.of(source), []
-    for module, name, word in zip(results.modules, results.names, results.verdicts, strict=True):
+    results, lines = results_of(source), []
+    for number, name, word in zip(results.modules, results.names, results.verdicts, strict=True):
         verdict = f", {word}" if word else ""
-        for side, own in results.genes_by_side(module).items():
-            description = _plain(f"{name} (Module {module}, genes {side}{verdict})")
-            if own:
-                lines.append("\t".join([f"module_{module}_{side}", description, *own]) + "\n")
+        for kind, side, own in results.lists(number):
+            description = _plain(f"{name} ({results.unit.capitalize()} {number}, {kind} {side}{verdict})")
+            if own and (results.unit == "pair" or kind == "genes"):
+                table = f"_{_slug(kind)}" if results.unit == "pair" else ""
+                lines.append("\t".join([f"{results.unit}_{number}{table}_{side}", description, *own]) + "\n")
     return _write(results, path, "".join(lines).encode(), force)
 
 
-def write_lists(source: Source, path: Path | str, *, force: bool = False) -> Path:
+def write_lists(source: AnySource, path: Path | str, *, force: bool = False) -> Path:
     """Write the genes and samples of each module and side as plain lists, a name per line.
 
     Genes are ordered by decreasing absolute weight, samples by decreasing absolute score. Samples are listed where they
@@ -225,7 +366,7 @@ def write_lists(source: Source, path: Path | str, *, force: bool = False) -> Pat
     source, force : as for `write_gmt`
     path : path
         If it ends in .txt, all lists are written to this file, each after a line that starts with #. Otherwise a
-        folder for one file per list: module_1_genes_up.txt, module_1_samples_down.txt, ...
+        folder for one file per list: module_1_genes_up.txt, module_1_samples_down.txt, ..., pair_1_RNA_up.txt, ...
 
     Examples
     --------
@@ -238,15 +379,15 @@ def write_lists(source: Source, path: Path | str, *, force: bool = False) -> Pat
     ...     sorted(file.name for file in written.glob("*.txt"))  # doctest: +NORMALIZE_WHITESPACE
     ['module_1_genes_down.txt', 'module_1_genes_up.txt', 'module_1_samples_down.txt', 'module_1_samples_up.txt']
     """
-    results, blocks, contents = Results.of(source), list[str](), dict[str, bytes]()
-    for module, name in zip(results.modules, results.names, strict=True):
-        for kind, by_side in (("genes", results.genes_by_side(module)), ("samples", results.samples_by_side(module))):
-            for side, own in by_side.items():
-                if own:
-                    title = _plain(f"Module {module}: {len(own):,} {kind} {side} ({name})")
-                    text = "".join(f"{each}\n" for each in own)
-                    blocks.append(f"# {title}\n{text}")
-                    contents[f"module_{module}_{kind}_{side}.txt"] = text.encode()
+    results, blocks, contents = results_of(source), list[str](), dict[str, bytes]()
+    for number, name in zip(results.modules, results.names, strict=True):
+        for kind, side, own in results.lists(number):
+            if own:
+                what = f"features of {kind}" if results.unit == "pair" else kind
+                title = _plain(f"{results.unit.capitalize()} {number}: {len(own):,} {what} {side} ({name})")
+                text = "".join(f"{each}\n" for each in own)
+                blocks.append(f"# {title}\n{text}")
+                contents[f"{results.unit}_{number}_{_slug(kind)}_{side}.txt"] = text.encode()
     is_file = Path(path).suffix.lower() == ".txt"
     return _write(results, path, "\n".join(blocks).encode() if is_file else contents, force)
 
@@ -281,12 +422,12 @@ _WIDEST, _LONGEST_CELL = 60, 32_000  # characters of a column and of a cell
 _MOST_SAMPLES = 50_000  # of a sheet
 
 
-def write_workbook(source: Source, path: Path | str, *, force: bool = False) -> Path:
+def write_workbook(source: AnySource, path: Path | str, *, force: bool = False) -> Path:
     """Write a workbook (.xlsx) with a summary, a sheet per module, gene sets and associations.
 
     The sheet of a module lists its genes with weights and sides, and the samples with their scores and groups, or with
-    their weights if scores are not known. All names are cells of text: SEPT1 does not become a date, and a name that
-    starts with =, +, - or @ is not a formula.
+    their weights if scores are not known; that of a pair the features and scores of both tables. All names are cells
+    of text: SEPT1 does not become a date, and a name that starts with =, +, - or @ is not a formula.
 
     Parameters
     ----------
@@ -298,19 +439,14 @@ def write_workbook(source: Source, path: Path | str, *, force: bool = False) -> 
     Needs openpyxl (``pip install "netbic[excel]"``).
     """
     import_optional("openpyxl", "excel", "a workbook")
-    results = Results.of(source)
+    results = results_of(source)
     summary = results.summary.copy()
     summary.insert(1, "name", results.names)
     sheets = {"Summary": [summary]}
-    names, scores = np.array(results.sample_names, dtype=object), results.scores()
-    for at, module in enumerate(results.modules):
-        if scores is not None:
-            samples = pd.DataFrame({"sample": names, "score": scores[0][at], "group": scores[1][at]})
-        else:
-            weights = results.model.left_vectors_[:, at].astype(float)
-            samples = pd.DataFrame({"sample": names, "weight": weights})[weights != 0]
+    for number in results.modules:
+        *members, samples = results.sheet(number)
         samples = samples.sort_values(str(samples.columns[1]), ascending=False, kind="stable")[:_MOST_SAMPLES]
-        sheets[f"Module {module}"] = [results.judged_genes(module).rename(columns={"name": "gene"}), samples]
+        sheets[f"{results.unit.capitalize()} {number}"] = [*members, samples]
     for title, name in (("Gene sets", "gene_sets"), ("Associations", "associations")):
         if name in results.tables:
             sheets[title] = [results.tables[name]]
@@ -453,7 +589,7 @@ def _graphml(about: Attributes, nodes: dict[str, Attributes], edges: list[tuple[
 # Where files are written: those of the user are never replaced unless asked for, results of a fit never
 
 
-def _write(results: Results, path: Path | str, content: bytes | Mapping[str, bytes], force: bool) -> Path:
+def _write(results: Results | PairResults, path: Path | str, content: bytes | Mapping[str, bytes], force: bool) -> Path:
     """Write a file, or files by name to a folder; one that belongs to the results of a fit is listed there."""
     path, own = Path(path), results.folder
     inputs: files.Inputs = {} if own is None else files.files_of(own)
@@ -485,6 +621,11 @@ def _write(results: Results, path: Path | str, content: bytes | Mapping[str, byt
 
 
 # Names as text: one line, no control characters, all different
+
+
+def _slug(text: str) -> str:
+    """A text as part of the name of a file or a gene set."""
+    return re.sub(r"[^\w.-]+", "_", text)
 
 
 def _plain(text: object, longest: int = 1000) -> str:

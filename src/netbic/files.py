@@ -55,17 +55,18 @@ ADDED_FILES: Final = (
     *("edges.tsv", "gene_sets.tsv", "enrichment.json", "samples.tsv", "verdicts.tsv", "associations.tsv"),
     *("associations.json", "sample_info.tsv", "replication.json", "replication.tsv", "gene_moments.npz"),
     *("replication_associations.tsv", "heatmaps.npz", "report.html", "modules.gmt", "lists.txt", "modules.xlsx"),
-    "membership.tsv",
+    *("membership.tsv", "pairs.gmt", "pairs.xlsx"),
 )
 RUN_FILES: Final = ("modules.tsv", "summary.tsv", "alignment.json", "studies.tsv", *ADDED_FILES, *_MODEL)
 PAIR_FILES: Final = (
     *("pairs.tsv", "weights.tsv", "scores.tsv", "alignment.json", "report.html"),
-    *("associations.tsv", "associations.json", "sample_info.tsv", *_MODEL),
+    *("associations.tsv", "associations.json", "sample_info.tsv", "gene_sets.tsv", "enrichment.json"),
+    *("pairs.gmt", "lists.txt", "pairs.xlsx", *_MODEL),
 )
 RUN_RECORD: Final = "run.json"
 EXPORT_RECORD: Final = "export.json"
 _NAMED = re.compile(r"associations_[\w-]+\.(tsv|json)")  # of netbic associate --name
-_EXPORTED = re.compile(r"module_\d+(\.graphml|\.cyjs|_(genes|samples)_(up|down)\.txt)")
+_EXPORTED = re.compile(r"module_\d+(\.graphml|\.cyjs|_(genes|samples)_(up|down)\.txt)|pair_\d+_[\w.-]+_(up|down)\.txt")
 RECORDS: Final[dict[str, tuple[str, ...]]] = {
     RUN_RECORD: (*RUN_FILES, *PAIR_FILES),
     "model.json": (*MODEL_FILES, *ADDED_FILES),
@@ -217,12 +218,12 @@ def read_json(path: Path) -> Any:
 # columns that never hold numbers, and those with numbers of modules, of which some may be missing
 _NAMES: Final = (
     *("name", "term", "genes", "top_genes", "top_features", "sample", "axis", "variable", "level"),
-    *("technical", "carried_by"),
+    *("technical", "carried_by", "table"),
 )
 _MODULES: Final = ("repeats", "closest", "module_a", "module_b")
 _NUMBERS: Final = re.compile(
-    r"pair|table|n|n_\w+|\w*score(_[12])?|weight|effect|ci_\w+|[pq]|q_all|[pq]_value|degree_\w+_(change|value)|"
-    r"fold_change|expected|singular_value|found_again|kme(_by_chance)?|confidence|breadth|z|\w*(correlation|variance|overlap|share|ratio)"
+    r"n|n_\w+|\w*score(_[12])?|weight|effect|ci_\w+|[pq]|q_all|(\w+_)?[pq]_value|degree_\w+_(change|value)|"
+    r"fold_change|expected(_\w+)?|singular_value|found_again|kme(_by_chance)?|confidence|breadth|z|\w*(correlation|variance|overlap|share|ratio)"
 )
 # pandas 3.1 reads every number to the last bit and deprecates the option that earlier versions need for it
 _EXACT: Final[dict[str, Any]] = (
@@ -259,7 +260,7 @@ def read_table(path: Path | str, *, as_text: bool = False) -> pd.DataFrame:
     kinds = dict.fromkeys(_NAMES, str)
     table: pd.DataFrame = pd.read_csv(path, sep="\t", dtype=kinds, keep_default_na=False, na_values=missing, **_EXACT)
     for name, column in table.items():
-        is_whole = name in ("module", *_MODULES)
+        is_whole = name in ("module", "pair", *_MODULES)
         if is_whole or _NUMBERS.fullmatch(str(name)):
             numbers = pd.to_numeric(column, errors="coerce")
             is_wrong = column.notna() & (numbers.isna() | (is_whole & (numbers % 1 != 0)))

@@ -29,7 +29,7 @@ def test_the_tests_are_those_of_the_scores_of_each_table(fitted):
     model, labels = fitted
     found = associate_pairs(model, labels.sample(frac=1, random_state=0)).table
     same = ["variable", "level", "test", "n", "effect", "effect_name", "ci_low", "ci_high", "p"]
-    for table, scores in ((1, model.x_scores_), (2, model.y_scores_)):
+    for table, scores in (("X", model.x_scores_), ("Y", model.y_scores_)):
         expected = associate_scores(pd.DataFrame(scores, index=labels.index), None, labels).table
         own = found[found["table"] == table].reset_index(drop=True)
         pd.testing.assert_frame_equal(own[same], expected[same])
@@ -42,6 +42,6 @@ def test_the_tests_are_those_of_the_scores_of_each_table(fitted):
     assert set(averages.table["n"]) == {10}
     lines = [*associate_pairs(model, labels, adjust="plate").findings()]
     assert lines[0] == "adjusted for plate"
-    assert any(line.startswith("age: rises with pair 2, table 2 (partial Spearman") for line in lines)
+    assert any(line.startswith("age: rises with pair 2, Y (partial Spearman") for line in lines)
     with pytest.raises(ValueError, match="not fitted"):
         associate_pairs(netbic.SparseGraphCCA(1), labels)

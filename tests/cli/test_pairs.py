@@ -53,7 +53,7 @@ def test_the_tables_are_those_of_the_estimator(tables, tmp_path):
         pairs, weights, scores = (read_table(out / name) for name in ("pairs.tsv", "weights.tsv", "scores.tsv"))
         np.testing.assert_allclose(pairs["correlation"], model.correlations_, atol=1e-12)
         assert pairs[["n_features_1", "n_features_2"]].to_numpy().tolist() == [[6, 4], [6, 4]]
-        own = weights[(weights["pair"] == weights["pair"].min()) & (weights["table"] == 2)]
+        own = weights[(weights["pair"] == weights["pair"].min()) & (weights["table"] == "lipids")]
         assert set(own["name"]) == set(Y.columns[model.y_support_[0]])
         assert scores["sample"].tolist() == [*X.index, *X.index]
         np.testing.assert_allclose(scores["score_2"], model.y_scores_.T.ravel(), atol=1e-12)
@@ -70,8 +70,8 @@ def test_samples_are_matched_by_name_and_those_of_one_table_left_out(tmp_path):
     three = ("--top-features", 9, "--top-features", 8, "--top-features", 7)
     assert "--top-features is given 3 times, but there are two tables" in failure(*given, *three)
     shown = run_successfully(*given, "--skip-columns", "extra 4", "--skip-columns", "note").output
-    assert "samples: 44 in table 1, 39 in table 2, 39 in both" in shown
-    assert "only in table 1, not used: 5 ('extra 0', 'extra 1', 'extra 2', ...)" in shown
+    assert "samples: 44 in genes, 39 in lipids, 39 in both" in shown
+    assert "only in genes, not used: 5 ('extra 0', 'extra 1', 'extra 2', ...)" in shown
     matched = json.loads((tmp_path / "out" / "alignment.json").read_text())["samples"]
     assert matched["in_both"] == 39
     assert matched["only_first"] == [*extra.columns[:4], "mouse 3"]
@@ -96,7 +96,8 @@ def test_other_problems_are_one_line_each(tables, tmp_path):
     for options, message in (
         (["--smoothness2", "0.3"], "--smoothness2 needs a network: use --graph2"),
         (["--method", "pls", "--ridge", "0.2"], "--ridge is for --method cca"),
-        (["--features2", "900"], "--features2 900 but table 2 has 20 features: choose 1 to 20"),
+        (["--permutations", "10"], "--permutations 10: no p-value can be below 0.091, so no pair can be significant"),
+        (["--features2", "900"], "--features2 900 but lipids has 20 features: choose 1 to 20"),
     ):
         assert message in failure(*given, *options)
     shown = run("pairs", tables[0], tables[0], "--out", tmp_path / "same", *OPTIONS).output
@@ -104,7 +105,7 @@ def test_other_problems_are_one_line_each(tables, tmp_path):
     assert "--variables needs --sample-info" in failure(*given, "--variables", "group")
     first, second = both_tables()
     for name, message in (
-        (lambda name: f"rat {name[6:]}", "have no sample in common (table 1: 'mouse 0', 'mouse 1'"),
+        (lambda name: f"rat {name[6:]}", "have no sample in common (genes: 'mouse 0', 'mouse 1'"),
         (lambda name: name.upper().replace(" ", "-"), "differ in capital letters, spaces or punct"),
         (lambda name: name if name in ("mouse 0", "mouse 1") else f"rat {name}", "only 2 samples in"),
     ):
@@ -115,22 +116,22 @@ def test_other_problems_are_one_line_each(tables, tmp_path):
     first.loc["g29", "only here"] = 5.0  # it varies in the file, but not in the samples of both
     shown = run_successfully(*given[:1], *write_tables(tmp_path, first, second.iloc[:2]), *given[3:], *OPTIONS[:2],
                              "--no-report", "--pairs", 3, "--permutations", 0).output  # fmt: skip
-    assert "table 1: preprocessed: drop constant (1 features): g29" in shown
+    assert "genes: preprocessed: drop constant (1 features): g29" in shown
     assert "warning: found 2 of 3 pairs" in shown
     assert "found 2 of 3 pairs" in netbic.io.read_json(tmp_path / "out" / "run.json")["warnings"][0]
     second.loc["l7", "mouse 4"] = np.nan
     shown = failure("pairs", *write_tables(tmp_path, first, second), "--out", tmp_path / "other")
-    assert "table 2: 1 value is missing (the first: feature 'l7', sample 'mouse 4')" in shown
+    assert "lipids: 1 value is missing (the first: feature 'l7', sample 'mouse 4'): use --missing ignore" in shown
     for name, table in (("x", both_tables()[0]), ("short", second.iloc[:, :-1].fillna(0))):
         np.save(tmp_path / f"{name}.npy", table.to_numpy().T)
     shown = failure("pairs", tmp_path / "x.npy", tmp_path / "short.npy", "--out", tmp_path / "other")
-    assert "table 1 has 40 samples and table 2 has 39, and neither has names" in shown
+    assert "x has 40 samples and short has 39, and neither has names" in shown
 
 
 def test_a_transposed_table_is_recognised_and_can_be_read(done, tmp_path):
     tables = write_tables(tmp_path, second=both_tables()[1].T)
     shown = failure("pairs", *tables, "--out", tmp_path / "out", *OPTIONS)
-    assert "the features of table 2 have the names of samples" in shown
+    assert "the features of lipids have the names of samples" in shown
     assert "exchanged: use --samples-in-rows 2" in shown
     shown = failure("pairs", *tables, "--out", tmp_path / "out", "--samples-in-rows", "both", *OPTIONS)
     assert "exchanged: leave out --samples-in-rows 1" in shown
@@ -145,10 +146,10 @@ def test_raw_counts_are_noticed_with_the_options_of_their_table(tmp_path):
     counts = pd.DataFrame(counts, index=pd.Index([f"c{k}" for k in range(300)], name="id"), columns=first.columns)
     tables = write_tables(tmp_path, first, counts)
     shown = run("pairs", *tables, "--out", tmp_path / "out", *OPTIONS).output
-    assert "warning: table 2: " in shown
+    assert "warning: lipids: " in shown
     assert "add --cpm 2 --log1p 2" in shown
     shown = run("pairs", *tables, "--out", tmp_path / "out", "--cpm", 2, "--log1p", 2, "--force", *OPTIONS).output
-    assert "table 2: preprocessed: counts per million" in shown
+    assert "lipids: preprocessed: counts per million" in shown
     assert "add --cpm 2" not in shown
     assert netbic.io.read_json(tmp_path / "out" / "run.json")["inputs"]["log1p"] == "2"
 
@@ -158,7 +159,7 @@ def test_networks_are_matched_and_used(tables, tmp_path):
     (tmp_path / "network.sif").write_text("".join(f"{a}\tbinds\t{b}\n" for a, b in edges))
     given = ("pairs", *tables, "--out", tmp_path / "out", "--graph1", tmp_path / "network.sif", *OPTIONS)
     shown = run_successfully(*given, "--smoothness1", 0.3).output
-    assert "table 1: matched: 6 of 30 features (20%); the network has 6 features" in shown
+    assert "genes: matched: 6 of 30 features (20%); the network has 6 features" in shown
     model = netbic.load(tmp_path / "out")
     assert model.graphs_["x"].n_edges == len(edges)
     assert (model.x_smoothness, model.graphs_["y"]) == (0.3, None)
@@ -167,7 +168,7 @@ def test_networks_are_matched_and_used(tables, tmp_path):
     assert max(inside) > 0
     (tmp_path / "network.sif").write_text("a\tbinds\tb\nb\tbinds\tc\n")
     shown = failure(*given, "--force")
-    assert "table 1: no feature of the data is in the network" in shown
+    assert "genes: no feature of the data is in the network" in shown
     assert "(--id-map)" in shown
     assert netbic.load(tmp_path / "out").graphs_["x"].n_edges == len(edges)  # results stay until others replace them
 
@@ -176,10 +177,9 @@ def test_what_is_printed(tables, tmp_path):
     tested = (*OPTIONS, "--permutations", 39)
     shown = run_successfully("pairs", *tables, "--out", tmp_path / "out", *tested).output
     correlation = read_table(tmp_path / "out" / "pairs.tsv")["correlation"][0]
-    found = rf"  pair 1: correlation {correlation:.2f} \(0.\d\d held out, p = 0.\d+\), 6 features of table 1 \(g\d"
+    found = rf"  pair 1: correlation {correlation:.2f} \(0.\d\d held out, p = 0.\d+\), 6 features of genes \(g\d"
     assert re.search(found, shown)
     assert "stronger than expected by chance" in shown
-    assert "gene" not in shown.replace("genes.tsv", "")
     untested = run_successfully("pairs", *tables, "--out", tmp_path / "untested", *OPTIONS, "--ridge", 0.4).output
     assert "expect smaller correlations in new samples" in untested
     model = netbic.load(tmp_path / "untested")
@@ -224,10 +224,7 @@ def test_files_of_others_are_never_replaced(tables, tmp_path):
 
 def test_commands_about_modules_say_that_these_are_pairs(done, tables, tmp_path):
     for command in (
-        ["enrich", done],
         ["score", done, tables[0]],
-        ["export", done, "--format", "gmt"],
-        ["plot", done, "heatmap", "--out", tmp_path / "figure.png"],
         ["compare", done, done],
         ["replicate", done, tables[0]],
     ):
@@ -236,8 +233,9 @@ def test_commands_about_modules_say_that_these_are_pairs(done, tables, tmp_path)
 
 def test_the_help_speaks_of_features():
     text = run("pairs", "--help-all").output
-    assert not re.search(r"\bgenes?\b(?! and lipids)", text)
-    assert not re.search(r"--\w*gene", text)
+    text = re.sub(r"\s+", " ", text).replace("whose features are genes", "")
+    assert not re.search(r"\bgenes?\b(?! and lipids|[ -]sets)", text)
+    assert not re.search(r"--\w*gene(?!-sets)", text)
 
 
 # A table of the samples
@@ -257,7 +255,7 @@ def test_pairs_are_compared_with_the_sample_table(tables, labels, tmp_path):
     out, options = tmp_path / "out", OPTIONS[:-1]
     shown = run_successfully("pairs", *tables, "--out", out, "--sample-info", labels, *options).output
     assert "matched: 40 of 40 samples (100%)" in shown
-    assert re.search(r"group: (high|low) is higher in pair [12], table [12] \(AUC 0\.\d\d, q = ", shown)
+    assert re.search(r"group: (high|low) is higher in pair [12], (genes|lipids) \(AUC 0\.\d\d, q = ", shown)
     assert "plate: no association (q <= 0.05)" in shown
     obs, second = pd.read_csv(labels, sep="\t", index_col=0), both_tables()[1]
     anndata.AnnData(second.T, obs=obs.loc[second.columns, ["group"]]).write_h5ad(tmp_path / "lipids.h5ad")
@@ -269,7 +267,7 @@ def test_pairs_are_compared_with_the_sample_table(tables, labels, tmp_path):
     found = read_table(out / "associations.tsv")
     pd.testing.assert_frame_equal(found.fillna(np.nan), expected.fillna(np.nan), check_dtype=False)
     page = (out / "report.html").read_text()
-    assert re.search(r"<bdi>group: (high|low) is higher in pair [12], table [12] \(AUC", page)
+    assert re.search(r"<bdi>group: (high|low) is higher in pair [12], (genes|lipids) \(AUC", page)
     assert page.count('class="labelled"') == N  # of one of both pairs
     first = contents(out, names)
     run_successfully("associate", out, "--sample-info", labels)
@@ -301,3 +299,33 @@ def test_samples_that_belong_together_are_averaged_and_pairs_are_not_tested(tabl
     page = (out / "report.html").read_text()
     assert "<h2>Sample table</h2>" in page
     assert "averages" in page
+
+
+# Figures and exports
+
+
+def test_pairs_are_exported_and_drawn_with_the_names_of_their_tables(done, labels, tmp_path):
+    run_successfully("associate", done, "--sample-info", labels)
+    model = netbic.load(done)
+    run_successfully("export", done, "--format", "gmt")
+    sets = netbic.io.read_gene_sets(done / "pairs.gmt")
+    own = model.y_weights_[:, 0]
+    assert set(sets.get("pair_1_lipids_up", ())) == {f"l{k}" for k in np.flatnonzero(own > 0)}
+    assert sum(map(len, sets.values())) == 2 * (6 + 4)
+    run_successfully("export", done, "--format", "lists", "--out", tmp_path / "lists")
+    up = (tmp_path / "lists" / "pair_1_genes_up.txt").read_text().split()
+    assert up == list(sets["pair_1_genes_up"])
+    run_successfully("export", done, "--format", "lists", "--out", tmp_path / "lists", "--force")  # its own files
+    run_successfully("export", done, "--format", "xlsx")
+    book = pd.read_excel(done / "pairs.xlsx", sheet_name=None)
+    assert list(book) == ["Summary", "Pair 1", "Pair 2", "Associations"]
+    assert {"feature of genes", "feature of lipids", "score in genes", "score in lipids"} <= set(book["Pair 1"])
+    assert recorded_files(done) >= {"pairs.gmt", "pairs.xlsx"}
+    assert "--format cytoscape is for modules" in failure("export", done, "--format", "cytoscape")
+    for kind, options in (("scores", ["--pair", 2, "--annotate", "group"]), ("loadings", []), ("associations", [])):
+        run_successfully("plot", done, kind, *options, "--out", tmp_path / f"{kind}.svg")
+    assert "score in lipids" in (tmp_path / "scores.svg").read_text()
+    assert "2 genes" in (tmp_path / "associations.svg").read_text()
+    shown = failure("plot", done, "heatmap", "--out", tmp_path / "heatmap.svg")
+    assert "has pairs of two tables, of which heatmap cannot be drawn: choose scores, loadings" in shown
+    assert "--pair 3: pairs are numbered from 1" in failure("plot", done, "scores", "--pair", 3, "--out", "x.svg")

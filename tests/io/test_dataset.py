@@ -24,24 +24,24 @@ def test_the_samples_of_both_tables_keep_the_order_of_the_first():
     assert one.tolist() == [0, 1, 3]
     assert other.tolist() == [3, 2, 0]
     assert found == SampleMatching(4, 5, 3, ("x",), ("y", "z"))
-    assert list(found.lines()) == [
-        "samples: 4 in table 1, 5 in table 2, 3 in both",
-        "only in table 1, not used: 1 ('x')",
-        "only in table 2, not used: 2 ('y', 'z')",
+    assert list(found.lines(("RNA", "protein"))) == [
+        "samples: 4 in RNA, 5 in protein, 3 in both",
+        "only in RNA, not used: 1 ('x')",
+        "only in protein, not used: 2 ('y', 'z')",
     ]
     _, found = match_samples(table([f"s{k}" for k in range(300)]), table(["s0", "s1", "s2"]))
     assert (len(found.only_first), found.in_first) == (100, 300)
-    assert list(found.lines())[1] == "only in table 1, not used: 297 ('s3', 's4', 's5', ...)"
+    assert list(found.lines(("RNA", "protein")))[1] == "only in RNA, not used: 297 ('s3', 's4', 's5', ...)"
     with pytest.raises(InputError, match="no sample in common"):  # one table without names: not by position
         match_samples(table([f"sample_{k}" for k in range(5)]), table(list("abcde")))
 
 
 def test_messages_name_the_table_and_its_parameters():
-    with pytest.raises(InputError) as caught, about_table(2):
+    with pytest.raises(InputError) as caught, about_table(2, "protein"):
         raise InputError("no gene matches: give a table (`id_map`)", ["id_map"])
-    assert str(caught.value) == "table 2: no feature matches: give a table (`id_map2`)"
+    assert str(caught.value) == "protein: no feature matches: give a table (`id_map2`)"
     assert caught.value.parameters == ("id_map2",)
-    with pytest.warns(UserWarning, match=r"^table 1: look at these genes\.tsv \(`skip_columns1`\)$"), about_table(1):
+    with pytest.warns(UserWarning, match=r"^RNA: look at these genes\.tsv \(`skip_columns1`\)$"), about_table(1, "RNA"):
         warnings.warn("look at these genes.tsv (`skip_columns`)", stacklevel=1)
     assert in_features("2 genes: my-gene, gene_1, a.gene, genes") == "2 features: my-gene, gene_1, a.gene, features"
 

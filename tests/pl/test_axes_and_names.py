@@ -53,6 +53,7 @@ def pictures(study, model, stable, tuned, terms):
         "enrichment": lambda ax: pl.enrichment(terms, ax=ax),
         "n_modules": lambda ax: pl.n_modules(counted, ax=ax),
         "pairs": lambda ax: pl.pairs(two_tables, ax=ax),
+        "pair_loadings": lambda ax: pl.pair_loadings(two_tables, ax=ax),
     }
 
 

@@ -2,6 +2,7 @@
 
 import anndata
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from matplotlib.colors import same_color
@@ -73,16 +74,30 @@ def test_points_are_the_scores_and_the_title_has_the_correlation():
     assert ax.get_title(loc="left") == f"Pair 2: correlation {model.correlations_[1]:.2f}"
     assert ax.get_legend() is None
     labels = np.array(["wild type"] * 15 + ["PPAR"] * 20 + [None] * 5, dtype=object)
-    ax = pl.pairs(model, labels=labels)
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["missing", "PPAR", "wild type"]
-    assert [len(points.get_offsets()) for points in ax.collections] == [5, 20, 15]
-    assert len({tuple(points.get_facecolor()[0]) for points in ax.collections}) == 3
+    labels = pd.Series(labels, model.names_["samples"], name="genotype")
+    ax = pl.pairs(model, annotation=labels[::-1])  # matched by name
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["genotype", "PPAR", "wild type", "missing"]
+    inks = [tuple(colour) for colour in ax.collections[0].get_facecolor()]
+    assert len(set(inks[:15])) == len(set(inks[15:35])) == len(set(inks[35:])) == 1
+    assert len(set(inks)) == 3
     with pytest.raises(ValueError, match="pair=3: pairs are numbered from 1; this model has 2"):
         pl.pairs(model, 3)
-    with pytest.raises(ValueError, match="there are 3 labels but 40 samples"):
-        pl.pairs(model, labels=["a", "b", "c"])
+    with pytest.raises(ValueError, match="annotation has 2 columns"):
+        pl.pairs(model, annotation=labels.to_frame().assign(age=1))
     with pytest.raises(TypeError, match="a SparseGraphPLS or SparseGraphCCA is needed"):
         pl.pairs(netbic.SparseGraphSVD())
+
+
+def test_the_weights_of_a_pair_are_those_of_both_tables():
+    model = model_of()[0]
+    ax = pl.pair_loadings(model, 1, n=6)
+    dots = np.asarray(ax.collections[1].get_offsets())
+    expected = [np.sort(np.abs(weights[:, 0]))[::-1][:6] for weights in (model.x_weights_, model.y_weights_)]
+    np.testing.assert_allclose(np.abs(dots[:, 0]), np.concatenate([expected[0], expected[1][:4]]))
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    assert names[0] == model.names_["x"][np.argmax(np.abs(model.x_weights_[:, 0]))]
+    assert names[6] == model.names_["y"][np.argmax(np.abs(model.y_weights_[:, 0]))]
+    assert ax.get_title(loc="left") == "Pair 1: 6 of 20 features of X, 4 features of Y"
 
 
 @pytest.mark.parametrize("axis", ["columns", "rows"])

@@ -35,8 +35,8 @@ def test_the_page_of_a_run_has_samples_settings_and_warnings(tmp_path):
     out = tmp_path / "out"
     run_successfully("pairs", tmp_path / "one.csv", tmp_path / "two.csv", "--out", out, "--features1", 5)
     first = (out / "report.html").read_text()
-    assert "<h1><bdi>one.csv and two.csv</bdi></h1>" in first
-    assert "samples: 40 in table 1, 40 in table 2, 40 in both" in first
+    assert "<h1><bdi>one and two</bdi></h1>" in first
+    assert "samples: 40 in one, 40 in two, 40 in both" in first
     assert re.search(r"<dt>features1</dt><dd><bdi>5</bdi></dd>", first)
     assert re.search(r"<dt>features2</dt><dd><bdi>3</bdi></dd>", first)
     run_successfully("report", out)
@@ -47,10 +47,12 @@ def test_columns_of_tests_are_shown_if_pairs_tsv_has_them(tmp_path):
     saved(tmp_path)
     table = netbic.storage.pairs_table(netbic.load(tmp_path))
     path = tmp_path / "pairs.tsv"
-    netbic.io.write_table(path, table.assign(held_out_correlation=[0.51, 0.02], p=[0.001, 0.4]))
+    netbic.io.write_table(path, table.assign(held_out_correlation=[0.51, 0.02], p_value=[0.001, 0.4]))
     page = netbic.report.write_report(tmp_path).read_text()
-    assert "correlation, held out 0.51, p 0.001" in page
+    assert ", held out 0.51, p 0.001</bdi>" in page
+    assert "1 of 2 pairs is stronger than expected by chance" in page
     assert "expect smaller ones" not in page
+    assert page.count('<span class="verdict doubtful">not significant</span>') == 2  # above and in the details
     netbic.io.write_table(path, table.drop(columns=["d"]))
     with pytest.raises(InputError, match=r"pairs\.tsv: has no column d"):
         netbic.report.write_report(tmp_path)
@@ -70,7 +72,7 @@ def test_a_model_without_pairs_has_a_page(tmp_path):
 def test_points_are_where_the_scores_are():
     random = np.random.default_rng(0)
     x, y = random.standard_normal(50), 3 * random.standard_normal(50) + 7
-    drawn = scatter(x, y, np.arange(50))
+    drawn = scatter(x, y, np.arange(50), ("one", "two"))
     across, up = (np.array([point[axis] for point in drawn["points"]]) for axis in "xy")
     assert np.corrcoef(across, x)[0, 1] > 0.9999
     assert np.corrcoef(up, y)[0, 1] < -0.9999  # the vertical axis of drawings points down
@@ -79,7 +81,7 @@ def test_points_are_where_the_scores_are():
     slope, start = np.polyfit(across, x, 1)
     for at, label in drawn["x_ticks"]:
         assert float(label.replace("\N{MINUS SIGN}", "-")) == pytest.approx(slope * at + start, abs=0.02)
-    drawn = scatter(*random.standard_normal((2, 5000)), np.arange(5000))  # very many are drawn in part
+    drawn = scatter(*random.standard_normal((2, 5000)), np.arange(5000), ("one", "two"))  # very many are drawn in part
     assert (len({point["text"] for point in drawn["points"]}), drawn["n"]) == (2000, 5000)
-    constant = scatter(np.zeros(4), np.arange(4.0), np.arange(4))
+    constant = scatter(np.zeros(4), np.arange(4.0), np.arange(4), ("one", "two"))
     assert len({point["x"] for point in constant["points"]}) == 1

@@ -301,3 +301,76 @@ def test_outlier_samples_that_carry_a_pair_are_named():
     X[[3, 8], :10] -= 8
     without = pair_tests(SparseGraphPLS(1, n_x=10, n_y=10), X, Y, n_permutations=19, random_state=0)
     assert without.table["carried_by"].tolist() == [""]
+
+
+# Missing values
+
+
+def with_holes(X, Y, share, seed=0):
+    """The same tables with missing entries, and a feature of Y of which two values are known."""
+    generator = np.random.default_rng(seed)
+    X, Y = (np.where(generator.random(T.shape) < share, np.nan, T) for T in (X, Y))
+    Y[:, -1] = np.nan
+    Y[:2, -1] = 1.0, 2.0
+    return X, Y
+
+
+@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("share", [0.1, 0.3])
+def test_planted_pairs_are_found_in_tables_with_missing_values(kind, share):
+    X, Y = with_holes(*two_tables(0, 100, n_real=2), share)
+    model = kind(2, n_x=8, n_y=5, missing="ignore")
+    tests = pair_tests(model, X, Y, n_permutations=19, random_state=0)
+    found = [np.flatnonzero(support).tolist() for support in tests.reference.y_support_]
+    assert sorted(found) == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
+    assert (tests.table["p_value"] == 0.05).all()
+    assert (tests.table["held_out_correlation"] > 0.6).all()
+    assert stability(model, X, Y, n_pairs=3, random_state=0).table["found"].tolist() == [1, 1]
+    assert tune(kind(1, n_x=8, missing="ignore"), X, {"n_y": [1, 5, 20]}, Y=Y, random_state=0).best_params_["n_y"] == 5
+
+
+@pytest.mark.nightly
+def test_pairs_of_noise_with_missing_values_are_rarely_significant():
+    """Low values are missing more often, and some samples have many missing values."""
+    found = 0
+    for seed in range(60):
+        generator = np.random.default_rng([seed, 1])
+        tables = []
+        for T in two_tables(seed, 30, 0.0):
+            bad = np.minimum(generator.standard_normal((30, 1)), 1)
+            tables.append(np.where(T - bad + generator.standard_normal(T.shape) < -1, np.nan, T))
+        model = SparseGraphCCA(1, n_x=8, n_y=5, missing="ignore")
+        with quiet():
+            tests = pair_tests(model, *tables, n_permutations=19, n_folds=2, random_state=seed)
+        found += tests.table["p_value"][0] <= 0.05
+    assert found <= 8  # probability of more .005 if the level is .05
+
+
+def test_a_missing_entry_is_the_mean_of_its_feature():
+    X, Y = with_holes(*two_tables(1, 80), 0.2)
+    model = SparseGraphPLS(2, n_x=8, n_y=5, missing="ignore").fit(X, Y)
+    filled = [np.nan_to_num((T - np.nanmean(T, 0)) / np.nanstd(T, 0, ddof=1)) for T in (X, Y)]
+    complete = SparseGraphPLS(2, n_x=8, n_y=5, scale=False).fit(*filled)
+    np.testing.assert_allclose(model.x_weights_, complete.x_weights_, atol=1e-9)
+    np.testing.assert_allclose(model.y_weights_, complete.y_weights_, atol=1e-9)
+    for one, other in zip(model.transform(X, Y), (model.x_scores_, model.y_scores_), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-9)
+    known = ~np.isnan(Y)
+    r2 = [
+        1 - np.sum((Y[own, j] - model.predict(X)[own, j]) ** 2) / np.sum((Y[own, j] - Y[own, j].mean()) ** 2)
+        for j, own in enumerate(known.T)
+    ]
+    assert model.score(X, Y) == pytest.approx(np.mean(r2))
+
+
+def test_tables_that_cannot_be_used_with_missing_values():
+    X, Y = with_holes(*two_tables(1), 0.2)
+    for model, tables, message in (
+        (SparseGraphCCA(1), (X, Y), "X contains NaN: use missing='ignore'"),
+        (SparseGraphCCA(1, missing="impute"), (X, Y), "missing='impute'"),
+        (SparseGraphCCA(1, missing="ignore"), (sp.csr_array(X), Y), "X is sparse and has missing entries"),
+        (SparseGraphCCA(1, missing="ignore"), (X, np.where(np.arange(60)[:, None] == 3, np.nan, Y)), "row 3 of Y has"),
+        (SparseGraphCCA(1, missing="ignore"), (X, np.where(Y > 1, np.inf, Y)), "Y contains infinity: replace them"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.fit(*tables)

@@ -130,7 +130,7 @@ def test_tables_agree_with_the_model(models):
     pairs, weights, scores = pairs_table(model), weights_table(model), pair_scores_table(model)
     assert pairs["n_features_1"].tolist() == [6, 6, 6]
     assert pairs["pair"].tolist() == [1, 2, 3]
-    own = weights[(weights["pair"] == 2) & (weights["table"] == 2)].set_index("name")["weight"]
+    own = weights[(weights["pair"] == 2) & (weights["table"] == "Y")].set_index("name")["weight"]
     expected = pd.Series(model.y_weights_[:, 1], index=Y.columns)
     pd.testing.assert_series_equal(own.sort_index(), expected[expected != 0].sort_index(), check_names=False)
     assert own.abs().is_monotonic_decreasing

@@ -98,6 +98,30 @@ def test_results_survive_a_file(tmp_path):
     assert "mine" not in mdata["rna"].varm
 
 
+def test_the_model_is_restored_from_a_file_and_tests_are_stored(tmp_path):
+    edges = pd.DataFrame({"a": [f"g{k}" for k in range(5)], "b": [f"g{k + 1}" for k in range(5)]})
+    holes = Y.mask(np.random.default_rng(0).random(Y.shape) < 0.2)
+    mdata = multimodal(Y=holes)
+    chosen = {"n_features": SIZES, "graph": {"rna": edges}, "missing": "ignore"}
+    tl.pairs(mdata, n_pairs=2, **chosen, n_permutations=19)
+    mdata.write_h5mu(tmp_path / "cells.h5mu")
+    again = mudata.read_h5mu(tmp_path / "cells.h5mu")
+    model = tl.from_mudata(again)
+    fitted = expected(Y=holes, missing="ignore", x_graph=netbic.Graph.of(edges))
+    np.testing.assert_allclose(model.y_weights_, fitted.y_weights_, atol=1e-12)
+    assert model.table_names_ == ("rna", "prot")
+    assert model.graphs_["x"].n_edges == 5
+    for one, other in zip(model.transform(X, holes), fitted.transform(X, holes), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-9)
+    np.testing.assert_allclose(again["prot"].obsm["X_netbic_pairs"], fitted.y_scores_, atol=1e-9)
+    tests = netbic.selection.pair_tests(model, X, holes, n_permutations=19, random_state=model.random_state).table
+    table = netbic.get.pairs_df(again)
+    assert table["p_value"][0] == 0.05
+    assert len(tests) == len(table) == 2
+    with pytest.raises(InputError, match="no pairs 'mine'"):
+        tl.from_mudata(mdata, "mine")
+
+
 def test_raw_counts_name_their_modality():
     random = np.random.default_rng(0)
     counts = random.negative_binomial(1, 1 / (1 + random.lognormal(3, 2, 300)), (N, 300)).astype(float)

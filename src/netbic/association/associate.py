@@ -348,8 +348,8 @@ def associate_pairs(
     r"""Test which pairs are associated with labels, numbers and survival times of the samples.
 
     The tests are those of `associate`, for the scores of the samples of the fit in both tables. In the table of the
-    result, `pair` (from 1) and `table` (1 for X, 2 for Y) stand where that of `associate` has `module`. The tests of
-    both tables count for the q-values.
+    result, `pair` (from 1) and `table` (its name) stand where that of `associate` has `module`. The tests of both
+    tables count for the q-values.
 
     Parameters
     ----------
@@ -370,10 +370,10 @@ def associate_pairs(
     >>> samples = [f"s{k}" for k in range(60)]
     >>> ill = np.repeat([0.0, 1.0], 30)[:, None]
     >>> X, Y = (pd.DataFrame(random.standard_normal((60, 20)) + ill, index=samples) for _ in range(2))
-    >>> model = netbic.SparseGraphCCA(1, n_x=10, n_y=10).fit(X, Y)
+    >>> model = netbic.SparseGraphCCA(1, n_x=10, n_y=10).fit(X, Y, table_names=("RNA", "protein"))
     >>> labels = pd.DataFrame({"group": np.repeat(["healthy", "ill"], 30)}, index=samples)
     >>> print(*netbic.association.associate_pairs(model, labels).findings(), sep="\n")
-    group: ill is higher in pair 1, table 1 (AUC 0.9967, q = 2e-16)
+    group: ill is higher in pair 1, RNA (AUC 0.9967, q = 2e-16)
     """
     model = fitted_pair_model(model)
     scores = pd.DataFrame(  # the first pair in both tables, the second pair in both tables, ...
@@ -384,7 +384,8 @@ def associate_pairs(
         scores, None, table, variables=variables, types=types, survival=survival, adjust=adjust, by=by
     )
     number = found.table["module"].astype(np.int64) - 1
-    place = pd.DataFrame({"pair": number // 2 + 1, "table": number % 2 + 1})
+    names = np.array(model.table_names_, dtype=object)
+    place = pd.DataFrame({"pair": number // 2 + 1, "table": names[number % 2]})
     return replace(found, table=pd.concat([place, found.table.drop(columns="module")], axis=1))
 
 

@@ -22,6 +22,7 @@ from netbic.association.variables import (
     as_type,
     survival_times,
 )
+from netbic.association.words import LEVEL, NOT_SIGNIFICANT
 from netbic.enrichment import adjust_p_values
 from netbic.errors import InputError, shown, some_names, unusable
 from netbic.files import add_files, json_bytes, read_json, read_table, table_bytes
@@ -186,8 +187,15 @@ def stored_scores(
 
 
 def stored_verdicts(folder: Path) -> dict[int, str]:
-    """The verdicts on the modules of the fit in a folder ("strong", "repeats 1", ...); empty if there are none."""
+    """The verdicts on the modules of a folder ("strong", "repeats 1", ...); empty if there are none.
+
+    Of pairs of two tables, those that are no stronger than expected by chance are "not significant".
+    """
     path = folder / "verdicts.tsv"
+    if (pairs := folder / "pairs.tsv").is_file():
+        table = read_table(pairs)
+        p_values: Any = table.get("p_value", [])
+        return {int(number): NOT_SIGNIFICANT for number, p in zip(table["pair"], p_values, strict=False) if p > LEVEL}
     if not path.is_file():
         return {}
     try:

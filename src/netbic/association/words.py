@@ -32,11 +32,12 @@ _SIGNED: Final[dict[str, tuple[Callable[[NDArray[Any]], NDArray[Any]], str]]] = 
     "hazard ratio per sd": (lambda ratio: np.clip(np.log2(ratio), -1, 1), "log2 HR per sd, cut at \u00b11"),
 }
 
-Words = Mapping[int, str]  # verdicts, by the number of the module
+Words = Mapping[int, str]  # verdicts, by the number of the module or pair
+NOT_SIGNIFICANT: Final = "not significant"  # the verdict on a pair that is no stronger than expected by chance
 
 
 class Answer(NamedTuple):
-    """The module that goes best with a label, a number or survival; `row` is its test."""
+    """The module or pair that goes best with a label, a number or survival; `row` is its test."""
 
     variable: str
     level: str
@@ -46,6 +47,11 @@ class Answer(NamedTuple):
     def found(self) -> bool:
         """Whether there is such a module; otherwise the row is that of the smallest q-value."""
         return bool(self.row["q"] <= LEVEL)
+
+
+def unit_of(table: pd.DataFrame) -> str:
+    """What a table of tests is about: "module", or "pair" of two tables."""
+    return "pair" if "pair" in table else "module"
 
 
 def main_tests(table: pd.DataFrame, by: Sequence[str] = ("variable",)) -> pd.DataFrame:
@@ -71,14 +77,15 @@ def membership_tests(table: pd.DataFrame) -> pd.DataFrame:
     """
     fisher = table["test"].astype(str).str.startswith("Fisher")
     tests = table[fisher & (table["effect"] > 1) & (table["q"] <= LEVEL)]
-    sides = tests["test"].str.removeprefix("Fisher, ").groupby([tests["module"], tests["variable"], tests["level"]])
+    where = [tests[unit_of(tests)], tests["variable"], tests["level"]]
+    sides = tests["test"].str.removeprefix("Fisher, ").groupby(where)
     together = sides.transform(" and ".join) if len(tests) else tests["test"]
     return tests.assign(sides=together).sort_values("q", kind="stable")
 
 
 def reliability(word: str) -> int:
-    """How far a module can be trusted: 0 unless it repeats another one (1) or is doubtful (2)."""
-    return 2 if word == "doubtful" else 1 if word.startswith("repeats") else 0
+    """How far a module or pair can be trusted: 0 unless it repeats another one (1), or is no more than noise (2)."""
+    return 2 if word in ("doubtful", NOT_SIGNIFICANT) else 1 if word.startswith("repeats") else 0
 
 
 def strongest(table: pd.DataFrame, verdicts: Words | None = None) -> pd.DataFrame:
@@ -92,8 +99,7 @@ def strongest(table: pd.DataFrame, verdicts: Words | None = None) -> pd.DataFram
     if "pair" in main:
         main = main.drop_duplicates(["variable", "level", "pair"])
     open_ = ~(main["q"] <= LEVEL)
-    modules = main["module"] if "module" in main else [0] * len(main)  # there are no verdicts on pairs
-    trust = [reliability(words.get(int(module), "")) for module in modules]
+    trust = [reliability(words.get(int(number), "")) for number in main[unit_of(main)]]
     main = main.assign(_open=open_, _trust=np.where(open_, 0, trust)).sort_values(["_open", "_trust"], kind="stable")
     parts = [own for name in table["variable"].unique() if len(own := main[main["variable"] == name])]
     parts = [own.drop_duplicates("level") if own["level"].nunique() > 2 else own for own in parts]
@@ -101,7 +107,7 @@ def strongest(table: pd.DataFrame, verdicts: Words | None = None) -> pd.DataFram
 
 
 def best_modules(table: pd.DataFrame, verdicts: Words | None = None) -> tuple[list[Answer], int]:
-    """The module that goes best with each label, number and survival, and how many further ones are left out.
+    """The module or pair that goes best with each label, number and survival, and how many more are left out.
 
     Modules that are neither doubtful nor repetitions are preferred. A variable of which no level has a module gives one
     answer. At most 12 answers are given, those with the smallest q-values; of every variable at least one, if possible.
@@ -174,6 +180,20 @@ def signed_effects(table: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts) if parts else pd.DataFrame(columns=[*table.columns, "column", "signed", "scale"])
 
 
+def one_row_each(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """A table of tests for a grid, with a row of the grid in `module`, and the names of all rows.
+
+    Pairs have two rows, one for each table: "1 RNA", "1 protein", "2 RNA", ...
+    """
+    if unit_of(table) == "module":
+        return table, [str(number) for number in range(1, int(table["module"].max()) + 1)] if len(table) else []
+    names = list(dict.fromkeys(table["table"].astype(str)))  # X comes first
+    places = {name: at for at, name in enumerate(names)}
+    numbers = (table["pair"] - 1) * len(names) + table["table"].astype(str).map(places) + 1
+    most = int(table["pair"].max()) if len(table) else 0
+    return table.assign(module=numbers), [f"{pair} {name}" for pair in range(1, most + 1) for name in names]
+
+
 def in_words(row: dict[Any, Any], verdicts: Words | None = None) -> str:
     """An association in words; a module that is doubtful or repeats another one is marked.
 
@@ -186,8 +206,8 @@ def in_words(row: dict[Any, Any], verdicts: Words | None = None) -> str:
     >>> in_words(row, {1: "doubtful"})
     'the risk rises with module 1 (doubtful), hazard ratio per sd 1.50, q = 0.002'
     """
-    level, word = str(row["level"]), (verdicts or {}).get(int(row.get("module", 0)), "")
-    place = f"pair {int(row['pair'])}, table {int(row['table'])}" if "pair" in row else ""
+    level, word = str(row["level"]), (verdicts or {}).get(int(row.get("pair", row.get("module", 0))), "")
+    place = f"pair {int(row['pair'])}, {row['table']}" if "pair" in row else ""
     place = place or f"module {int(row['module'])}"
     mark = f" ({word})" if reliability(word) else ""
     what = f"{level} is {direction(row)} in {place}" if level else f"{direction(row)} with {place}"

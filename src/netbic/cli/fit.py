@@ -186,10 +186,10 @@ def read_data(expression: str, graph: str | None, zscore: bool, missing: str, **
     return dataset
 
 
-def check_data(dataset: Dataset, *, scaled: bool = False, table: int | None = None) -> Dataset:
+def check_data(dataset: Dataset, *, scaled: bool = False, table: tuple[int, str] | None = None) -> Dataset:
     """The same data, with what the checks found in its `alignment`; each finding is printed as a warning.
 
-    `table` is the number of one of two tables.
+    `table` is the number and the name of one of two tables.
     """
     from netbic.estimators.inputs import one_blas_thread
     from netbic.io.checks import check_expression
@@ -200,9 +200,9 @@ def check_data(dataset: Dataset, *, scaled: bool = False, table: int | None = No
         every = check_expression(dataset.expression.matrix, *dataset.names, log1p=logged, scaled=scaled)
     findings = []
     for found in every:
-        text = in_options(str(found)) if table is None else in_options(in_features(str(found)), str(table))
+        text = in_options(str(found)) if table is None else in_options(in_features(str(found)), str(table[0]))
         if table is not None:
-            text = f"table {table}: {text.replace('modules', 'pairs')}"
+            text = f"{table[1]}: {text.replace('modules', 'pairs')}"
         findings.append({"kind": found.kind, "text": text, "names": list(found.names)})
         command.echo_warning(text)
     return replace(dataset, alignment=replace(dataset.alignment, findings=findings))

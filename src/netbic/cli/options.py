@@ -62,6 +62,13 @@ def columns_of_survival(value: str) -> tuple[str, ...]:
     return () if value == "none" else two_columns(value)
 
 
+def two_names(value: str) -> tuple[str, ...]:
+    """The names of two tables."""
+    if len(found := names(value)) != 2:
+        raise click.UsageError(f"--names {value!r}: give two different names, NAME1,NAME2")
+    return tuple(found)
+
+
 class Numbers(click.ParamType):  # type: ignore[type-arg]
     """Numbers separated by commas."""
 

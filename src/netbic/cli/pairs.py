@@ -32,7 +32,7 @@ _NOT_INDEPENDENT = (
     "tables of averages to test pairs"
 )
 _SAME = "TABLE1 and TABLE2 have the same values, so that every feature is paired with itself: give two different tables"
-_SETTINGS = ("method", "pairs", "features1", "features2", "smoothness1", "smoothness2", "ridge", "seed")
+_SETTINGS = ("method", "pairs", "features1", "features2", "smoothness1", "smoothness2", "ridge", "missing", "seed")
 _SIZE = "1.5%, 50 to 200, at most a fifth"
 
 
@@ -40,6 +40,13 @@ _SIZE = "1.5%, 50 to 200, at most a fifth"
 @click.argument("table1", type=options.File)
 @click.argument("table2", type=options.File)
 @options.out
+@option(
+    "--names",
+    type=options.two_names,
+    metavar="NAME1,NAME2",
+    show_default="those of the files",
+    help="What the tables are called, for example RNA,protein.",
+)
 @option("--graph1", type=options.File, help="Network of the features of TABLE1.")
 @option("--graph2", type=options.File, help="Network of the features of TABLE2.")
 @option("--pairs", default=3, type=options.COUNT, help="Number of pairs.")
@@ -68,6 +75,13 @@ _SIZE = "1.5%, 50 to 200, at most a fifth"
     ),
     section="Search",
 )
+@option(
+    "--missing",
+    type=click.Choice(["error", "ignore"]),
+    default="error",
+    help="Missing values: stop, or use only the observed ones.",
+)
+@option("--gene-sets", type=options.File, help="GMT file with gene sets, for tables whose features are genes.")
 @options.sample_info
 @options.seed
 @options.report
@@ -88,21 +102,27 @@ def pairs(
     DIR/pairs.tsv        one row per pair: sizes, correlation, p-value
     DIR/weights.tsv      features of each pair, with weights
     DIR/scores.tsv       scores of the samples in both tables
+    DIR/gene_sets.tsv    enriched gene sets of both sides (with --gene-sets)
     DIR/associations.tsv labels, numbers, survival (with --sample-info)
     DIR/alignment.json   how samples and networks were matched
     DIR/report.html      all results as a web page
     DIR/model/           the fitted model: netbic.load("DIR")
     """
+    from netbic.enrichment import shared_names, write_enrichment
     from netbic.files import scratch_folder
     from netbic.io.dataset import fit_by_name, open_paired_datasets
+    from netbic.io.samples import read_gene_sets
     from netbic.selection.pair_tests import FEWEST_PERMUTATIONS
     from netbic.storage.runs import Run, check_folder, write_results
     from netbic.storage.tables import pair_scores_table, pairs_table, weights_table
 
     settings, tests = ({name: reading.pop(name) for name in names} for names in (_SETTINGS, options.TESTS))
     sample_info, report, permutations = (reading.pop(name) for name in ("sample_info", "report", "permutations"))
+    names, gene_sets = reading.pop("names"), reading.pop("gene_sets")
     inputs: dict[str, Any] = {"table1": table1, "table2": table2, "graph1": graph1, "graph2": graph2}
+    inputs |= {"gene_sets": gene_sets}
     files = {f"TABLE{k}": table for k, table in ((1, table1), (2, table2))} | {"the sample table": sample_info}
+    files |= {"the gene sets": gene_sets}
     files |= {f"the network of TABLE{k}": graph for k, graph in ((1, graph1), (2, graph2))}
     for name, label in (("string_info", "STRING's names"), ("graph_names", "names of nodes"), ("id_map", "the id map")):
         files |= {f"{label} ({k})": path for k, path in enumerate(reading[name], start=1)}
@@ -115,13 +135,18 @@ def pairs(
     options.refuse((f"{few}: use at least {FEWEST_PERMUTATIONS}, or 0", too_few))
     predicts = settings["method"] == "pls" and settings["ridge"] is not None
     options.refuse(("--ridge is for --method cca: leave it out, or use --method cca", predicts))
+    sets = None if gene_sets is None else read_gene_sets(gene_sets)
     given = [_of_table(reading, number, graph is not None) for number, graph in enumerate((graph1, graph2))]
-    tables = open_paired_datasets(table1, table2, (graph1, graph2), (given[0], given[1]))
+    called: Any = {"missing": settings["missing"], "names": names}
+    tables = open_paired_datasets(table1, table2, (graph1, graph2), (given[0], given[1]), **called)
     echo(*tables.lines())
     described = table1 if sample_table_of(None, table1) else table2
     samples = tables.first.expression.samples
     labels = SampleTable.read(sample_info, described, samples, tests)
-    first, second = (check_data(each, scaled=True, table=k) for k, each in enumerate(tables.datasets, 1))
+    first, second = (
+        check_data(each, scaled=True, table=(number, name))
+        for number, (name, each) in enumerate(zip(tables.names, tables.datasets, strict=True), 1)
+    )
     tables = replace(tables, first=first, second=second)
     data = tables.fingerprint()
     if os.path.samefile(table1, table2) or data["expression1"] == data["expression2"]:
@@ -134,17 +159,20 @@ def pairs(
         progress.update("pairs", 0, 1)
         with warnings.catch_warnings(record=True, action="always") as caught:
             one, other = (each.expression for each in tables.datasets)
-            fit_by_name(model, one.matrix, other.matrix, one.samples, one.genes, other.genes, ("table 1", "table 2"))
+            fit_by_name(model, one.matrix, other.matrix, one.samples, one.genes, other.genes, tables.names)
         tested = None
         if permutations and model.n_components_ and len(one.samples) >= _FEWEST and not tests["by"]:
             tested = _test(model, tables, permutations, progress)
         texts = [text for each in tables.datasets for text in each.alignment.warnings()]
         texts += [in_options(str(each.message)) for each in caught]
         with scratch_folder(out) as staged:
-            found = pairs_table(model, None if tested is None else tested.table)
+            about = [shared_names(model), None if tested is None else tested.table]
+            found = pairs_table(model, *(each for each in about if each is not None))
             written = {"pairs": found, "weights": weights_table(model), "scores": pair_scores_table(model)}
             write_results(staged, model, tables.to_dict(), written)
             progress.update("report", 0, 1)
+            if sets is not None and model.n_components_:
+                lines.extend(write_enrichment(model, staged, sets))
             if labels is not None and not model.n_components_:
                 lines.append("there are no pairs to compare with the sample table")
             elif labels is not None:
@@ -153,7 +181,7 @@ def pairs(
             run.finish(staged, texts)
     for each in caught:
         warnings.warn(each.message, stacklevel=1)
-    echo(*_summary(out, found, tested), *[_NOT_INDEPENDENT] * bool(tests["by"]), *lines)
+    echo(*_summary(out, found, tested, tables.names), *[_NOT_INDEPENDENT] * bool(tests["by"]), *lines)
 
 
 def _of_table(reading: dict[str, Any], position: int, has_graph: bool) -> dict[str, Any]:
@@ -176,12 +204,12 @@ def _estimator(tables: PairedDatasets, settings: dict[str, Any]) -> PairModel:
     from netbic.estimators.pairs import SparseGraphCCA, SparseGraphPLS
     from netbic.methods import usual_sizes
 
-    parameters: dict[str, Any] = {"random_state": settings["seed"]}
+    parameters: dict[str, Any] = {"random_state": settings["seed"], "missing": settings["missing"]}
     if settings["ridge"] is not None:
         parameters |= {"covariance": "ridge", "ridge": settings["ridge"]}
     for number, side, dataset in zip((1, 2), "xy", tables.datasets, strict=True):
         n_features, size = dataset.expression.shape[1], settings[f"features{number}"]
-        options.check_size(f"features{number}", size, n_features, f"table {number} has")
+        options.check_size(f"features{number}", size, n_features, f"{tables.names[number - 1]} has")
         parameters |= {f"n_{side}": size or usual_sizes(0, n_features)[1], f"{side}_graph": dataset.graph}
         parameters[f"{side}_smoothness"] = settings[f"smoothness{number}"]
     kind = SparseGraphCCA if settings["method"] == "cca" else SparseGraphPLS
@@ -209,18 +237,22 @@ def _test(model: PairModel, tables: PairedDatasets, permutations: int, progress:
         )
 
 
-def _summary(out: Path, table: pd.DataFrame, tests: PairTests | None) -> Iterator[str]:
+def _summary(out: Path, table: pd.DataFrame, tests: PairTests | None, names: tuple[str, str]) -> Iterator[str]:
     """What was found, a line per pair."""
+    from netbic.enrichment import shared_sentence
+
     yield f"{counted(len(table), 'pair')}. Tables: {out}/pairs.tsv, {out}/weights.tsv, {out}/scores.tsv"
     for row in table.head(_LISTED).to_dict("records"):
         sides = []
-        for number in (1, 2):
-            count, names = row[f"n_features_{number}"], row[f"top_features_{number}"].split(", ")[:_SHOWN]
-            more = ", ..." if count > len(names) else ""
-            sides.append(f"{counted(count, 'feature')} of table {number} ({', '.join(names)}{more})")
+        for number, name in enumerate(names, start=1):
+            count, top = row[f"n_features_{number}"], row[f"top_features_{number}"].split(", ")[:_SHOWN]
+            more = ", ..." if count > len(top) else ""
+            sides.append(f"{counted(count, 'feature')} of {name} ({', '.join(top)}{more})")
         held_out = "" if tests is None else f" ({row['held_out_correlation']:.2f} held out, p = {row['p_value']:.2g})"
         carried = f"; carried by few samples: {row['carried_by']}" if row.get("carried_by") else ""
         yield f"  pair {row['pair']}: correlation {row['correlation']:.2f}{held_out}, {' and '.join(sides)}{carried}"
+        if same := shared_sentence(row, names):
+            yield f"    {same}"
     if len(table) > _LISTED:
         yield f"  and {len(table) - _LISTED} more (see {out}/pairs.tsv)"
     if tests is not None:

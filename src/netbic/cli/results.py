@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from contextlib import nullcontext
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +18,11 @@ from netbic.cli.options import File, Finite, Folder, Output, names, two_columns
 
 if TYPE_CHECKING:
     from netbic.comparison import RepeatedAssociations, Replication
-    from netbic.exports import Results
+    from netbic.exports import PairResults, Results
 
 _ENRICHMENT = ("edges.tsv", "gene_sets.tsv", "enrichment.json")
 _ENDINGS = (".pdf", ".png", ".svg")
+_OF_PAIRS = {"gmt": "pairs.gmt", "lists": "lists.txt", "xlsx": "pairs.xlsx"}
 _EXPORTS = {  # the file of each format, and the function of `netbic.exports` that writes it
     "gmt": ("modules.gmt", "write_gmt"),
     "lists": ("lists.txt", "write_lists"),
@@ -79,6 +81,8 @@ def enrich(
 ) -> None:
     """Test the modules in FOLDER (written by netbic fit) for enrichment in network edges and gene sets.
 
+    FOLDER may also be one of netbic pairs: then both sides of every pair are tested for gene sets.
+
     \b
     FOLDER/edges.tsv       edges inside each module, compared with random genes
                            (the paper's test) and random genes of the same degrees
@@ -89,15 +93,18 @@ def enrich(
     from netbic.estimators.results import names_of
     from netbic.files import check_not_input, locked
     from netbic.io.dataset import match_gene_sets
-    from netbic.storage.models import load_modules
+    from netbic.storage.models import is_pair_model, load
+    from netbic.storage.tables import SIDES, feature_names
 
-    model = load_modules(folder)
+    model = load(folder)
+    pairs = is_pair_model(model)
     if gene_sets is None and any(given is not None for given in (by_sign, collapse, id_map)):
         raise click.UsageError("--by-sign, --together, --collapse and --id-map need --gene-sets")
-    if model.column_graph is None and gene_sets is None:
-        raise click.UsageError("nothing to test: use --gene-sets, or fit with --graph")
+    if gene_sets is None and (pairs or model.column_graph is None):
+        raise click.UsageError(f"nothing to test: use --gene-sets{'' if pairs else ', or fit with --graph'}")
     check_not_input([folder / name for name in _ENRICHMENT], {"the gene sets": gene_sets, "the id map": id_map})
-    sets = None if gene_sets is None else match_gene_sets(gene_sets, names_of(model, "columns"), id_map)
+    genes = [*chain(*(feature_names(model, side) for side in SIDES))] if pairs else names_of(model, "columns")
+    sets = None if gene_sets is None else match_gene_sets(gene_sets, genes, id_map)
     given: Any = {"level": level, "by_sign": by_sign, "collapse": collapse, "random_state": seed}
     with locked(folder):
         echo(*(f"{folder}/{line}" for line in write_enrichment(model, folder, sets, **given)))
@@ -118,6 +125,8 @@ def enrich(
 def export(folder: Path, kind: str, out: Path | None, expression: str | None, force: bool) -> None:
     """Write the modules in FOLDER (written by netbic fit) for other programs and other people.
 
+    Of pairs (written by netbic pairs), gmt, lists and xlsx can be written: pairs.gmt, lists.txt and pairs.xlsx.
+
     \b
     gmt        the genes of each module and side as gene sets (GSEA, Enrichr, ...)
     lists      plain lists of genes and samples, per module and side
@@ -129,14 +138,23 @@ def export(folder: Path, kind: str, out: Path | None, expression: str | None, fo
     """
     from netbic import exports
     from netbic.files import locked
+    from netbic.storage.models import is_pair_model, load
     from netbic.storage.runs import read_again
 
     if expression is not None and kind != "membership":
         raise click.UsageError("--expression is for --format membership")
     name, write = _EXPORTS[kind]
+    if pairs := is_pair_model(load(folder)):
+        if kind not in _OF_PAIRS:
+            raise click.UsageError(f"--format {kind} is for modules, and {folder} has pairs: {', '.join(_OF_PAIRS)}")
+        name = _OF_PAIRS[kind]
     path = folder / name if out is None else out
     in_place = path.absolute().parent == folder.absolute()
     with locked(folder) if in_place else nullcontext():
+        if pairs:
+            found = exports.PairResults.of(folder)
+            echo(f"{getattr(exports, write)(found, path, force=force)}: {counted(len(found.modules), 'pair')}")
+            return
         results = exports.Results.of(folder)
         modules = counted(results.n_modules, "module")
         if kind == "cytoscape" and results.model.column_graph is None:
@@ -156,13 +174,14 @@ _USED = {  # options that each kind of figure uses
     "survival": {"module", "survival", "until"},
     "n-modules": set[str](),
 }
+_USED_FOR_PAIRS = {"scores": {"module", "annotate"}, "loadings": {"module"}, "associations": set[str]()}
 
 
 @click.command(cls=Command)
 @click.argument("folder", type=Folder)
-@click.argument("kind", type=click.Choice(list(_USED)), metavar="KIND")
+@click.argument("kind", type=click.Choice([*_USED, "loadings"]), metavar="KIND")
 @option("--out", required=True, type=Output, help="File to write: .pdf, .png or .svg.")
-@option("--module", type=int, show_default="1; for heatmap all", help="Number of the module.")
+@option("--module", "--pair", type=int, show_default="1; for heatmap all", help="Number of the module or pair.")
 @option("--annotate", type=names, metavar="NAME,...", help="Columns of the sample table to draw (heatmap, scores).")
 @option(
     "--survival",
@@ -186,20 +205,37 @@ def plot(folder: Path, kind: str, out: Path, force: bool, width: float, height: 
     scores        the scores of the samples in a module
     survival      Kaplan-Meier curves of a module
     n-modules     modules found again in halves of the samples, by their number
+
+    \b
+    Of pairs (written by netbic pairs):
+    scores        the scores of the samples in both tables
+    loadings      the features of both tables with the largest weights
+    associations  pairs by variables of the sample table
     """
     from netbic import pl
     from netbic.exports import Results
     from netbic.files import check_output_file, files_of, write_atomic
+    from netbic.storage.models import is_pair_model, load
     from netbic.storage.runs import read_again
 
+    known = _USED_FOR_PAIRS if (pairs := is_pair_model(load(folder))) else _USED
+    if kind not in known:
+        what = "pairs of two tables" if pairs else "modules"
+        raise click.UsageError(f"{folder} has {what}, of which {kind} cannot be drawn: choose {', '.join(known)}")
     for name, value in given.items():
-        if value is not None and name not in _USED[kind]:
+        if value is not None and name not in known[kind]:
             raise click.UsageError(f"--{name} has no effect on {kind}: leave it out")
     if out.suffix.lower() not in _ENDINGS:
         raise click.UsageError(f"--out {out}: the name must end in .pdf, .png or .svg")
     module, expression = given["module"], given["expression"]
     inputs = {"the data": expression, **files_of(folder)}
     check_output_file(out, inputs, force=force)
+    if pairs:
+        content = _image(_drawing_of_pairs(folder, kind, module, given["annotate"]), out, width, height)
+        check_output_file(out, inputs, force=force)
+        write_atomic(out, content)
+        click.echo(f"{out}")
+        return
     results = Results.of(folder)
     if module is not None and module not in results.modules:
         has = f"modules are numbered from 1; {folder} has {results.n_modules}"
@@ -239,7 +275,26 @@ def plot(folder: Path, kind: str, out: Path, force: bool, width: float, height: 
     click.echo(f"{out}")
 
 
-def _annotation(results: Results, folder: Path, names: list[str] | None) -> dict[str, Any]:
+def _drawing_of_pairs(folder: Path, kind: str, pair: int | None, annotate: list[str] | None) -> Any:
+    """The function that draws a figure of pairs into axes."""
+    from netbic import pl
+    from netbic.exports import PairResults
+
+    results, number = PairResults.of(folder), pair or 1
+    if number not in results.modules:
+        has = f"pairs are numbered from 1; {folder} has {len(results.modules)}"
+        raise click.UsageError(f"--pair {number}: {has}")
+    if kind == "loadings":
+        return partial(pl.pair_loadings, results.model, number)
+    if kind == "associations":
+        if (tests := results.tables.get("associations")) is None:
+            what = f"{folder} has no associations.tsv"
+            raise click.UsageError(f"{what}: run netbic associate {folder} --sample-info TABLE")
+        return partial(pl.associations, tests)
+    return partial(pl.pairs, results.model, number, **_annotation(results, folder, annotate))
+
+
+def _annotation(results: Results | PairResults, folder: Path, names: list[str] | None) -> dict[str, Any]:
     """Columns of the sample table, and the colours of all labels that were tested, as in the report."""
     from netbic.association.stored import stored_record, stored_variables
     from netbic.pl.base import variable_colours

@@ -9,9 +9,10 @@ from netbic.enrichment.gene_sets import DEFAULT_LEVEL as DEFAULT_LEVEL
 from netbic.enrichment.gene_sets import ONE_SIDE as ONE_SIDE
 from netbic.enrichment.gene_sets import enrichment_record as enrichment_record
 from netbic.enrichment.gene_sets import fit_used_graph as fit_used_graph
-from netbic.enrichment.gene_sets import gene_sets, module_names, naming_sets, write_enrichment
+from netbic.enrichment.gene_sets import gene_sets, module_names, naming_sets, shared_names, write_enrichment
+from netbic.enrichment.gene_sets import shared_sentence as shared_sentence
 
-__all__ = ["edges", "gene_sets", "held_out_edges", "module_names", "naming_sets", "write_enrichment"]
+__all__ = ["edges", "gene_sets", "held_out_edges", "module_names", "naming_sets", "shared_names", "write_enrichment"]
 
 
 def __dir__() -> list[str]:

@@ -29,8 +29,8 @@ from netbic.estimators.svd import SparseGraphSVD, fitted_model, is_model
 from netbic.files import add_files, json_bytes, read_bytes, read_json, table_bytes
 from netbic.identifiers import explain_mismatch, hardly_match
 from netbic.io.samples import GeneSets, read_gene_sets
-from netbic.storage.models import npz_arrays, npz_bytes
-from netbic.storage.tables import sides_of
+from netbic.storage.models import PairModel, fitted_pair_model, is_pair_model, npz_arrays, npz_bytes
+from netbic.storage.tables import SIDES, feature_names, sides_of
 
 Sets = Mapping[str, Iterable[str]]  # term to genes
 
@@ -64,6 +64,8 @@ def gene_sets(
     Parameters
     ----------
     modules : fitted model, or list of gene names, index arrays or boolean masks over `names`
+        Of a model of two tables, both sides of every pair are tested, each among the features of its table. A table of
+        which no feature is in a set is left out.
     gene_sets : mapping of term to genes, or path of a GMT file
         The result of `netbic.io.read_gene_sets` includes descriptions.
     names : sequence of str, optional
@@ -86,7 +88,8 @@ def gene_sets(
         `module`, `term`, `name`, `n_overlap`, `n_module`, `n_term`, `fold_change`, `p_value`, `q_value`
         (Benjamini-Hochberg over all terms tested in these genes, including those without overlap), `genes`, and
         `side`: the genes that were tested, "up", "down" or "both" (all genes of the module, of which there are
-        `n_module`). Only terms with an overlap are listed, most significant first within each module and side.
+        `n_module`). Only terms with an overlap are listed, most significant first within each module and side. Of a
+        model of two tables, `pair` and `table` stand for `module`.
 
     Examples
     --------
@@ -98,13 +101,56 @@ def gene_sets(
     """
     if collapse is not None and not 0 < collapse <= 1:
         raise InputError(f"collapse={collapse!r}: a number above 0 and up to 1 is needed")
-    genes, tested, masks = _tested_genes(modules, names, by_sign)
+    sets = read_gene_sets(gene_sets) if isinstance(gene_sets, (str, Path)) else gene_sets
+    options: dict[str, Any] = {"min_size": min_size, "max_size": max_size, "by_sign": by_sign, "collapse": collapse}
+    universe = None if background is None else [str(name) for name in background]
+    if is_pair_model(modules):
+        if names is not None:
+            raise InputError("names are for modules of one table: fit the model to tables with names instead")
+        return _sets_of_pairs(fitted_pair_model(modules), sets, universe, options)
+    return _tests(*_tested_genes(modules, names, by_sign), sets, universe, **options)
+
+
+def _sets_of_pairs(model: PairModel, sets: Sets, background: list[str] | None, options: dict[str, Any]) -> pd.DataFrame:
+    """The tests of both sides of every pair; of tables of which no feature is in a set, there are none."""
+    known, parts, problems = {str(gene) for genes in sets.values() for gene in genes}, list[pd.DataFrame](), []
+    for side, table in zip(SIDES, model.table_names_, strict=True):
+        genes = unique_names(feature_names(model, side))
+        if known.isdisjoint(genes):
+            problems.append(f"{table}: {', '.join(map(repr, genes[:3]))}, ...")
+            continue
+        weights = getattr(model, f"{side}_weights_").T
+        found = _tests(genes, *_signed_sides(weights, options["by_sign"]), sets, background, **options)
+        parts.append(found.rename(columns={"module": "pair"}).assign(table=table))
+    if not parts:
+        theirs = ", ".join(map(repr, sorted(known)[:3]))
+        ours = "; ".join(problems)
+        raise InputError(
+            f"no feature of either table is in the {len(sets):,} gene sets (sets: {theirs}, ...; {ours}): use the same "
+            "type of gene identifiers in both"
+        )
+    joined = pd.concat(parts, ignore_index=True).sort_values("pair", kind="stable", ignore_index=True)
+    return joined[["pair", "table", *(name for name in joined if name not in ("pair", "table"))]]
+
+
+def _tests(
+    genes: Array,
+    tested: list[tuple[int, str]],
+    masks: Bools,
+    sets: Sets,
+    background: list[str] | None,
+    *,
+    min_size: int,
+    max_size: int,
+    by_sign: bool | None,
+    collapse: float | None,
+) -> pd.DataFrame:
+    """The tests of some sides of modules: a row of `masks` over the genes for each number and side in `tested`."""
     if background is not None:
-        inside = pd.Index(genes).isin([str(name) for name in background])
+        inside = pd.Index(genes).isin(background)
         if not inside.any():
             raise InputError("none of the genes of the data is in the background: check its names")
         genes, masks = genes[inside], masks[:, inside]
-    sets = read_gene_sets(gene_sets) if isinstance(gene_sets, (str, Path)) else gene_sets
     labels, members = _tested_sets(sets, genes, min_size, max_size)
     descriptions = sets.names if isinstance(sets, GeneSets) else {}
     titles = np.array([descriptions.get(label, label) for label in labels], dtype=object)
@@ -182,25 +228,36 @@ def _tested_genes(
     if names is None:
         of_array = "the model was fitted to an array: " * (model is not None)
         raise InputError(f"{of_array}give the names of all genes (names=...): they are the background of the test")
-    genes = np.array([str(name) for name in names], dtype=object)
+    genes = unique_names(names)
     if model is not None and genes.size != model.n_features_in_:
         raise InputError(f"{genes.size:,} names are given but the model has {model.n_features_in_:,} genes")
-    if (repeated := pd.Index(genes).duplicated()).any():
-        raise InputError(f"gene {genes[repeated][0]!r} occurs more than once: make names unique")
     if model is None:
         if np.asarray(names).dtype.kind in "iu":  # Entrez ids: members are names too, not positions
             modules = [[str(member) for member in module] for module in modules]
         masks = masks_over(modules, genes.size, genes, "list of names")
         return genes, [(module, "both") for module in range(1, len(masks) + 1)], masks
+    return genes, *_signed_sides(model.components_, by_sign)
+
+
+def unique_names(names: Iterable[object]) -> Array:
+    """Names of genes as text; an error if two are the same."""
+    genes = np.array([str(name) for name in names], dtype=object)
+    if (repeated := pd.Index(genes).duplicated()).any():
+        raise InputError(f"gene {genes[repeated][0]!r} occurs more than once: make names unique")
+    return genes
+
+
+def _signed_sides(components: Array, by_sign: bool | None) -> tuple[list[tuple[int, str]], Bools]:
+    """What is tested of each row of weights: its number and side, and a row of genes for each."""
     tested, rows = list[tuple[int, str]](), list[Bools]()
-    for module, weights in enumerate(model.components_, start=1):
+    for module, weights in enumerate(components, start=1):
         sides = {"up": weights > 0, "down": weights < 0}
         few = min(side.sum() for side in sides.values()) < FEWEST_PER_SIDE
         if by_sign is False or (few and not by_sign):
             sides = {"both": weights != 0}
         tested += [(module, side) for side in sides]
         rows += sides.values()
-    return genes, tested, np.array(rows, dtype=bool).reshape(len(rows), genes.size)
+    return tested, np.array(rows, dtype=bool).reshape(len(rows), components.shape[1])
 
 
 def _right_tails(overlaps: Array, n_genes: int, sizes: Array, n_module: Array) -> Floats:
@@ -269,7 +326,8 @@ def module_names(modules: Any, gene_sets_table: pd.DataFrame | None = None) -> l
     Parameters
     ----------
     modules : fitted model, table of `netbic.storage.modules_table`, or list of lists of gene names
-        The genes of a list are ordered by decreasing weight; all are on the same side.
+        The genes of a list are ordered by decreasing weight; all are on the same side. A pair of two tables is called
+        after both sides: "nuclear division: CDK1, AURKB, BUB1 with PLK1, TTK".
     gene_sets_table : DataFrame, optional
         The result of `netbic.enrichment.gene_sets`, or the content of gene_sets.tsv. Sets whose genes are not listed
         (in the column `genes`) name no module.
@@ -289,18 +347,34 @@ def module_names(modules: Any, gene_sets_table: pd.DataFrame | None = None) -> l
     >>> netbic.enrichment.module_names(genes, table)
     ['GO:1: CDK1, AURKB, BUB1', 'CD3D, CD3E']
     """
-    members = _members(modules)
     names: dict[str, None] = {}
-    for own, title in zip(members, _titles(members, gene_sets_table), strict=True):
-        text, genes = title or ("", own["name"].tolist())
-        leading = ", ".join(_short(gene, _LONGEST_GENE) for gene in genes[:_N_GENES])
-        first = name = f"{text}: {leading}" if text else leading or "no genes"
-        number = 1
+    for first in _first_names(modules, gene_sets_table):
+        name, number = first, 1
         while name in names:
             number += 1
             name = f"{first} ({number})"
         names[name] = None
     return list(names)
+
+
+def _first_names(modules: Any, table: pd.DataFrame | None) -> Iterator[str]:
+    """The names of modules or pairs, which may be equal."""
+    if is_pair_model(modules):
+        model, sides = fitted_pair_model(modules), list[Iterable[str]]()
+        for side, name in zip(SIDES, model.table_names_, strict=True):
+            own = None if table is None else table[table["table"] == name].rename(columns={"pair": "module"})
+            members = _members_of(getattr(model, f"{side}_weights_").T, feature_names(model, side))
+            sides.append(_names_of(members, own))
+        yield from map(" with ".join, zip(*sides, strict=True))
+        return
+    yield from _names_of(_members(modules), table)
+
+
+def _names_of(members: list[pd.DataFrame], table: pd.DataFrame | None) -> Iterator[str]:
+    for own, title in zip(members, _titles(members, table), strict=True):
+        text, genes = title or ("", own["name"].tolist())
+        leading = ", ".join(_short(gene, _LONGEST_GENE) for gene in genes[:_N_GENES])
+        yield f"{text}: {leading}" if text else leading or "no genes"
 
 
 def naming_sets(modules: Any, gene_sets_table: pd.DataFrame | None = None) -> list[str]:
@@ -323,12 +397,7 @@ def _members(modules: Any) -> list[pd.DataFrame]:
     """The genes of each module by decreasing weight: columns `name` and `side`."""
     if is_model(modules):
         model = fitted_model(modules)
-        names = names_of(model, "columns")
-        return [
-            pd.DataFrame({"name": names[own], "side": sides_of(vector[own])})
-            for vector in model.components_
-            for own in [heaviest(vector)]
-        ]
+        return _members_of(model.components_, names_of(model, "columns"))
     if not isinstance(modules, pd.DataFrame):
         return [pd.DataFrame({"name": list(genes), "side": ""}) for genes in modules]
     if missing := [name for name in ("module", "axis", "name", "weight") if name not in modules]:
@@ -340,6 +409,76 @@ def _members(modules: Any) -> list[pd.DataFrame]:
     genes = genes.iloc[np.argsort(-genes["weight"].abs().to_numpy(dtype=float), kind="stable")]
     n_modules = 0 if modules.empty else int(modules["module"].max())
     return [genes.loc[genes["module"] == number, ["name", "side"]] for number in range(1, n_modules + 1)]
+
+
+def _members_of(components: Array, names: Array) -> list[pd.DataFrame]:
+    """The same for rows of weights."""
+    return [
+        pd.DataFrame({"name": names[own], "side": sides_of(vector[own])})
+        for vector in components
+        for own in [heaviest(vector)]
+    ]
+
+
+def shared_names(model: PairModel) -> pd.DataFrame | None:
+    """How many features of Y in each pair have the name of a feature of X in the pair: proteins and their genes.
+
+    Parameters
+    ----------
+    model : SparseGraphPLS or SparseGraphCCA
+        Fitted to tables with names.
+
+    Returns
+    -------
+    DataFrame or None
+        A row per pair: `pair`, `n_same_name`, `expected_same_name` (features of either side are drawn at random from
+        those whose names are in both tables) and `same_name_p_value` (hypergeometric, right tail). None if the tables
+        have no name in common.
+
+    Examples
+    --------
+    >>> import netbic, numpy as np, pandas as pd
+    >>> random, genes = np.random.default_rng(0), [f"gene {k}" for k in range(60)]
+    >>> rna = pd.DataFrame(random.standard_normal((50, 60)), columns=genes)
+    >>> rna.iloc[:, :6] += 2 * random.standard_normal((50, 1))
+    >>> protein = rna.iloc[:, :30] + random.standard_normal((50, 30))
+    >>> model = netbic.SparseGraphCCA(1, n_x=6, n_y=6).fit(rna, protein)
+    >>> shared_names(model).round(3).to_dict("records")
+    [{'pair': 1, 'n_same_name': 6, 'expected_same_name': 1.2, 'same_name_p_value': 0.0}]
+    """
+    model = fitted_pair_model(model)
+    known = [names for side in SIDES if (names := model.names_[side]) is not None]
+    if len(known) < len(SIDES):
+        return None
+    one, other = (pd.Index(names.astype(str)) for names in known)
+    both = one[one.isin(other)].unique()
+    if both.empty:
+        return None
+    counts = []
+    for x, y in zip(model.x_support_, model.y_support_, strict=True):
+        inside = both.isin(one[x]), both.isin(other[y])
+        counts.append([int(mask.sum()) for mask in (*inside, inside[0] & inside[1])])
+    first, second, same = np.array(counts, dtype=np.int64).reshape(-1, 3).T
+    p_values = np.ones(len(same))
+    found = same > 0
+    p_values[found] = hypergeometric_tail(same[found], len(both), first[found], second[found])
+    return pd.DataFrame(
+        {
+            "pair": np.arange(1, len(same) + 1),
+            "n_same_name": same,
+            "expected_same_name": first * second / len(both),
+            "same_name_p_value": np.clip(p_values, 0, 1),
+        }
+    )
+
+
+def shared_sentence(row: Mapping[Any, Any], names: tuple[str, str]) -> str:
+    """`shared_names` of a pair in words; "" if the tables have no name in common. `names` are those of the tables."""
+    if not row.get("expected_same_name", 0) > 0:
+        return ""
+    of_second = f"{int(row['n_same_name'])} of {int(row['n_features_2'])} features of {names[1]}"
+    chance = f"{row['expected_same_name']:.2g} expected by chance, p = {row['same_name_p_value']:.1g}"
+    return f"{of_second} have the name of a feature of {names[0]} in the pair ({chance})"
 
 
 def _titles(members: list[pd.DataFrame], table: pd.DataFrame | None) -> list[tuple[str, list[str]] | None]:
@@ -384,7 +523,7 @@ def _short(text: object, longest: int) -> str:
 
 
 def write_enrichment(
-    model: SparseGraphSVD,
+    model: SparseGraphSVD | PairModel,
     folder: Path,
     sets: Sets | Path | str | None = None,
     *,
@@ -402,8 +541,8 @@ def write_enrichment(
 
     Parameters
     ----------
-    model : SparseGraphSVD
-        Fitted, with names.
+    model : SparseGraphSVD, SparseGraphPLS or SparseGraphCCA
+        Fitted, with names. Edges are tested in modules of one table only.
     folder : path
     sets : mapping or path of a GMT file, optional
     level : float
@@ -417,6 +556,10 @@ def write_enrichment(
     random_state : None, int or numpy.random.Generator
         For the matched sets.
     """
+    if is_pair_model(model):
+        if sets is not None:
+            yield from _write_sets_of_pairs(model, folder, sets, level, by_sign, collapse)
+        return
     model = fitted_model(model)
     graph = model.graphs_["columns"]
     if graph is None and sets is None:
@@ -455,13 +598,32 @@ def write_enrichment(
         found = gene_sets(model, sets, by_sign=by_sign, collapse=collapse)
         tables["gene_sets"] = found = found[found["q_value"] <= level]
         options["gene_sets"] = {"level": level, "by_sign": by_sign, "collapse": collapse}
-        n_sets, n_modules = len(found), found["module"].nunique()
-        enriched = f"{n_sets:,} enriched gene set{'s' * (n_sets != 1)} in {n_modules} module{'s' * (n_modules != 1)}"
-        summaries.append(f"gene_sets.tsv: {enriched} (q <= {level:g})")
+        summaries.append(_sets_line(found, "module", level))
     files[RECORD] = json_bytes(dict(sorted((enrichment_record(folder) | options).items())))
     files |= {f"{name}.tsv": table_bytes(folder / f"{name}.tsv", table) for name, table in tables.items()}
     add_files(folder, files)
     yield from summaries
+
+
+def _sets_line(found: pd.DataFrame, unit: str, level: float) -> str:
+    n_sets, n_units = len(found), found[unit].nunique()
+    enriched = f"{n_sets:,} enriched gene set{'s' * (n_sets != 1)} in {n_units} {unit}{'s' * (n_units != 1)}"
+    return f"gene_sets.tsv: {enriched} (q <= {level:g})"
+
+
+def _write_sets_of_pairs(
+    model: PairModel, folder: Path, sets: Sets | Path | str, level: float, by_sign: bool | None, collapse: float | None
+) -> Iterator[str]:
+    """gene_sets.tsv of pairs, with the columns `pair` and `table`; yield how many sets there are in each table."""
+    tested = gene_sets(model, sets, by_sign=by_sign, collapse=collapse)
+    found = tested[tested["q_value"] <= level]
+    options = {"gene_sets": {"level": level, "by_sign": by_sign, "collapse": collapse}}
+    contents = {"gene_sets.tsv": table_bytes(folder / "gene_sets.tsv", found)}
+    add_files(folder, contents | {RECORD: json_bytes(enrichment_record(folder) | options)})
+    yield _sets_line(found, "pair", level)
+    for table in model.table_names_:
+        if table not in set(tested["table"]):
+            yield f"{table}: no feature is in a gene set, so these features are not tested"
 
 
 def fit_used_graph(model: SparseGraphSVD) -> bool:

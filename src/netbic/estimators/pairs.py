@@ -14,17 +14,19 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Regress
 from sklearn.utils import Tags
 from sklearn.utils.validation import _num_samples, check_array, check_is_fitted
 
-from netbic.arrays import Array, Floats, check_choice, checked, kind_of, without_names
+from netbic.arrays import Array, Floats, check_choice, checked, is_sparse, kind_of, without_names
 from netbic.errors import some_names
-from netbic.estimators.inputs import axis_names, one_blas_thread, scale_data, validated_table
+from netbic.estimators.inputs import axis_names, has_missing, one_blas_thread, scale_data, validated_table
 from netbic.estimators.parameters import build_axis, check_solver_parameters, is_number, iteration_settings
 from netbic.operators.corrected import Corrected, Scaler
 from netbic.operators.cross import Table, Whitening
+from netbic.operators.masked import learn_from_observed
 from netbic.penalties import Penalty
 from netbic.solver.pairs import PAIR_DEFLATIONS, Pair, PairSearch
 from netbic.solver.search import Axis, diagnostics, pair_words
 
 COVARIANCES = ("diagonal", "ridge", "full")
+MISSING = ("error", "ignore")
 _SMALLEST, _LARGEST = 1e-140, 1e140  # of the product of both norms
 _RANK = 1e-10  # squared singular values below this share of the largest one are zero
 
@@ -49,6 +51,7 @@ class TwoTableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     n_components: int
     deflation: str
+    missing: str
     scale: bool = True
 
     def _whitening(self, operator: Corrected, name: str) -> RidgeWhitening | None:
@@ -59,6 +62,7 @@ class TwoTableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """Raise if a parameter that does not depend on the data has no valid value."""
         check_solver_parameters(self)
         check_choice("deflation", self.deflation, PAIR_DEFLATIONS)
+        check_choice("missing", self.missing, MISSING)
 
     def fit(
         self, X: Any, Y: Any = None, *, y: Any = None, y_start: Any = None, table_names: tuple[str, str] = ("X", "Y")
@@ -75,9 +79,10 @@ class TwoTableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             Weights of Y from which each pair starts, in columns. None: the leading singular vectors of what is left of
             the cross-product.
         table_names : pair of str
-            What warnings call the two tables.
+            What the tables are called in sentences, tables and figures, such as ("RNA", "protein").
         """
         self._check()
+        self.table_names_ = _check_names(table_names)
         Y = self._second(Y, y)
         names = {"samples": axis_names(X)[0], "x": axis_names(X)[1], "y": axis_names(Y)[1]}
         Y = in_order_of(X, Y) if Y is not None else None
@@ -127,8 +132,19 @@ class TwoTableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def prepared(self, table: Any, name: str) -> PreparedTable:
         """A validated table, centred, scaled and whitened as by `fit`."""
-        operator, noise, scaler = scale_data(table, scale=self.scale, ddof=1, name=name)
+        if has_missing(table):
+            scaler = learn_from_observed(table, "columns", self.scale, ddof=1, name=name)
+            operator, noise, _ = scale_data(_filled(scaler, table), center=None, name=name)
+        else:
+            operator, noise, scaler = scale_data(table, scale=self.scale, ddof=1, name=name)
         return PreparedTable(operator, noise, scaler, self._whitening(operator, name))
+
+    def scores_of(self, side: str, table: Any) -> Array:
+        """Scores of samples by a validated table of the features of X ("x") or of Y ("y")."""
+        scaler, rotations = self.scalers_[side], getattr(self, f"{side}_rotations_")
+        if has_missing(table):
+            return np.asarray(_filled(scaler, table) @ rotations)
+        return scaler.project(table, rotations)
 
     def _store(self, pairs: list[Pair], x: PreparedTable, y: PreparedTable) -> None:
         """Set the fitted attributes that describe the pairs."""
@@ -159,11 +175,11 @@ class TwoTableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """Scores of samples: those of X, or a tuple of the scores of X and of Y if both are given."""
         check_is_fitted(self)
         Y = self._second(Y, y)
-        x_scores = self.scalers_["x"].project(validated_x(self, X, reset=False), self.x_rotations_)
+        x_scores = self.scores_of("x", validated_x(self, X, reset=False))
         if Y is None:
             return x_scores
         Y, _ = validated_y(self, in_order_of(X, Y), reset=False)
-        return x_scores, self.scalers_["y"].project(Y, self.y_rotations_)
+        return x_scores, self.scores_of("y", Y)
 
     def fit_transform(self, X: Any, Y: Any = None, *, y: Any = None) -> Any:
         """Fit, and return the scores of the same samples in X and in Y; those in X alone if Y is a vector."""
@@ -183,6 +199,7 @@ class TwoTableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         tags.target_tags.required = True
         tags.target_tags.multi_output = True
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.missing != "error"
         return tags
 
 
@@ -215,6 +232,10 @@ class SparseGraphPLS(RegressorMixin, TwoTableModel):  # type: ignore[misc]
     deflation : {"regression", "canonical", "hotelling"}, default="regression"
         With scores t = Xu and s = Yv: "regression" removes t from X and from Y (what X predicts of Y), "canonical"
         removes t from X and s from Y, "hotelling" subtracts d uv' from the cross-product X'Y, as PMA does.
+    missing : {"error", "ignore"}, default="error"
+        Treatment of missing entries (NaN). "ignore": means and standard deviations are those of the observed entries,
+        and a missing entry adds nothing to scores and covariances, as if it were the mean of its feature. Tables with
+        missing entries are dense.
     scale : bool, default=True
         Scale all features to unit standard deviation. They are always centred.
     solver, n_init, max_iter, tol, random_state, n_jobs, verbose
@@ -247,6 +268,8 @@ class SparseGraphPLS(RegressorMixin, TwoTableModel):  # type: ignore[misc]
         As for `SparseGraphSVD`.
     names_, graphs_, scalers_ : dict
         Names of the "samples" and of the features "x" and "y"; graphs and scalers of "x" and "y".
+    table_names_ : tuple of str
+        What both tables are called.
     feature_names_in_, n_features_in_
         Those of X.
 
@@ -279,6 +302,7 @@ class SparseGraphPLS(RegressorMixin, TwoTableModel):  # type: ignore[misc]
         graph_term: str = "modularity",
         signs: str = "absolute",
         deflation: str = "regression",
+        missing: str = "error",
         scale: bool = True,
         solver: str = "auto",
         n_init: int = 1,
@@ -293,7 +317,7 @@ class SparseGraphPLS(RegressorMixin, TwoTableModel):  # type: ignore[misc]
         self.x_graph, self.y_graph = x_graph, y_graph
         self.x_smoothness, self.y_smoothness = x_smoothness, y_smoothness
         self.smoothness_scale, self.graph_term, self.signs = smoothness_scale, graph_term, signs
-        self.deflation, self.scale = deflation, scale
+        self.deflation, self.missing, self.scale = deflation, missing, scale
         self.solver, self.n_init, self.max_iter, self.tol = solver, n_init, max_iter, tol
         self.random_state, self.n_jobs, self.verbose = random_state, n_jobs, verbose
 
@@ -311,7 +335,7 @@ class SparseGraphPLS(RegressorMixin, TwoTableModel):  # type: ignore[misc]
     def predict(self, X: Any) -> Array:
         """Y of samples: the least-squares prediction from the scores of X, in the units of Y."""
         check_is_fitted(self)
-        scores = self.scalers_["x"].project(validated_x(self, X, reset=False), self.x_rotations_)
+        scores = self.scores_of("x", validated_x(self, X, reset=False))
         predicted = self.scalers_["y"].undo(scores @ self.y_coefficients_)
         return predicted[:, 0] if self._y_is_vector else predicted
 
@@ -322,7 +346,12 @@ class SparseGraphPLS(RegressorMixin, TwoTableModel):  # type: ignore[misc]
         check_is_fitted(self)
         values, _ = validated_y(self, in_order_of(X, self._second(Y, y)), reset=False)
         values = values if isinstance(values, np.ndarray) else values.toarray()
-        return float(r2_score(values, self.predict(X).reshape(len(values), -1)))
+        predicted = self.predict(X).reshape(len(values), -1)
+        if not has_missing(values):
+            return float(r2_score(values, predicted))
+        known = [~np.isnan(column) for column in values.T]  # a feature needs two observed values to have an R^2
+        parts = [r2_score(values[own, j], predicted[own, j]) for j, own in enumerate(known) if own.sum() > 1]
+        return float(np.mean(parts))
 
     @property
     def coef_(self) -> Array:
@@ -369,6 +398,8 @@ class SparseGraphCCA(TwoTableModel):
     deflation : {"canonical", "hotelling", "regression"}, default="canonical"
         As for `SparseGraphPLS`: "canonical" makes the scores of different pairs uncorrelated within each table,
         "hotelling" is the rule of PMA.
+    missing
+        As for `SparseGraphPLS`.
     solver, n_init, max_iter, tol, random_state, n_jobs, verbose
         As for `SparseGraphSVD`.
 
@@ -380,7 +411,7 @@ class SparseGraphCCA(TwoTableModel):
         Weights of the (centred and scaled) features that give the scores.
     x_support_, y_support_, x_scores_, y_scores_, x_loadings_, y_loadings_, singular_values_, correlations_
         As for `SparseGraphPLS`.
-    n_components_, n_iter_, converged_, objectives_, graph_share_, names_, graphs_, scalers_
+    n_components_, n_iter_, converged_, objectives_, graph_share_, names_, graphs_, scalers_, table_names_
         As for `SparseGraphPLS`.
 
     Examples
@@ -414,6 +445,7 @@ class SparseGraphCCA(TwoTableModel):
         graph_term: str = "modularity",
         signs: str = "absolute",
         deflation: str = "canonical",
+        missing: str = "error",
         solver: str = "auto",
         n_init: int = 1,
         max_iter: int = 500,
@@ -428,7 +460,7 @@ class SparseGraphCCA(TwoTableModel):
         self.x_smoothness, self.y_smoothness = x_smoothness, y_smoothness
         self.covariance, self.ridge = covariance, ridge
         self.smoothness_scale, self.graph_term, self.signs = smoothness_scale, graph_term, signs
-        self.deflation = deflation
+        self.deflation, self.missing = deflation, missing
         self.solver, self.n_init, self.max_iter, self.tol = solver, n_init, max_iter, tol
         self.random_state, self.n_jobs, self.verbose = random_state, n_jobs, verbose
 
@@ -493,6 +525,13 @@ class RidgeWhitening:
         return np.asarray(self.outside * weights + self.X.left_products(inside).T)
 
 
+def _filled(scaler: Scaler, table: Array) -> Array:
+    """A table, centred and scaled; a missing entry is the mean of its feature, zero."""
+    scaled = scaler.apply(table)
+    scaled[np.isnan(scaled)] = 0
+    return scaled
+
+
 def _columns(vectors: list[Floats], size: int) -> Floats:
     return np.array(vectors).reshape(len(vectors), size).T
 
@@ -517,17 +556,19 @@ def paired_correlations(x_scores: Floats, y_scores: Floats) -> Floats:
 
 def validated_x(model: TwoTableModel, X: Any, reset: bool) -> Any:
     """Check X as scikit-learn does: a dense or CSR matrix of floats."""
-    with _two_tables("X", X):
-        return validated_table(model, checked(X, missing="error"), reset, _options(reset))
+    with _two_tables("X", X, model.missing):
+        X = checked(X, missing=model.missing)
+        return _dense_if_missing(validated_table(model, X, reset, _options(model, reset)), "X")
 
 
 def validated_y(model: TwoTableModel, Y: Any, reset: bool) -> tuple[Any, bool]:
     """Check Y likewise, and say whether it is a vector, which becomes a table with one column."""
     if Y is None:
         raise ValueError(f"{type(model).__name__} needs two tables: requires y to be passed, but the target y is None")
-    with _two_tables("Y", Y):
-        values = checked(Y, "Y", missing="error") if getattr(Y, "ndim", 2) == 2 else Y
-        values = check_array(without_names(values), input_name="Y", ensure_2d=False, **_options(reset))
+    with _two_tables("Y", Y, model.missing):
+        values = checked(Y, "Y", missing=model.missing) if getattr(Y, "ndim", 2) == 2 else Y
+        values = check_array(without_names(values), input_name="Y", ensure_2d=False, **_options(model, reset))
+        _dense_if_missing(values, "Y")
     is_vector = values.ndim == 1
     values = values.reshape(-1, 1) if is_vector else values
     if reset:
@@ -546,13 +587,21 @@ def validated_y(model: TwoTableModel, Y: Any, reset: bool) -> tuple[Any, bool]:
     return values, is_vector
 
 
-def _options(fitting: bool) -> dict[str, Any]:
-    dtypes = [np.float64, np.float32]
-    return {"dtype": dtypes, "accept_sparse": "csr", "ensure_min_samples": 2 if fitting else 1}
+def _options(model: TwoTableModel, fitting: bool) -> dict[str, Any]:
+    finite = True if model.missing == "error" else "allow-nan"
+    options = {"dtype": [np.float64, np.float32], "accept_sparse": "csr", "ensure_all_finite": finite}
+    return options | {"ensure_min_samples": 2 if fitting else 1}
+
+
+def _dense_if_missing(table: Any, name: str) -> Any:
+    """The table; an error if it is sparse and has missing entries."""
+    if is_sparse(table) and has_missing(table):
+        raise ValueError(f"{name} is sparse and has missing entries: drop those entries, or give a dense table")
+    return table
 
 
 @contextmanager
-def _two_tables(name: str, table: Any) -> Iterator[None]:
+def _two_tables(name: str, table: Any, missing: str) -> Iterator[None]:
     """Errors about missing and infinite entries say which table has them, and what to do."""
     if (kind := kind_of(table)) in ("dask", "operator"):
         what = "a Dask array" if kind == "dask" else f"a {type(table).__name__}"
@@ -563,11 +612,9 @@ def _two_tables(name: str, table: Any) -> Iterator[None]:
         text = str(error).splitlines()[0] if str(error) else ""
         if "contains NaN" not in text and "contains infinity" not in text:
             raise
-        what = "NaN" if "NaN" in text else "infinity"
-        raise ValueError(
-            f"{name} contains {what}: models of two tables need complete tables. Leave out these samples or features, "
-            "or fill the entries, e.g. with the mean of the feature"
-        ) from None
+        is_missing = "contains NaN" in text and missing == "error"
+        remedy = "use missing='ignore', or leave out these samples or features" if is_missing else "replace them"
+        raise ValueError(f"{name} contains {'NaN' if 'NaN' in text else 'infinity'}: {remedy}") from None
 
 
 def in_order_of(X: Any, Y: Any) -> Any:
@@ -598,6 +645,14 @@ def in_order_of(X: Any, Y: Any) -> Any:
     if not np.isin(x_names, y_names).any():
         remedy = "use the same names of samples in both; if samples are in columns, give X.T and Y.T"
     raise ValueError(f"X and Y have different samples ({'; '.join(missing)}): {remedy}")
+
+
+def _check_names(names: tuple[str, str]) -> tuple[str, str]:
+    """The names of both tables, if they are two different texts of one line."""
+    known = [str(name).strip() for name in names] if isinstance(names, (tuple, list)) else []
+    if len(known) != 2 or known[0] == known[1] or not all(name.isprintable() and name for name in known):
+        raise ValueError(f"table_names={names!r}: two different names are needed, such as ('RNA', 'protein')")
+    return known[0], known[1]
 
 
 def _check_starts(y_start: Any, n_features: int, n_components: int) -> Floats | None:

@@ -21,8 +21,8 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from netbic.arrays import Array, Matrix, buffers, checked, is_sparse, kind_of
-from netbic.errors import InputError, shown
+from netbic.arrays import Array, Matrix, buffers, checked, is_sparse, kind_of, stored_values
+from netbic.errors import InputError, shown, some_names
 from netbic.estimators.covariates import Design, design_of_new
 from netbic.estimators.pairs import SparseGraphCCA, SparseGraphPLS
 from netbic.estimators.prediction import score_directions
@@ -66,6 +66,7 @@ _SETTINGS = (
 _FEWEST = 3  # samples without which there is no correlation
 _NAMED = 3  # samples of one table only, in the summary
 _STORED = 100  # of them in alignment.json
+_NO_NAMES = ("table 1", "table 2")
 
 
 @dataclass(frozen=True)
@@ -259,16 +260,17 @@ class SampleMatching:
     only_second: tuple[str, ...] = ()
     by_position: bool = False  # samples without names
 
-    def lines(self) -> Iterator[str]:
-        """The summary as lines of text."""
+    def lines(self, names: tuple[str, str]) -> Iterator[str]:
+        """The summary as lines of text; `names` are those of the tables."""
         if self.by_position:
             yield f"samples: {self.in_both:,} in both tables, without names: matched by their positions"
             return
-        yield f"samples: {self.in_first:,} in table 1, {self.in_second:,} in table 2, {self.in_both:,} in both"
-        for number, names, known in ((1, self.only_first, self.in_first), (2, self.only_second, self.in_second)):
+        yield f"samples: {self.in_first:,} in {names[0]}, {self.in_second:,} in {names[1]}, {self.in_both:,} in both"
+        only, sizes = (self.only_first, self.only_second), (self.in_first, self.in_second)
+        for name, samples, known in zip(names, only, sizes, strict=True):
             if count := known - self.in_both:
-                named = ", ".join(map(shown, names[:_NAMED])) + (", ..." if count > _NAMED else "")
-                yield f"only in table {number}, not used: {count:,} ({named})"
+                named = ", ".join(map(shown, samples[:_NAMED])) + (", ..." if count > _NAMED else "")
+                yield f"only in {name}, not used: {count:,} ({named})"
 
 
 @dataclass(frozen=True)
@@ -278,6 +280,7 @@ class PairedDatasets:
     first: Dataset
     second: Dataset
     samples: SampleMatching
+    names: tuple[str, str] = _NO_NAMES
 
     @property
     def datasets(self) -> tuple[Dataset, Dataset]:
@@ -286,14 +289,21 @@ class PairedDatasets:
 
     def lines(self) -> Iterator[str]:
         """The summary as lines of text."""
-        yield from self.samples.lines()
-        for number, dataset in enumerate(self.datasets, start=1):
-            yield from table_lines(number, dataset.alignment)
+        yield from self.samples.lines(self.names)
+        for name, dataset in zip(self.names, self.datasets, strict=True):
+            yield from table_lines(name, dataset.alignment)
+        yield from missing_lines(self.names, self.missing)
+
+    @property
+    def missing(self) -> tuple[float, float]:
+        """The share of missing values in each table."""
+        one, other = (float(np.isnan(stored_values(each.expression.matrix)).mean()) for each in self.datasets)
+        return one, other
 
     def to_dict(self) -> dict[str, Any]:
         """As a dictionary of plain values, to be written as JSON."""
         one, other = (dataset.alignment.to_dict() for dataset in self.datasets)
-        return {"samples": asdict(self.samples), "table1": one, "table2": other}
+        return {"samples": asdict(self.samples), "table1": one, "table2": other, "missing": list(self.missing)}
 
     def fingerprint(self) -> dict[str, str]:
         """Digests of the data of both tables."""
@@ -301,13 +311,21 @@ class PairedDatasets:
         return {f"{name}1": own for name, own in one.items()} | {f"{name}2": own for name, own in other.items()}
 
 
-def table_lines(number: int, alignment: Alignment) -> Iterator[str]:
+def table_lines(name: str, alignment: Alignment) -> Iterator[str]:
     """How one of two tables was read, preprocessed and matched to its network, as lines of text."""
     named = f" ({', '.join(alignment.first_genes)}, ...)" if alignment.first_genes else ""
-    yield f"table {number}: {alignment.genes_in_file:,} features{named}"
+    yield f"{name}: {alignment.genes_in_file:,} features{named}"
     for line in alignment.lines():
         if not line.startswith(("data: ", "samples: ")):
-            yield f"table {number}: {in_features(line)}"
+            yield f"{name}: {in_features(line)}"
+
+
+def missing_lines(names: Sequence[str], shares: Sequence[float]) -> Iterator[str]:
+    """How many values of each table are missing, and what was done with them, as lines of text."""
+    for name, share in zip(names, shares, strict=True):
+        if share:
+            much = f"{share:.1%}" if share >= 0.001 else "less than 0.1%"
+            yield f"{name}: {much} of the values are missing; they add nothing to scores and covariances"
 
 
 def in_features(line: str) -> str:
@@ -320,27 +338,61 @@ def open_paired_datasets(
     second: Path | str,
     networks: tuple[Path | str | None, Path | str | None] = (None, None),
     options: tuple[Mapping[str, Any], Mapping[str, Any]] = ({}, {}),
+    *,
+    missing: str = "error",
+    names: tuple[str, str] | None = None,
 ) -> PairedDatasets:
     """Read two tables and their networks (options: `open_dataset`), keep the samples of both, preprocess and match.
 
-    The samples are in the order of the first table. Features that are constant in these samples are dropped.
+    The samples are in the order of the first table. Features that are constant in these samples are dropped. Missing
+    values are an error unless `missing` is "ignore". The tables are called by their `names`, or after their files.
     """
+    names = names_of_tables(first, second) if names is None else names
     tables, datasets = list[Expression](), list[Dataset]()
     for number, (path, settings) in enumerate(zip((first, second), options, strict=True), start=1):
         check_keywords("open_dataset", settings, _SETTINGS)
-        with about_table(number):
-            tables.append(read_expression(path, **_chosen(settings, READING)))
+        with about_table(number, names[number - 1]):
+            tables.append(_with_values(read_expression(path, **_chosen(settings, READING))))
     in_rows = bool(options[0].get("samples_in_rows")), bool(options[1].get("samples_in_rows"))
-    rows, matching = match_samples(tables[0], tables[1], in_rows)
+    rows, matching = match_samples(tables[0], tables[1], names, in_rows)
     options = _own_id_maps(tables, options)
     for number, (table, network, settings) in enumerate(zip(tables, networks, options, strict=True), start=1):
-        with about_table(number):
-            with _about_var((first, second)[number - 1], settings):
-                dataset = _match_dataset(table.select_samples(rows[number - 1]), network, settings)
-            if text := dataset.expression.missing_entries():
-                raise InputError(f"{text}: pairs need complete tables, fill in such values or leave out their features")
+        with about_table(number, names[number - 1]), _about_var((first, second)[number - 1], settings):
+            dataset = _match_dataset(table.select_samples(rows[number - 1]), network, settings)
+            if missing == "error" and (text := dataset.expression.missing_entries()):
+                raise InputError(f"{text}: use `missing=ignore`, or fill in such values or leave out their features")
         datasets.append(dataset)
-    return PairedDatasets(datasets[0], datasets[1], matching)
+    return PairedDatasets(datasets[0], datasets[1], matching, names)
+
+
+def _with_values(table: Expression) -> Expression:
+    """The table without samples that have no value at all, which it does not know; a warning names them."""
+    if table.is_lazy or not isinstance(table.matrix, np.ndarray):
+        return table
+    empty = np.isnan(table.matrix).all(axis=1)
+    if empty.any():
+        named = some_names([str(name) for name in table.samples[empty]])
+        warnings.warn(f"{int(empty.sum()):,} samples have no value and are left out: {named}", stacklevel=3)
+        table = table.select_samples(np.flatnonzero(~empty))
+    return table
+
+
+def names_of_tables(first: Path | str, second: Path | str) -> tuple[str, str]:
+    """Two files as the names of their tables: without folder, ending, and the words that both have around them.
+
+    Examples
+    --------
+    >>> names_of_tables("data/tumours_rna.parquet", "tumours_protein.tsv.gz")
+    ('rna', 'protein')
+    """
+    stems = [re.sub(r"(\.gz|\.bz2|\.xz|\.zip)$", "", Path(path).name.rstrip("/")) for path in (first, second)]
+    stems = [stem.rpartition(".")[0] or stem for stem in stems]
+    words = [re.split(r"[\W_]+", stem) for stem in stems]
+    for end in (0, -1):
+        while min(map(len, words)) > 1 and words[0][end] == words[1][end]:
+            words = [own[1:] if end == 0 else own[:-1] for own in words]
+    one, other = (" ".join(own).strip() for own in words)
+    return (one, other) if one and other and one != other else _NO_NAMES
 
 
 def _own_id_maps(
@@ -358,7 +410,10 @@ def _own_id_maps(
 
 
 def match_samples(
-    first: Expression, second: Expression, in_rows: tuple[bool, bool] = (False, False)
+    first: Expression,
+    second: Expression,
+    names: tuple[str, str] = _NO_NAMES,
+    in_rows: tuple[bool, bool] = (False, False),
 ) -> tuple[tuple[Array, Array], SampleMatching]:
     """Positions of the samples of both tables, in the order of the first one, and a summary.
 
@@ -369,8 +424,8 @@ def match_samples(
     if all((table.samples == [f"sample_{at}" for at in range(table.shape[0])]).all() for table in (first, second)):
         if len(one) != len(other):
             raise InputError(
-                f"table 1 has {len(one):,} samples and table 2 has {len(other):,}, and neither has names of samples: "
-                "without names both need the same samples in the same order"
+                f"{names[0]} has {len(one):,} samples and {names[1]} has {len(other):,}, and neither has names of "
+                "samples: without names both need the same samples in the same order"
             )
         every = np.arange(len(one))
         return (every, every), SampleMatching(len(one), len(one), len(one), by_position=True)
@@ -382,11 +437,13 @@ def match_samples(
     # Hardly any sample is in both tables: look for a likely reason.
     named = [", ".join(shown(str(name)) for name in own[:_NAMED]) for own in (one, other)]
     found = "have no sample in common" if both.empty else f"have only {len(both)} samples in common"
-    message = f"table 1 and table 2 {found} (table 1: {named[0]}, ...; table 2: {named[1]}, ...)"
+    message = f"{names[0]} and {names[1]} {found} ({names[0]}: {named[0]}, ...; {names[1]}: {named[1]}, ...)"
     for number, table, samples in ((1, first, other), (2, second, one)):
         if len(pd.Index(table.genes).intersection(samples)) >= _FEWEST:
             remedy = "leave out" if in_rows[number - 1] else "use"
-            what = f"the features of table {number} have the names of samples, so its rows and columns are exchanged"
+            what = (
+                f"the features of {names[number - 1]} have the names of samples, so its rows and columns are exchanged"
+            )
             raise InputError(f"{message}: {what}: {remedy} `samples_in_rows{number}`")
     simple = [{re.sub(r"[\W_]+", "", str(name)).lower() for name in own} for own in (one, other)]
     if len(simple[0] & simple[1]) >= _FEWEST:
@@ -395,11 +452,11 @@ def match_samples(
 
 
 @contextmanager
-def about_table(number: int) -> Iterator[None]:
+def about_table(number: int, name: str) -> Iterator[None]:
     """Errors and warnings of a block say which table they are about, and name its parameters (`log1p` as `log1p1`)."""
 
     def of_table(text: str) -> str:
-        return f"table {number}: " + re.sub(r"`(\w+)(=[^`]*)?`", rf"`\g<1>{number}\g<2>`", in_features(text))
+        return f"{name}: " + re.sub(r"`(\w+)(=[^`]*)?`", rf"`\g<1>{number}\g<2>`", in_features(text))
 
     with warnings.catch_warnings(record=True) as given:
         warnings.simplefilter("always")

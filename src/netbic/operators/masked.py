@@ -24,18 +24,23 @@ _MOST_COVARIATES = 60  # each column has its own equations, as many as there are
 _UNDETERMINED = 1e-10  # smallest eigenvalue, relative to the largest one, of a combination of covariates that is used
 
 
-def learn_from_observed(X: Array, center: str | None, scale: float, design: Floats | None = None) -> Scaler:
+def learn_from_observed(
+    X: Array, center: str | None, scale: float, design: Floats | None = None, *, ddof: int = 0, name: str = "X"
+) -> Scaler:
     """`Scaler.learn` from the observed entries of X; covariates are regressed on those of each column."""
-    for axis, name in ((0, "column"), (1, "row")):
+    for axis, line in ((0, "column"), (1, "row")):
         empty = np.flatnonzero(np.isnan(X).all(axis=axis))
         if empty.size:
-            raise ValueError(f"{name} {empty[0]} of X has no observed entry ({empty.size} in all): drop it")
+            raise ValueError(f"{line} {empty[0]} of {name} has no observed entry ({empty.size} in all): drop it")
     if design is None:
         means, effects, rest = np.asarray(np.nanmean(X, axis=0, dtype=np.float64)), None, X
     else:
         means, effects = _regress(X, design)
         rest = X - design @ effects
-    deviations = np.asarray(np.nanstd(rest, axis=0, dtype=np.float64)) if scale else None
+    deviations = None
+    if scale:
+        observed = np.sum(~np.isnan(X), axis=0)
+        deviations = np.nanstd(rest, axis=0, dtype=np.float64) * np.sqrt(observed / np.maximum(observed - ddof, 1))
     grand = float(np.nanmean(rest, dtype=np.float64))
     made = Scaler.from_moments(means, grand, deviations, center, float(np.finfo(X.dtype).eps), scale)
     return replace(made, effects=effects)

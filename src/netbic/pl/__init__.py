@@ -6,7 +6,8 @@ the figure.
 
 from netbic.pl.heatmap import heatmap
 from netbic.pl.network import network
-from netbic.pl.scores import loadings, pairs, scores, survival
+from netbic.pl.pairs import pair_loadings, pairs
+from netbic.pl.scores import loadings, scores, survival
 from netbic.pl.tables import associations, comparison, enrichment, n_modules, stability, tuning
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "loadings",
     "n_modules",
     "network",
+    "pair_loadings",
     "pairs",
     "scores",
     "stability",

@@ -1,4 +1,4 @@
-"""Scores and survival of the samples in a module, scores in a pair of two tables, and weights of the members."""
+"""Scores and survival of the samples in a module, and weights of the members."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from netbic.association.tests import Result
     from netbic.association.variables import Variable
-    from netbic.storage.models import PairModel
 
 _LANE = 0.07  # height of a lane, as a share of the highest bar
 _GROUPS = (("down", base.NEGATIVE), ("", base.GREY), ("up", base.POSITIVE))
@@ -308,52 +307,6 @@ def _in_words(test: Result, ratio: str) -> str:
     effect = "not defined" if np.isnan(test.effect) else f"{test.effect:.2f}"
     ends = f" ({test.low:.2f} to {test.high:.2f})" if np.isfinite(test.low) else ""
     return f"p {p}, hazard ratio {ratio} {effect}{ends}"
-
-
-@base.documented
-def pairs(model: PairModel, pair: int = 1, *, labels: Sequence[Any] | None = None, ax: Axes | None = None) -> Axes:
-    """Plot the scores of the samples in table 1 (X) and in table 2 (Y), a point per sample.
-
-    Parameters
-    ----------
-    model : SparseGraphPLS or SparseGraphCCA
-        Fitted.
-    pair : int
-        Its number, from 1.
-    labels : sequence, optional
-        A label for each sample, in the order of the fit, for the colours of the points.
-    $ax
-
-    Examples
-    --------
-    >>> import netbic, numpy as np
-    >>> random = np.random.default_rng(0)
-    >>> X, Y = random.standard_normal((60, 40)), random.standard_normal((60, 30))
-    >>> Y[:, :5] += X[:, :8].sum(axis=1, keepdims=True)
-    >>> model = netbic.SparseGraphCCA(1, n_x=8, n_y=5).fit(X, Y)
-    >>> netbic.pl.pairs(model).get_title(loc="left")
-    'Pair 1: correlation 0.84'
-    """
-    from netbic.storage.models import fitted_pair_model
-
-    found = fitted_pair_model(model)
-    at = position_of(pair, found.n_components_, "pair")
-    x, y = found.x_scores_[:, at], found.y_scores_[:, at]
-    if labels is not None and len(labels) != len(x):
-        raise ValueError(f"there are {len(labels)} labels but {len(x)} samples: give one for each sample of the fit")
-    ax = base.axes_for(ax, (4.8, 4.2))
-    codes, names = pd.factorize(np.zeros(len(x)) if labels is None else np.asarray(labels), sort=True)
-    for code in range(-1, len(names)):  # -1: missing
-        own = codes == code
-        if own.any():
-            colour = "0.7" if code < 0 else base.PALETTE[code % len(base.PALETTE)]
-            ax.scatter(x[own], y[own], s=22, color=colour, label="missing" if code < 0 else str(names[code]))
-    if labels is not None:
-        ax.legend(frameon=False, fontsize=base.SMALL)
-    ax.set(xlabel="score in table 1", ylabel="score in table 2")
-    base.despine(ax)
-    base.set_title(ax, f"Pair {pair}: correlation {found.correlations_[at]:.2f}")
-    return ax
 
 
 @base.documented

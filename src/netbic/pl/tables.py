@@ -401,7 +401,8 @@ def associations(
     Parameters
     ----------
     table : Associations, DataFrame, AnnData after `tl.associate`, or folder of a fit
-        The result of `netbic.associate` or its `table`, or the content of associations.tsv.
+        The result of `netbic.associate` or its `table`, or the content of associations.tsv. Pairs of two tables have a
+        row for the scores in each table.
     names : list of str, optional
         Names of all modules, e.g. of `netbic.enrichment.module_names`.
     n_columns : int
@@ -419,6 +420,7 @@ def associations(
     ['0.88***', '−0.10']
     """
     from netbic.association.associate import Associations
+    from netbic.association.words import one_row_each, unit_of
     from netbic.get import associations_df
 
     check_count("n_columns", n_columns)
@@ -437,11 +439,14 @@ def associations(
         return ax
     from matplotlib import colormaps
 
-    columns, modules = grid.columns, sorted({int(module) for module in table["module"]})
+    rows, all_labels = one_row_each(table)
+    columns, modules = grid.columns, sorted({int(module) for module in rows["module"]})
     values = np.full((len(modules), len(columns)), np.nan)
     for (module, column), row in grid.cells.items():
         values[modules.index(module), column] = row["signed"]
-    labels = [str(module) for module in modules]
+    labels = [all_labels[module - 1] for module in modules]
+    if names is not None and unit_of(table) == "pair":
+        raise InputError("names are for modules: the rows of pairs are called after both tables")
     if names is not None and max(modules) > len(names):
         raise InputError(f"{len(names)} names are given but the table has module {max(modules)}: name all")
     if names is not None:
@@ -457,7 +462,7 @@ def associations(
     ax.set_yticks(range(len(modules)), labels, fontsize=base.SMALL, **base.LITERAL)
     rotated: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor", **base.LITERAL}
     ax.set_xticks(range(len(columns)), [base.label_text(name, 32) for name in columns], fontsize=base.SMALL, **rotated)
-    ax.set_ylabel("module")
+    ax.set_ylabel(unit_of(table))
     ax.set_title(_LEGEND, loc="right", size=base.SMALL - 1)
     base.without_frame(ax)
     base.colour_bar(image, ax, "\n".join(grid.scales), shrink=0.9)
@@ -465,7 +470,7 @@ def associations(
 
 
 class EffectGrid(NamedTuple):
-    """Modules by levels of variables: rows of the table by module and position of the column.
+    """Modules (or tables of pairs) by levels of variables: rows of the table by row and position of the column.
 
     Each has also `signed`, a number from -1 to 1, `text`, the same with two digits, and `stars` for its q-value.
     """
@@ -478,9 +483,9 @@ class EffectGrid(NamedTuple):
 
 def effect_grid(table: pd.DataFrame, most: int) -> EffectGrid:
     """The effects that have a direction, in the columns with the smallest q-values, in the order of the table."""
-    from netbic.association.words import signed_effects
+    from netbic.association.words import one_row_each, signed_effects
 
-    drawn = signed_effects(table)
+    drawn = signed_effects(one_row_each(table)[0])
     if drawn.empty:
         return EffectGrid([], {}, [], 0)
     best = drawn.groupby("column", sort=False)["q"].min().nsmallest(most).index

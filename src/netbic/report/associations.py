@@ -11,7 +11,17 @@ import pandas as pd
 
 from netbic.association.stored import stored_variables
 from netbic.association.variables import Variable
-from netbic.association.words import LEVEL, best_modules, direction, main_tests, membership_tests, numbers, reliability
+from netbic.association.words import (
+    LEVEL,
+    best_modules,
+    direction,
+    main_tests,
+    membership_tests,
+    numbers,
+    one_row_each,
+    reliability,
+    unit_of,
+)
 from netbic.pl.tables import effect_grid
 
 _MOST_COLUMNS, _SENTENCES = 24, 2
@@ -52,10 +62,12 @@ class SampleTable:
 def association_grid(table: pd.DataFrame | None, n_modules: int) -> dict[str, Any] | None:
     """Modules (rows) by the levels of variables (columns) with the smallest q-values; None if there is nothing to show.
 
-    A cell has a text, a colour (0 to 6, 3: none) and a title.
+    Pairs have a row for each table, so that `n_modules` is twice their number. A cell has a text, a colour (0 to 6, 3:
+    none) and a title.
     """
     if table is None or not (grid := effect_grid(table, _MOST_COLUMNS)).columns:
         return None
+    unit, (_, labels) = unit_of(table), one_row_each(table)
     rows: list[list[dict[str, Any] | None]] = [[None] * len(grid.columns) for _ in range(n_modules)]
     for (module, column), row in grid.cells.items():
         if 1 <= module <= n_modules:
@@ -63,35 +75,36 @@ def association_grid(table: pd.DataFrame | None, n_modules: int) -> dict[str, An
             shade = int(np.clip(round(3 * abs(signed)), 1, 3)) if stars else 0
             ends = f"{row['ci_low']:.2f} to {row['ci_high']:.2f}" if np.isfinite(row["ci_low"]) else ""
             effect = f"{row['effect_name']} {row['effect']:.3g}{f' (95% interval {ends})' * bool(ends)}"
-            title = f"{row['column']}, module {module}: {effect}, q = {row['q']:.1g}, n = {int(row['n']):,}"
+            title = f"{row['column']}, {unit} {labels[module - 1]}: {effect}, q = {row['q']:.1g}, n = {int(row['n']):,}"
             colour = 3 + (shade if signed > 0 else -shade)
             rows[module - 1][column] = {"text": row["text"] + stars, "colour": colour, "title": title}
-    return {"columns": grid.columns, "rows": rows, "n_left_out": grid.n_left_out}
+    return {"columns": grid.columns, "rows": rows, "labels": labels, "n_left_out": grid.n_left_out}
 
 
 def findings(table: pd.DataFrame | None) -> dict[int, list[str]]:
-    """The strongest associations of each module in words, one for each of two variables at most.
+    """The strongest associations of each module or pair in words, one for each of two variables at most.
 
     Associations with the scores come first. A label of samples of which some are up and others down has none: it is
     found by the tests of groups.
     """
     if table is None or table.empty:
         return {}
-    main = main_tests(table, ["module", "variable"]).sort_values("q", kind="stable")
-    both = pd.concat([main[main["q"] <= LEVEL], membership_tests(table)]).drop_duplicates(["module", "variable"])
+    unit = unit_of(table)
+    main = main_tests(table, [unit, "variable"]).sort_values("q", kind="stable")
+    both = pd.concat([main[main["q"] <= LEVEL], membership_tests(table)]).drop_duplicates([unit, "variable"])
     found = dict[int, list[str]]()
-    for row in both.groupby("module").head(_SENTENCES).to_dict("records"):
+    for row in both.groupby(unit).head(_SENTENCES).to_dict("records"):
         text = f"{row['variable']}: {row['level']}{' ' * bool(row['level'])}{_statement(row)}"
-        found.setdefault(int(row["module"]), []).append(text)
+        found.setdefault(int(row[unit]), []).append(text)
     return found
 
 
 class AnswerLine(NamedTuple):
-    """The module that goes best with a label, a number or survival; None if there is none."""
+    """The module or pair that goes best with a label, a number or survival; None if there is none."""
 
     label: str
     module: int | None
-    mark: str  # "doubtful" or "repeats 1"
+    mark: str  # "doubtful", "repeats 1" or "not significant"
     text: str
 
 
@@ -99,16 +112,16 @@ def answer_lines(table: pd.DataFrame | None, verdicts: Mapping[int, str]) -> tup
     """The answers of `netbic.association.best_modules` as lines, and how many are left out."""
     if table is None or table.empty:
         return [], 0
-    answers, n_left_out = best_modules(table, verdicts)
+    unit, (answers, n_left_out) = unit_of(table), best_modules(table, verdicts)
     lines = list[AnswerLine]()
     for answer in answers:
         label = f"{answer.variable}: {answer.level}" if answer.level else answer.variable
-        number = int(answer.row["module"])
+        number = int(answer.row[unit])
         word = verdicts.get(number, "")
         if answer.found:
             lines.append(AnswerLine(label, number, word if reliability(word) else "", _statement(answer.row)))
         else:
-            lines.append(AnswerLine(label, None, "", f"no module (smallest q = {float(answer.row['q']):.2g})"))
+            lines.append(AnswerLine(label, None, "", f"no {unit} (smallest q = {float(answer.row['q']):.2g})"))
     return lines, n_left_out
 
 
@@ -116,4 +129,6 @@ def _statement(row: dict[Any, Any]) -> str:
     """What the module says about it, with effect and q-value."""
     effect, q = numbers(row).rsplit(", ", 1)
     effect = effect.replace(" -", " \N{MINUS SIGN}").replace(" inf", " \N{INFINITY}")
-    return f"{direction(row)}{' with it' * (not row['level'])} ({effect}, {q})"
+    place = f" in {row['table']}" if "table" in row and row["level"] else ""
+    of_score = f" with {'its score in ' + str(row['table']) if 'table' in row else 'it'}" * (not row["level"])
+    return f"{direction(row)}{place}{of_score} ({effect}, {q})"

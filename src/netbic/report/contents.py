@@ -32,7 +32,7 @@ from netbic.selection import selected_samples, verdict_sentence
 from netbic.storage.models import load_modules
 from netbic.storage.tables import sides_of, summary_table
 
-_TOP_TERMS = 10
+TOP_TERMS = 10
 _MOST_LISTED = 60_000  # samples of all modules that the search and the downloads include
 _WIDE = 20  # genes of every module from which on it is remarkable if the same ones lead many modules
 _CENTRED = {
@@ -52,7 +52,7 @@ _EXPRESSED_BY = {
 _REPLICATED = {"strong": "replicated in", "weak": "weakly replicated in", "not replicated": "not replicated in"}
 _COMPARED = {"expected", "fold_change", "p_value", "q_value"}
 _EDGES = {"module", "n_nodes", "n_edges", *_COMPARED, *(f"degree_{name}" for name in _COMPARED)}
-_SETS = {"module", "term", "name", "n_overlap", "n_term", "n_module", "fold_change", "q_value", "genes"}
+SETS = {"module", "term", "name", "n_overlap", "n_term", "n_module", "fold_change", "q_value", "genes"}
 _VERDICTS = ["verdict", "reason", "closest", "correlation", "gene_overlap"]
 TESTS = {"variable", "level", "test", "n", "effect", "effect_name", "ci_low", "ci_high", "p", "q"}
 
@@ -215,7 +215,7 @@ def _read(folder: Path, model: SparseGraphSVD) -> SimpleNamespace:
     about_samples = stored_samples(folder), found.associations, stored_record(folder)
     found.sample_table = SampleTable.of(*about_samples, len(model.left_vectors_))
     enrich = "run netbic enrich again"
-    found.sets = _of_these_modules(read_known(folder / "gene_sets.tsv", _SETS, enrich), model, "n_module")
+    found.sets = _of_these_modules(read_known(folder / "gene_sets.tsv", SETS, enrich), model, "n_module")
     found.edges = _of_these_modules(read_known(folder / "edges.tsv", _EDGES, enrich), model, "n_nodes")
     if found.edges is not None:  # an empty cell is a fold change that is not defined, as for a module of one gene
         numbers = found.edges.columns.drop("degree_matched_on", errors="ignore")
@@ -323,7 +323,7 @@ def _modules(model: SparseGraphSVD, found: SimpleNamespace, level: float) -> Ite
             strips=marks,
             edges=None if edges.empty else edges.iloc[[0]].to_dict("records")[0],
             level=level,
-            terms=terms.head(_TOP_TERMS).to_dict("records"),
+            terms=terms.head(TOP_TERMS).to_dict("records"),
             n_terms=len(terms),
             verdict=found.verdicts[at],
             judged=found.judged[at],

@@ -2,36 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path, PurePath
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from netbic.arrays import Array, Floats
 from netbic.association.stored import stored_record, stored_samples, stored_variables
 from netbic.association.variables import Variable
-from netbic.association.words import LEVEL, in_words, main_tests
+from netbic.association.words import LEVEL, NOT_SIGNIFICANT, in_words, main_tests
+from netbic.enrichment import DEFAULT_LEVEL, enrichment_record, module_names, shared_sentence
 from netbic.errors import InputError
 from netbic.estimators.pairs import SparseGraphCCA
 from netbic.estimators.parameters import smoothness_of
 from netbic.files import finished_record
-from netbic.io.dataset import SampleMatching, table_lines
-from netbic.pl.base import as_label, labels_of, variable_colours, variable_strip
-from netbic.report.contents import TESTS, read_alignment, read_known, read_record
+from netbic.io.dataset import SampleMatching, missing_lines, table_lines
+from netbic.pl.base import MINUS, as_label, labels_of, variable_colours, variable_strip
+from netbic.report.associations import answer_lines, association_grid, findings
+from netbic.report.contents import SETS, TESTS, TOP_TERMS, read_alignment, read_known, read_record
 from netbic.report.modules import Members, Row
 from netbic.report.pictures import Figure, Scale
 from netbic.report.settings import Rows, input_rows, parameter_rows, sample_rows
+from netbic.selection.pair_tests import pair_sentence, pairs_verdict
 from netbic.storage.models import PairModel, fitted_pair_model, load
-from netbic.storage.tables import feature_names, pairs_table, sample_names
+from netbic.storage.tables import SIDES, feature_names, pairs_table, sample_names
 
 _FILES = (
     *(f"{name}{number}" for name in ("table", "graph", "string_info", "graph_names", "id_map") for number in (1, 2)),
-    "sample_info",
+    *("sample_info", "gene_sets"),
 )
-_CARRIED = "carried_by"
-_TESTED = {"held_out_correlation": "correlation, held out", "p_value": "p", "p": "p"}  # columns that tests add
+_TESTED = {"held_out_correlation": "held out", "p_value": "p"}  # columns that tests add
+_JUDGED = ("p_value", "held_out_correlation", "standard_error", "carried_by")
 _SENTENCES, _AGAIN = 6, "run netbic associate again"
 _LEFT, _WIDTH, _HEIGHT = 72, 400, 320  # of the drawing of the scores
 _MOST = 2000  # samples that are drawn
@@ -48,51 +51,84 @@ def gather_pairs(folder: Path, model: PairModel | None = None, record: Row | Non
     table, names, alignment = pairs_table(model), sample_names(model), read_record(folder / "alignment.json")
     stored = read_known(folder / "pairs.tsv", set(table.columns), "fit again")
     if stored is not None and len(stored) == len(table):
-        table = table.assign(**{name: stored[name].to_numpy() for name in (*_TESTED, _CARRIED) if name in stored})
+        table = table.assign(**{str(name): own.to_numpy() for name, own in stored.items() if name not in table})
     tested = {name: title for name, title in _TESTED.items() if name in table}
     given = record.get("inputs")
     inputs: Row = given if isinstance(given, dict) else {}
-    files = [inputs.get(f"table{number}") for number in (1, 2)]
-    tables = [PurePath(str(file)).name if file else f"table {k}" for k, file in enumerate(files, start=1)]
     failed = ", ".join(map(str, table.loc[~model.converged_, "pair"]))
-    labels, features = _labels(folder, names), [feature_names(model, number) for number in (1, 2)]
-    pairs = list[dict[str, Any]]()
-    for at, row in enumerate(table.to_dict("records")):
+    labels, sets = _labels(folder, names), read_known(folder / "gene_sets.tsv", SETS - {"module"} | {"pair"}, "enrich")
+    tests, pairs = None if labels is None else labels["tests"], list[dict[str, Any]]()
+    sentences, titles = findings(tests), module_names(model, sets)
+    for row, title in zip(table.to_dict("records"), titles, strict=True):
+        at, is_judged = row["pair"] - 1, "p_value" in tested
         texts, colouring = ([], None) if labels is None else _associations(labels, row["pair"])
+        significant = is_judged and row["p_value"] <= LEVEL
         pair = {
             "row": row,
-            "first": Members.of(model.x_weights_[:, at], features[0]),
-            "second": Members.of(model.y_weights_[:, at], features[1]),
-            "scatter": scatter(model.x_scores_[:, at], model.y_scores_[:, at], names, colouring),
-            "tests": ", ".join(_tests(row, tested)),
+            "name": title,
+            "kind": {True: "strong", False: "doubtful"}[significant] if is_judged else "unknown",
+            "verdict": ("significant" if significant else NOT_SIGNIFICANT) if is_judged else "",
+            "strength": _strength(row, tested),
+            "reason": pair_sentence(row) if {*_JUDGED} <= {*row} else "",
+            "same_names": shared_sentence(row, model.table_names_),
+            "sides": [_side(model, row, number, sets) for number in (1, 2)],
+            "scatter": scatter(model.x_scores_[:, at], model.y_scores_[:, at], names, model.table_names_, colouring),
+            "findings": sentences.get(row["pair"], []),
             "labels": texts,
         }
         pairs.append(pair)
+    words = {row["row"]["pair"]: row["verdict"] for row in pairs}
+    options = enrichment_record(folder).get("gene_sets", {})
     return SimpleNamespace(
-        title=" and ".join(tables),
+        title=" and ".join(model.table_names_),
+        verdict_sentence=pairs_verdict(table) if "p_value" in tested else "",
         record=record,
         pairs=pairs,
         n_samples=len(names),
         n_features=(len(model.x_weights_), len(model.y_weights_)),
         has_graph=(model.graphs_["x"] is not None, model.graphs_["y"] is not None),
-        tables=tables,
+        missing=alignment.get("missing", (0, 0)),
+        tables=model.table_names_,
         tested=tested,
         warnings=[str(text) for text in record.get("warnings", [])]
         or ([f"not converged: pair {failed}"] if failed else []),  # for models without a record of their warnings
-        alignment=_alignment_lines(alignment) if alignment else [],
+        alignment=_alignment_lines(alignment, model.table_names_) if alignment else [],
         settings=_settings(model, record),
         inputs=input_rows(inputs, _FILES),
         whitened=isinstance(model, SparseGraphCCA) and model.covariance != "diagonal",
         labels=labels,
-        names={"sample": names, "feature": np.concatenate(features)},  # by kind, as the page shows them
+        answers=answer_lines(tests, words),
+        associations=association_grid(tests, 2 * len(pairs)),
+        sets_tested=sets is not None,
+        level=float(options.get("level", DEFAULT_LEVEL)),
+        names={"sample": names, "feature": np.concatenate([feature_names(model, side) for side in SIDES])},
     )
 
 
-def _tests(row: Row, tested: dict[str, str]) -> Iterator[str]:
-    """The numbers of the tests of a pair, and the samples that carry it."""
-    yield from (f"{title} {as_label(float(row[name]), 2)}" for name, title in tested.items())
-    if isinstance(by := row.get(_CARRIED), str) and by:
-        yield f"carried by few samples: {by}"
+def _strength(row: Row, tested: dict[str, str]) -> str:
+    """The correlation of the scores, the numbers of the tests, and the samples that carry a pair."""
+    parts = [f"correlation {row['correlation']:.2f}".replace("-", MINUS)]
+    parts += [f"{title} {as_label(float(row[name]), 2)}" for name, title in tested.items()]
+    if isinstance(by := row.get("carried_by"), str) and by:
+        parts.append(f"carried by few samples: {by}")
+    return ", ".join(parts)
+
+
+def _side(model: PairModel, row: Row, number: int, sets: pd.DataFrame | None) -> dict[str, Any]:
+    """One side of a pair: its features, the edges between them, and enriched gene sets."""
+    side, table = SIDES[number - 1], model.table_names_[number - 1]
+    weights = getattr(model, f"{side}_weights_")[:, row["pair"] - 1]
+    terms = pd.DataFrame() if sets is None else sets[(sets["pair"] == row["pair"]) & (sets["table"] == table)]
+    terms = terms.sort_values("q_value", kind="stable") if len(terms) else terms
+    return {
+        "table": table,
+        "members": Members.of(weights, feature_names(model, side)),
+        "has_graph": model.graphs_[side] is not None,
+        "n_edges": row[f"n_edges_{number}"],
+        "terms": terms.head(TOP_TERMS).to_dict("records"),
+        "n_terms": len(terms),
+        "sets_tested": sets is not None and table in set(sets["table"]),
+    }
 
 
 def _labels(folder: Path, samples: Array) -> dict[str, Any] | None:
@@ -108,7 +144,9 @@ def _labels(folder: Path, samples: Array) -> dict[str, Any] | None:
     else:
         variables, problems = stored_variables(info, record)
         notes += [f"not shown: {problem}" for problem in problems]
-    return {"tests": tests, "variables": variables, "rows": sample_rows(record), "notes": notes}
+    adjusted = record.get("adjusted_for", [])
+    rows = sample_rows(record)
+    return {"tests": tests, "variables": variables, "rows": rows, "notes": notes, "adjusted_for": adjusted}
 
 
 def _associations(labels: dict[str, Any], pair: int) -> tuple[list[str], Colouring | None]:
@@ -127,8 +165,8 @@ def _associations(labels: dict[str, Any], pair: int) -> tuple[list[str], Colouri
     return texts, (name, values, strip.colours.tolist(), strip.legend)
 
 
-def scatter(x: Floats, y: Floats, names: Array, colouring: Colouring | None = None) -> Figure:
-    """The drawing of scores in table 1 (horizontal) and table 2 (vertical); a random choice of very many samples."""
+def scatter(x: Floats, y: Floats, names: Array, tables: tuple[str, str], colouring: Colouring | None = None) -> Figure:
+    """The drawing of scores in both tables (the first one horizontal); a random choice of very many samples."""
     n = len(x)
     shown = np.arange(n) if n <= _MOST else np.sort(np.random.default_rng(0).choice(n, _MOST, replace=False))
     variable, values, colours, legend = colouring or ("", [""] * n, [""] * n, [])
@@ -139,8 +177,8 @@ def scatter(x: Floats, y: Floats, names: Array, colouring: Colouring | None = No
         points.append({"x": across.at(x[k]), "y": up.at(y[k]), "text": text, "colour": colours[k]})
     drawn = {"points": points, "n": n, "radius": 4.5 if n <= _MANY else 2.5, "variable": variable, "legend": legend}
     drawn |= {
-        "x_title": "score in table 1",
-        "y_title": "score in table 2",
+        "x_title": f"score in {tables[0]}",
+        "y_title": f"score in {tables[1]}",
         "x_ticks": across.ticks,
         "y_ticks": up.ticks,
     }
@@ -170,9 +208,10 @@ def _settings(model: PairModel, record: Row) -> Rows:
     return parameter_rows(asked | used)
 
 
-def _alignment_lines(content: Row) -> list[str]:
+def _alignment_lines(content: Row, names: tuple[str, str]) -> list[str]:
     try:
-        tables = [line for k in (1, 2) for line in table_lines(k, read_alignment(content[f"table{k}"]))]
-        return [*SampleMatching(**content["samples"]).lines(), *tables]
+        tables = [line for k in (1, 2) for line in table_lines(names[k - 1], read_alignment(content[f"table{k}"]))]
+        missing = missing_lines(names, content.get("missing", (0, 0)))
+        return [*SampleMatching(**content["samples"]).lines(names), *tables, *missing]
     except (TypeError, KeyError) as problem:
         raise InputError(f"alignment.json was not written by netbic ({problem}): fit again") from None

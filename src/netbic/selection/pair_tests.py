@@ -30,7 +30,15 @@ from netbic.operators.corrected import Corrected
 from netbic.operators.cross import Table
 from netbic.operators.dense import DenseOperator
 from netbic.selection.fits import Fits, Jobs, Progress, quiet
-from netbic.selection.resampling import complement, draw_seed, folds, match_scores, pairs_by_position, seeded
+from netbic.selection.resampling import (
+    complement,
+    draw_seed,
+    fill_unobserved,
+    folds,
+    match_scores,
+    pairs_by_position,
+    seeded,
+)
 from netbic.selection.technical import carriers
 from netbic.solver.pairs import PairSearch
 from netbic.solver.search import Axis
@@ -64,35 +72,43 @@ class PairTests:
     @property
     def verdict(self) -> str:
         """One plain sentence."""
-        if self.table.empty:
-            return "No pair was found, so there is none to test."
-        total, n = len(self.table), int((self.table["p_value"] <= _LEVEL).sum())
-        last = f"{self.table['p_value'].iloc[min(n, total - 1)]:.2g}"
-        tested = f"{total} pair{'s' * (total != 1)}"
-        if n == total:
-            who = {1: "The only pair is", 2: "Both pairs are"}.get(total, f"All {tested} are")
-            return f"{who} stronger than expected by chance (p <= {last})."
-        if n == 0:
-            return f"No pair is stronger than expected by chance (p = {last} for the first)."
-        verb = "is" if n == 1 else "are"
-        return f"{n} of {tested} {verb} stronger than expected by chance; the next is not (p = {last})."
+        return pairs_verdict(self.table)
 
     @property
     def sentences(self) -> list[str]:
         """A sentence for each pair."""
-        sentences = []
-        for row in self.table.to_dict("records"):
-            error = f" (standard error {row['standard_error']:.2f})" if np.isfinite(row["standard_error"]) else ""
-            judged = "stronger" if row["p_value"] <= _LEVEL else "no stronger"
-            sentences.append(
-                f"Pair {row['pair']} is {judged} than expected by chance "
-                f"(p = {row['p_value']:.2g}); the correlation of its scores is {row['correlation']:.2f} in the samples "
-                f"of the fit and {row['held_out_correlation']:.2f}{error} in others.{_carried(row['carried_by'])}"
-            )
-        return sentences
+        return [pair_sentence(row) for row in self.table.to_dict("records")]
 
     def __repr__(self) -> str:
         return "\n".join([self.verdict, *(f"  {sentence}" for sentence in self.sentences)])
+
+
+def pairs_verdict(table: pd.DataFrame) -> str:
+    """How many pairs of the table of `PairTests` are more than chance, as one sentence."""
+    if table.empty:
+        return "No pair was found, so there is none to test."
+    total, n = len(table), int((table["p_value"] <= _LEVEL).sum())
+    last = f"{table['p_value'].iloc[min(n, total - 1)]:.2g}"
+    tested = f"{total} pair{'s' * (total != 1)}"
+    if n == total:
+        who = {1: "The only pair is", 2: "Both pairs are"}.get(total, f"All {tested} are")
+        return f"{who} stronger than expected by chance (p <= {last})."
+    if n == 0:
+        return f"No pair is stronger than expected by chance (p = {last} for the first)."
+    verb = "is" if n == 1 else "are"
+    return f"{n} of {tested} {verb} stronger than expected by chance; the next is not (p = {last})."
+
+
+def pair_sentence(row: dict[Any, Any]) -> str:
+    """A row of the table of `PairTests` as a sentence."""
+    error = f" (standard error {row['standard_error']:.2f})" if np.isfinite(row["standard_error"]) else ""
+    judged = "stronger" if row["p_value"] <= _LEVEL else "no stronger"
+    carried = f" It is carried by few samples: {row['carried_by']}. Look at them, and fit without them."
+    return (
+        f"Pair {row['pair']} is {judged} than expected by chance "
+        f"(p = {row['p_value']:.2g}); the correlation of its scores is {row['correlation']:.2f} in the samples "
+        f"of the fit and {row['held_out_correlation']:.2f}{error} in others.{carried if row['carried_by'] else ''}"
+    )
 
 
 def pair_tests(
@@ -168,7 +184,8 @@ def pair_tests(
     seed = draw_seed(random_state)
     fits = Fits(X, n_folds + n_permutations * found.n_components, n_jobs, progress)
     enough = max(_ENOUGH, int(np.ceil(_LEVEL * (1 + n_permutations)))) if early_stopping else None
-    fitted = seeded(found, seed).fit(X, Y)  # warnings of the fit are shown
+    names = getattr(found, "table_names_", ("X", "Y"))
+    fitted = seeded(found, seed).fit(X, Y, table_names=names)  # warnings of the fit are shown
     if fitted.n_components_ > (most := len(fitted.x_scores_) - _LEFT):
         raise ValueError(
             f"{fitted.n_components_} pairs but only {len(fitted.x_scores_)} samples: at most {max(most, 0)} pairs can "
@@ -200,10 +217,6 @@ def pair_tests(
     return PairTests(table, fitted)
 
 
-def _carried(by: str) -> str:
-    return f" It is carried by few samples: {by}. Look at them, and fit without them." if by else ""
-
-
 def _correlations_in_fold(data: tuple[TwoTableModel, Matrix, Matrix, TwoTableModel], held_out: Indices) -> Floats:
     """The correlations of the scores of every pair in a fold; 0 where a pair is not found.
 
@@ -211,7 +224,7 @@ def _correlations_in_fold(data: tuple[TwoTableModel, Matrix, Matrix, TwoTableMod
     """
     model, X, Y, reference = data
     rest = complement(held_out, X.shape[0])
-    fitted = clone(model).fit(X[rest], Y[rest])
+    fitted = clone(model).fit(fill_unobserved(X[rest]), fill_unobserved(Y[rest]))
     known = reference.x_scores_[rest], reference.y_scores_[rest]
     matched, _ = match_scores(known, (fitted.x_scores_, fitted.y_scores_))
     correlations = paired_correlations(*fitted.transform(X[held_out], Y[held_out]))

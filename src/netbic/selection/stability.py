@@ -389,7 +389,8 @@ class _HalvesOfPairs:
 
     def select(self, kept: Indices, other: Indices, random_state: int) -> tuple[list[Bools], Bools]:
         """The same as for one table, but pairs are matched by their scores in the other half."""
-        fitted = clone(self.model).set_params(random_state=random_state).fit(self.X[kept], self.Y[kept])
+        tables = fill_unobserved(self.X[kept]), fill_unobserved(self.Y[kept])
+        fitted = clone(self.model).set_params(random_state=random_state).fit(*tables)
         known = self.x_scores[other], self.y_scores[other]
         matched, similarity = match_scores(known, fitted.transform(self.X[other], self.Y[other]))
         return [_matched_members(_support(fitted, side), matched) for side in SIDES], similarity >= _CORRELATED

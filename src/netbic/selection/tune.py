@@ -31,6 +31,7 @@ from netbic.selection.resampling import (
     complement,
     draw_seed,
     explained_share,
+    fill_unobserved,
     fitted_to,
     folds,
     for_part,
@@ -354,7 +355,7 @@ class _Search:
     def _fit_pairs(self, model: TwoTableModel, held_out: Indices) -> Outcome:
         """The score is the mean correlation of all pairs in the fold; pairs that are not found count as 0."""
         rest = complement(held_out, self.X.shape[0])
-        fitted = clone(model).fit(self.X[rest], self.Y[rest])
+        fitted = clone(model).fit(fill_unobserved(self.X[rest]), fill_unobserved(self.Y[rest]))
         correlations = paired_correlations(*fitted.transform(self.X[held_out], self.Y[held_out]))
         x, y = (float(np.sum(support)) / support.shape[1] for support in (fitted.x_support_, fitted.y_support_))
         return float(correlations.sum()) / fitted.n_components, fitted.n_components_, x, y

@@ -229,10 +229,10 @@ class ModelState:
 
     `names` are those of "rows" and "columns", or of "samples", "x" and "y" for two tables. `graphs` are called as the
     parameters. `further` is JSON, where the model has it: whether `feature_names_in_` is set, how covariates are
-    encoded, `count_`, the rows of `groups_`, the names of the studies, whether Y was a vector.
+    encoded, `count_`, the rows of `groups_`, the names of the studies or of both tables, whether Y was a vector.
     """
 
-    FURTHER = ("feature_names", "covariates", "count", "groups", "studies", "y_is_vector")
+    FURTHER = ("feature_names", "covariates", "count", "groups", "studies", "y_is_vector", "table_names")
 
     kind: str  # name of the class
     settings: Record  # parameters as JSON
@@ -268,7 +268,7 @@ def state_of(given: object) -> ModelState:
         scalers = {f"{side}_": scaler for side, scaler in model.scalers_.items()}
         if isinstance(model, SparseGraphPLS):
             arrays["y_coefficients"] = model.y_coefficients_
-        further["y_is_vector"] = bool(model._y_is_vector)
+        further |= {"y_is_vector": bool(model._y_is_vector), "table_names": list(model.table_names_)}
     else:
         scalers = {"": model.scaler_}
         _add_module_state(model, arrays, further)
@@ -345,6 +345,8 @@ def model_from(state: ModelState) -> Any:
             side: Scaler(arrays[f"{side}_offsets"], arrays.get(f"{side}_factors"), rows=False) for side in ("x", "y")
         }
         model._y_is_vector = bool(state.further["y_is_vector"])
+        first, second = map(str, state.further["table_names"])
+        model.table_names_ = first, second
         if isinstance(model, SparseGraphPLS):
             model.y_coefficients_ = arrays["y_coefficients"]
     else:

@@ -6,6 +6,7 @@ import gzip
 from collections.abc import Iterable
 from pathlib import Path
 from string import ascii_uppercase
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -20,7 +21,7 @@ from netbic.graph import Graph
 from netbic.simulate import Cohort
 from netbic.storage.models import PairModel, fitted_pair_model, npz_bytes
 
-_TABLES = {1: "x", 2: "y"}  # as two tables are called in files, and in the attributes of a model
+SIDES: Final = ("x", "y")  # both tables, in the attributes of a model of two tables
 
 
 def modules_table(
@@ -106,10 +107,10 @@ def _top_names(vectors: Iterable[Array], names: Array) -> list[str]:
     return [", ".join(map(str, names[heaviest(vector)[:5]])) for vector in vectors]
 
 
-def feature_names(model: PairModel, table: int) -> Array:
-    """Names of the features of table 1 (X) or 2 (Y); their numbers if there are none."""
-    known = model.names_[_TABLES[table]]
-    return np.arange(len(model.x_weights_ if table == 1 else model.y_weights_)) if known is None else known
+def feature_names(model: PairModel, side: str) -> Array:
+    """Names of the features of X ("x") or of Y ("y"); their numbers if there are none."""
+    known = model.names_[side]
+    return np.arange(len(getattr(model, f"{side}_weights_"))) if known is None else known
 
 
 def sample_names(model: PairModel) -> Array:
@@ -118,12 +119,12 @@ def sample_names(model: PairModel) -> Array:
     return np.arange(len(model.x_scores_)) if known is None else known
 
 
-def pairs_table(model: PairModel, tests: pd.DataFrame | None = None) -> pd.DataFrame:
-    """A row per pair: sizes in both tables, covariance, correlation, edges inside, convergence, top features.
+def pairs_table(model: PairModel, *further: pd.DataFrame) -> pd.DataFrame:
+    """A row per pair: sizes in both tables (1 is X, 2 is Y), covariance, correlation, edges, convergence, top features.
 
     `d` is u'X'Yv in the deflated tables, `correlation` that of the scores of both tables in the samples of the fit,
-    which is too large. `pair` counts from 1. `tests` are further columns about the pairs, with a column `pair`; those
-    of the same name are replaced.
+    which is too large. `pair` counts from 1. `further` tables about the pairs have a column `pair`; columns of the
+    same name are replaced.
     """
     model = fitted_pair_model(model)
     number = np.arange(1, model.n_components_ + 1)
@@ -141,26 +142,26 @@ def pairs_table(model: PairModel, tests: pd.DataFrame | None = None) -> pd.DataF
             "converged": model.converged_,
         }
     )
-    if tests is not None:
-        own = tests.set_index("pair").reindex(number)
+    for each in further:
+        own = each.set_index("pair").reindex(number)
         table = table.assign(**{str(name): own[name].to_numpy() for name in own.columns})
     return table.assign(
-        top_features_1=_top_names(model.x_weights_.T, feature_names(model, 1)),
-        top_features_2=_top_names(model.y_weights_.T, feature_names(model, 2)),
+        top_features_1=_top_names(model.x_weights_.T, feature_names(model, "x")),
+        top_features_2=_top_names(model.y_weights_.T, feature_names(model, "y")),
     )
 
 
 def weights_table(model: PairModel) -> pd.DataFrame:
     """Features of every pair by name, largest absolute weight first.
 
-    Columns are `pair` (from 1), `table` (1 or 2), `name`, `weight` and `side`: "up" if the weight is positive, "down"
+    Columns are `pair` (from 1), `table` (its name), `name`, `weight` and `side`: "up" if the weight is positive, "down"
     if it is negative. Features of the same side, in either table, are high in the same samples.
     """
     model = fitted_pair_model(model)
     parts = [
-        _members({"pair": pair + 1, "table": table}, weights[:, pair], feature_names(model, table))
+        _members({"pair": pair + 1, "table": table}, weights[:, pair], feature_names(model, side))
         for pair in range(model.n_components_)
-        for table, weights in ((1, model.x_weights_), (2, model.y_weights_))
+        for side, table, weights in zip(SIDES, model.table_names_, (model.x_weights_, model.y_weights_), strict=True)
     ]
     return _concatenated(parts, ["pair", "table", "name", "weight", "side"])
 
@@ -179,19 +180,20 @@ def pair_scores_table(model: PairModel) -> pd.DataFrame:
     )
 
 
-# Columns without which tables of a folder are not what netbic wrote.
+# Columns without which tables of a folder are not what netbic wrote, besides the number of the module or pair.
 _NEEDED = {
-    "summary": {"module"},
-    "modules": {"module", "axis", "name"},
-    "gene_sets": {"module", "term", "q_value"},
-    "verdicts": {"module", "verdict"},
-    "samples": {"module", "sample", "score", "group"},
-    "associations": {"module", "variable"},
+    "summary": set[str](),
+    "pairs": {"correlation"},
+    "modules": {"axis", "name"},
+    "gene_sets": {"term", "q_value"},
+    "verdicts": {"verdict"},
+    "samples": {"sample", "score", "group"},
+    "associations": {"variable"},
 }
 
 
-def read_results_table(folder: Path, name: str) -> pd.DataFrame | None:
-    """A table of the folder of a fit ("summary", "modules", "gene_sets", "verdicts", ...), if it exists."""
+def read_results_table(folder: Path, name: str, unit: str = "module") -> pd.DataFrame | None:
+    """A table of the folder of a fit ("summary", "modules", "gene_sets", ...), if it exists; `unit` may be "pair"."""
     path = folder / f"{name}.tsv"
     if not path.is_file():
         return None
@@ -201,7 +203,7 @@ def read_results_table(folder: Path, name: str) -> pd.DataFrame | None:
         raise
     except (ValueError, OSError):
         raise unusable(path, "cannot be read as a table", "netbic did not write it: fit again") from None
-    if missing := sorted(_NEEDED[name] - set(table.columns)):
+    if missing := sorted((_NEEDED[name] | {unit}) - set(table.columns)):
         raise unusable(path, f"has no column {missing[0]}", "netbic did not write it: fit again")
     return table
 

@@ -17,15 +17,16 @@ With `key_added="netbic"` an object gets
 
 With `pairs` (or `modules(mdata, mods=...)`) and `key_added="netbic_pairs"`, two modalities of a MuData object get
 `varm["netbic_pairs"]`, `varm["netbic_pairs_members"]`, `obsm["X_netbic_pairs"]` and `varp["netbic_pairs"]`, and the
-object `uns["netbic_pairs"]`.
+object `uns["netbic_pairs"]`; `from_mudata` returns the fitted model.
 """
 
-from netbic.tl.objects import from_anndata, matrix_of, store, to_anndata
+from netbic.tl.objects import from_anndata, from_mudata, matrix_of, store, to_anndata
 from netbic.tl.tools import associate, modules, pairs, sample_groups, score, verdicts
 
 __all__ = [
     "associate",
     "from_anndata",
+    "from_mudata",
     "matrix_of",
     "modules",
     "pairs",

@@ -28,11 +28,14 @@ from netbic.io.matching import Alignment, NamesDiffer, align, with_names
 from netbic.io.stores import open_store
 from netbic.io.tables import as_matrix
 from netbic.operators.blocks import select_columns
-from netbic.storage.models import SHAPES, ModelState, model_from, state_of
+from netbic.storage.models import SHAPES, ModelState, PairModel, model_from, state_of
+from netbic.storage.tables import SIDES
 
 if TYPE_CHECKING:
     from anndata import AnnData
+    from mudata import MuData
 
+PAIRS_KEY: Final = "netbic_pairs"
 # Arrays of a model with a row for each cell (in obsm) or gene (in varm), and the ends of their keys; others are in uns.
 _PER_CELL: Final = {"left_vectors": "", "covariates": "_covariates", "study_of_samples": "_studies"}
 _PER_GENE: Final = {"components": "", "effects": "_covariates", "study_factors": "_studies"}
@@ -246,6 +249,48 @@ def from_anndata(adata: AnnData, key: str = "netbic") -> SparseGraphSVD:
         further["groups"] = found["kept_groups"].to_numpy(dtype=object).tolist()
     names = {"rows": cells.tolist(), "columns": genes.tolist()}
     model: SparseGraphSVD = model_from(ModelState(str(found["class"]), settings, arrays, names, graphs, further))
+    return model
+
+
+def pair_state(model: PairModel) -> dict[str, Any]:
+    """A model of two tables as arrays and JSON, which .h5mu files can hold; graphs are in the modalities."""
+    state = state_of(model)
+    names = {axis: np.array(known, dtype=object) for axis, known in state.names.items() if known is not None}
+    return {"arrays": state.arrays, "names": names, "further": json.dumps(state.further)}
+
+
+def from_mudata(mdata: MuData, key: str = PAIRS_KEY) -> PairModel:
+    """The fitted model of two tables that `pairs` stored in a MuData object.
+
+    Parameters
+    ----------
+    mdata : MuData
+        After `pairs`.
+    key : str
+        Key of the pairs.
+
+    Returns
+    -------
+    SparseGraphPLS or SparseGraphCCA
+        For `netbic.pl.pairs`, `netbic.exports`, `netbic.enrichment.gene_sets`, `netbic.association.associate_pairs`
+        and all else that takes such a model.
+    """
+    if kind_of(mdata) != "mudata" or key not in mdata.uns:
+        known = ", ".join(getattr(mdata, "uns", ())) or "none"
+        raise InputError(f"this object has no pairs {shown(key)} (there are: {known}): run tl.pairs on a MuData object")
+    found = mdata.uns[key]
+    stored, graphs = found["model"], {}
+    names: dict[str, Any] = {axis: list(map(str, known)) for axis, known in stored["names"].items()}
+    for name, side in zip(map(str, found["mods"]), SIDES, strict=True):
+        adata = mdata.mod[name]
+        if key in adata.varp:
+            features = np.array(names[side], dtype=object)
+            if (at := adata.var_names.get_indexer(features)).min(initial=0) < 0:
+                raise InputError(f"{name!r} lacks features of the pairs: subset cells only, not features")
+            graphs[f"{side}_graph"] = Graph(sp.csr_array(adata.varp[key])[at][:, at], features, signed=True)
+    arrays = {name: np.asarray(values) for name, values in stored["arrays"].items()}
+    settings, further = json.loads(str(found["settings"])), json.loads(str(stored["further"]))
+    model: PairModel = model_from(ModelState(str(found["class"]), settings, arrays, names, graphs, further))
     return model
 
 

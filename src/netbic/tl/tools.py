@@ -15,9 +15,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from netbic import __version__
-from netbic.arrays import Array, Matrix, check_choice, kind_of, stored_values
+from netbic.arrays import Array, Matrix, check_choice, kind_of, stored_values, to_dense
 from netbic.association.associate import Removed, associate_scores
 from netbic.association.variables import Survival, listed_names
+from netbic.enrichment import shared_names
 from netbic.errors import InputError, import_optional, shown
 from netbic.estimators.covariates import covariate_names, own_covariates
 from netbic.estimators.pairs import SparseGraphCCA, SparseGraphPLS
@@ -26,12 +27,13 @@ from netbic.estimators.svd import SparseGraphSVD, fitted_model, is_model
 from netbic.io.dataset import check_keywords, fit_by_name, scores_by_name
 from netbic.methods import usual_sizes
 from netbic.penalties import L0, BeyondBulk, Dense
-from netbic.selection import SampleGroups
+from netbic.selection import SampleGroups, pair_tests
 from netbic.selection import verdicts as judge
 from netbic.solver.count import MOST_MODULES
 from netbic.storage.models import PairModel, settings_of
 from netbic.storage.tables import pairs_table
 from netbic.tl import objects
+from netbic.tl.objects import PAIRS_KEY
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -40,7 +42,6 @@ if TYPE_CHECKING:
 _OF_MODEL = [name for name in signature(SparseGraphSVD).parameters if name != "column_graph"]
 _MEANT = {"n_samples": "n_rows", "column_graph": "graph", "network": "graph", "key": "key_added"}
 _OF_PRESET = ("center", "row_penalty", "column_penalty", "signs")  # parameters that the preset sets
-PAIRS_KEY: Final = "netbic_pairs"
 DEFAULT_PAIRS: Final = 3
 _METHODS: Final[dict[str, type[PairModel]]] = {"cca": SparseGraphCCA, "pls": SparseGraphPLS}
 _MEANT_IN_PAIRS = {
@@ -475,6 +476,7 @@ def pairs(
     penalty: Mapping[str, Any] | None = None,
     layer: Mapping[str, str] | None = None,
     mask_var: Mapping[str, Any] | None = None,
+    n_permutations: int = 0,
     key_added: str = PAIRS_KEY,
     copy: bool = False,
     **parameters: Any,
@@ -501,19 +503,24 @@ def pairs(
         Weights of the graphs; penalties instead of numbers of features.
     layer, mask_var : mapping of modality to what `modules` takes, optional
         Layers to use instead of X; features to use.
+    n_permutations : int
+        Test the pairs with so many permutations of the cells (:func:`netbic.selection.pair_tests`); p-values and
+        held-out correlations become columns of the table of pairs. Cells have to be independent: samples of patients,
+        not many cells of a donor. 0: pairs are not tested.
     key_added : str
         Key under which results are stored.
     copy : bool
         Return a copy with the results instead of writing them into `mdata`.
     **parameters
-        Others of the estimator, such as `deflation` or `covariance`.
+        Others of the estimator, such as `missing="ignore"`, `deflation` or `covariance`.
 
     Returns
     -------
     MuData or None
         In each modality `varm[key]` (weights of the features), `varm[key + "_members"]`, `obsm["X_" + key]` (scores of
         all cells of the modality, also of those that are not in the other one) and `varp[key]` (the graph). In
-        `mdata.uns[key]`: `pairs`, a table with a row per pair, `mods`, `class`, `settings` and numbers of cells.
+        `mdata.uns[key]`: `pairs`, a table with a row per pair, `mods`, `class`, `settings`, numbers of cells, and
+        `model`, from which :func:`from_mudata` makes the fitted model.
 
     Examples
     --------
@@ -553,7 +560,15 @@ def pairs(
         fit_by_name(model, tables[0], tables[1], cells, first.features, second.features, (first.name, second.name))
     for warning in given:  # again, for the caller
         warnings.warn(warning.message, warning.category, stacklevel=2)
-    _store(mdata, model, (first, second), key_added, len(cells))
+    about = [shared_names(model)]
+    if n_permutations and model.n_components_:
+        both = zip(tables, (first.features, second.features), strict=True)
+        dense = [pd.DataFrame(to_dense(table, np.float64), cells, own) for table, own in both]
+        with warnings.catch_warnings(action="ignore"):  # those of the same fit were shown
+            options: Any = {"n_permutations": n_permutations, "random_state": model.random_state}
+            about.append(pair_tests(model, *dense, **options).table)
+    table = pairs_table(model, *(each for each in about if each is not None))
+    _store(mdata, model, (first, second), key_added, table, len(cells))
     return mdata if copy else None
 
 
@@ -607,22 +622,25 @@ def _modality(mdata: MuData, name: str, side: str, by_name: Mapping[str, Any]) -
     return Modality(name, adata, kept, matrix, features, settings)
 
 
-def _store(mdata: MuData, model: PairModel, both: tuple[Modality, Modality], key: str, n_cells: int) -> None:
-    """Write a fitted model into a MuData object."""
+def _store(
+    mdata: MuData, model: PairModel, both: tuple[Modality, Modality], key: str, table: pd.DataFrame, n_cells: int
+) -> None:
+    """Write a fitted model and the table of its pairs into a MuData object."""
     for modality, side in zip(both, ("x", "y"), strict=True):
         adata, size = modality.adata, int(modality.adata.n_vars)
         weights = np.zeros((size, model.n_components_))
         weights[modality.kept] = getattr(model, f"{side}_weights_")
         adata.varm[key], adata.varm[f"{key}_members"] = weights, weights != 0
-        adata.obsm[f"X_{key}"] = model.scalers_[side].project(modality.matrix, getattr(model, f"{side}_rotations_"))
+        adata.obsm[f"X_{key}"] = model.scores_of(side, modality.matrix)
         adata.varp.pop(key, None)
         if (graph := modality.settings[f"{side}_graph"]) is not None:
             adata.varp[key] = objects.graph_matrix(graph, modality.kept, size)
     mdata.uns[key] = {
-        "pairs": objects.storable(pairs_table(model)),
+        "pairs": objects.storable(table),
         "mods": np.array([modality.name for modality in both], dtype=object),
         "class": type(model).__name__,
         "settings": json.dumps(settings_of(model.get_params(deep=False))),
+        "model": objects.pair_state(model),
         "n_cells": {modality.name: int(modality.adata.n_obs) for modality in both} | {"both": n_cells},
         "netbic": __version__,
     }

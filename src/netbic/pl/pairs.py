@@ -1,0 +1,137 @@
+"""Pairs of two tables: the scores of the samples in both, and the weights of the features of both."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from netbic.estimators.parameters import check_count
+from netbic.estimators.results import heaviest, position_of
+from netbic.pl import base
+from netbic.storage.models import PairModel, fitted_pair_model, load
+from netbic.storage.tables import SIDES, feature_names, sample_names
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    PairSource: TypeAlias = PairModel | Path | str
+
+_GAP = 1.6  # rows between the features of both tables
+
+
+@base.documented
+def pairs(
+    model: PairSource,
+    pair: int = 1,
+    *,
+    annotation: Any = None,
+    colours: base.Colours | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Plot the scores of the samples in both tables, a point per sample.
+
+    Parameters
+    ----------
+    model : SparseGraphPLS, SparseGraphCCA, or folder of `netbic pairs`
+    pair : int
+        Its number, from 1.
+    annotation : Series, or DataFrame with one column, optional
+        What is known about the samples, for the colours of the points; the index contains their names.
+    $colours
+    $ax
+
+    Examples
+    --------
+    >>> import netbic, numpy as np
+    >>> random = np.random.default_rng(0)
+    >>> X, Y = random.standard_normal((60, 40)), random.standard_normal((60, 30))
+    >>> Y[:, :5] += X[:, :8].sum(axis=1, keepdims=True)
+    >>> model = netbic.SparseGraphCCA(1, n_x=8, n_y=5).fit(X, Y, table_names=("RNA", "protein"))
+    >>> ax = netbic.pl.pairs(model)
+    >>> ax.get_title(loc="left"), ax.get_xlabel()
+    ('Pair 1: correlation 0.84', 'score in RNA')
+    """
+    found = _fitted(model)
+    at = position_of(pair, found.n_components_, "pair")
+    x, y = found.x_scores_[:, at], found.y_scores_[:, at]
+    known = base.annotation_strips(annotation, None, sample_names(found), colours)
+    if len(known) > 1:
+        names = ", ".join(strip.name for strip in known)
+        raise ValueError(f"annotation has {len(known)} columns ({names}): points have one colour, give one of them")
+    ax = base.axes_for(ax, (4.8 + 1.3 * bool(known), 4.2))
+    colour: Any = known[0].colours.tolist() if known else base.PALETTE[0]
+    ax.scatter(x, y, s=22, color=colour)
+    if known:
+        base.draw_legend(ax, known)
+    ax.set(xlabel=f"score in {found.table_names_[0]}", ylabel=f"score in {found.table_names_[1]}")
+    base.despine(ax)
+    base.set_title(ax, f"Pair {pair}: correlation {found.correlations_[at]:.2f}".replace("-", base.MINUS))
+    return ax
+
+
+@base.documented
+def pair_loadings(model: PairSource, pair: int = 1, *, n: int = 15, ax: Axes | None = None) -> Axes:
+    """Plot the weights of the features of both tables with the largest absolute weights in a pair.
+
+    Features with weights of the same sign, in either table, are high in the same samples.
+
+    Parameters
+    ----------
+    model : SparseGraphPLS, SparseGraphCCA, or folder of `netbic pairs`
+    pair : int
+        Its number, from 1.
+    n : int
+        Maximum number of features of each table.
+    $ax
+
+    Examples
+    --------
+    >>> import netbic, numpy as np
+    >>> random = np.random.default_rng(0)
+    >>> X, Y = random.standard_normal((60, 40)), random.standard_normal((60, 30))
+    >>> Y[:, :5] += X[:, :8].sum(axis=1, keepdims=True)
+    >>> model = netbic.SparseGraphCCA(1, n_x=8, n_y=5).fit(X, Y, table_names=("RNA", "protein"))
+    >>> netbic.pl.pair_loadings(model, n=6).get_title(loc="left")
+    'Pair 1: 6 of 8 features of RNA, 5 features of protein'
+    """
+    found = _fitted(model)
+    check_count("n", n)
+    at = position_of(pair, found.n_components_, "pair")
+    values, names, positions, facts, start = list[float](), list[Any](), list[float](), list[str](), 0.0
+    for side, table in zip(SIDES, found.table_names_, strict=True):
+        weights = getattr(found, f"{side}_weights_")[:, at]
+        members = heaviest(weights)
+        drawn = members[:n]
+        values += weights[drawn].tolist()
+        names += feature_names(found, side)[drawn].tolist()
+        positions += (start + np.arange(drawn.size)).tolist()
+        start += drawn.size + _GAP
+        shown = f"{drawn.size} of {members.size:,}" if drawn.size < members.size else f"{members.size:,}"
+        facts.append(f"{shown} features of {base.label_text(table)}")
+    ax = base.axes_for(ax, (5.0, 1.2 + 0.2 * len(values)))
+    inks = np.where(np.array(values) > 0, base.POSITIVE, base.NEGATIVE).tolist()
+    ax.hlines(positions, 0, values, colors=inks, linewidths=1.2)
+    ax.scatter(values, positions, c=inks, s=22, zorder=3)
+    ax.axvline(0, color="0.3", lw=0.8)
+    n_first = min(int(found.x_support_[at].sum()), n)
+    ax.axhline(n_first - 1 + (1 + _GAP) / 2, color="0.75", lw=0.8)
+    for table, top in zip(found.table_names_, (0.0, n_first + _GAP), strict=True):
+        ax.annotate(
+            base.label_text(table), (1, top), (2, 0), ("axes fraction", "data"), textcoords="offset points",
+            va="center", size=base.SMALL, weight="bold", annotation_clip=False, **base.LITERAL,
+        )  # fmt: skip
+    ax.set(ylim=(max(start - _GAP, 1) - 0.4, -0.6), xlabel="weight")
+    ax.tick_params(axis="y", length=0)
+    ax.locator_params(axis="x", nbins=6)
+    base.despine(ax)
+    base.set_title(ax, f"Pair {pair}: {', '.join(facts)}", **base.LITERAL)
+    base.apply_layout(ax)
+    base.name_ticks(ax, "y", positions, names, np.abs(values))
+    return ax
+
+
+def _fitted(model: PairSource) -> PairModel:
+    """The model, or that of a folder."""
+    return fitted_pair_model(load(model) if isinstance(model, (str, Path)) else model)
