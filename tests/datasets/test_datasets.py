@@ -67,7 +67,7 @@ def test_numbers_in_the_descriptions_are_those_of_the_data(bacteria, cohort, cel
     for data in (bacteria, cohort):
         assert f"{data.expression.shape[1]:,} genes" in data.description
     assert f"{len(bacteria.regulons)} regulators" in bacteria.description
-    types = cohort.sample_info["sample_type"].value_counts()
+    types = cohort.sample_info["tissue"].value_counts()
     assert f"{types['tumor']} primary tumours, {types['metastatic']} metastases" in cohort.description
     known = cohort.sample_info[list(cohort.survival)].dropna()
     assert f"{len(known)} patients, {known['os_event'].sum():.0f} deaths" in cohort.description
@@ -94,9 +94,9 @@ def test_known_genes_follow_what_they_should(bacteria, cohort, cells):
     deleted = bacteria.sample_info["condition"].str.startswith("delfur").to_numpy()
     assert auc(bacteria.expression["b0683"].to_numpy(), deleted) < 0.02
     info = cohort.sample_info
-    assert auc(cohort.expression["TOP2A"].to_numpy(), (info["sample_type"] == "healthy").to_numpy()) < 0.05
+    assert auc(cohort.expression["TOP2A"].to_numpy(), (info["tissue"] == "healthy").to_numpy()) < 0.05
     known = info["histology"].notna()
-    serous = (info["histology"] == "ser")[known].to_numpy()
+    serous = (info["histology"] == "serous")[known].to_numpy()
     assert auc(cohort.expression.loc[known, "WT1"].to_numpy(), serous) > 0.75
     markers = {"T_mait": "KLRB1", "CytoT_GZMH+": "GZMH", "T8_naive": "CD8B", "T4_reg": "FOXP3"}
     for cell_type, gene in markers.items():
@@ -125,7 +125,7 @@ def test_modules_of_tumours_go_with_labels_and_survival(cohort):
         assert model.columns_[:, genes.isin(leading)].all(axis=1).any()
     found = netbic.associate(model, cohort.expression, cohort.sample_info, survival=cohort.survival).table
     best = found.groupby("variable")["q"].min()
-    assert best["sample_type"] < 1e-5
+    assert best["tissue"] < 1e-5
     assert best["stage"] < 1e-3
     assert best["os_days"] < 0.05
 

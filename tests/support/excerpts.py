@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 GENES_OF_TUMOURS = 3000
+HISTOLOGIES = {"ser": "serous", "endo": "endometrioid", "clearcell": "clear cell"}
 CELLS_EACH = 75  # at most, of each donor and type
 LEAST_CELLS = 20  # with a gene
 
@@ -26,13 +27,18 @@ def ecoli(source):
 
 
 def ovarian(source):
-    """The genes with the largest variance of those without missing values; the sample table without `rfs_event`."""
+    """The genes with the largest variance of those without missing values; the sample table without `rfs_event`.
+
+    There are no times of relapse.
+    """
     genes = pd.read_parquet(source / "bulk_ovarian_gse51088.parquet").dropna()
     chosen = genes.astype(float).var(axis=1).nlargest(GENES_OF_TUMOURS).index
     samples = pd.read_csv(source / "bulk_ovarian_gse51088_samples.tsv", sep="\t", index_col="sample")
     days = samples["os_days"].astype("Int64")
     counted = {name: samples[name].astype("Int64") for name in ("tumorstage", "os_event")}
-    return genes[genes.index.isin(chosen)], samples.drop(columns="rfs_event").assign(os_days=days, **counted)
+    named = samples["histology"].replace(HISTOLOGIES)
+    samples = samples.drop(columns="rfs_event").assign(histology=named, os_days=days, **counted)
+    return genes[genes.index.isin(chosen)], samples.rename(columns={"sample_type": "tissue"})
 
 
 def t_cells(source):

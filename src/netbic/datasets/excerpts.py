@@ -109,7 +109,7 @@ def ovarian() -> TumourCohort:
     >>> cohort = netbic.datasets.ovarian()
     >>> cohort
     TumourCohort(172 samples x 3,000 genes, survival in os_days and os_event)
-    >>> cohort.sample_info["sample_type"].value_counts().to_dict()
+    >>> cohort.sample_info["tissue"].value_counts().to_dict()
     {'tumor': 123, 'metastatic': 17, 'healthy': 15, 'borderline': 12, 'benign': 5}
 
     Modules, and what they have to do with labels and survival:
