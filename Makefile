@@ -1,5 +1,5 @@
 # Use netbic
-#   make demo            find modules in a simulated cohort
+#   make demo            find modules in ovarian tumours
 #   make install         only set up the environment, in .venv
 # Develop
 #   make test            lint and suite: what must pass

@@ -89,7 +89,7 @@ with files.locked(folder), files.scratch_folder(folder) as staged:
         files.write_atomic(staged / name, b"new")
     if int(sys.argv[2]) < 0:
         os.kill(os.getpid(), signal.SIGKILL)
-    files.commit_files(staged, folder, "simulation.json", {})
+    files.commit_files(staged, folder, "example.json", {})
 """
 
 
@@ -98,16 +98,16 @@ def test_results_of_a_killed_command_appear_all_or_none(tmp_path, moves):
     with locked(tmp_path), scratch_folder(tmp_path) as staged:
         for name in ("truth.tsv", "network.sif"):
             write_atomic(staged / name, b"old")
-        commit_files(staged, tmp_path, "simulation.json", {})
+        commit_files(staged, tmp_path, "example.json", {})
     (tmp_path / "notes.txt").write_bytes(b"mine")
     code = [sys.executable, "-c", _KILLED, str(tmp_path), str(moves)]
     assert subprocess.run(code, check=False, timeout=60).returncode == -signal.SIGKILL
     assert any(name.startswith(".netbic-") for name in contents(tmp_path))
-    listed = read_record(tmp_path, "simulation.json")["files"]
+    listed = read_record(tmp_path, "example.json")["files"]
     expected = dict.fromkeys(listed, b"old" if moves < 0 else b"new")
     with locked(tmp_path):
         left = contents(tmp_path)
-    assert sorted(left) == sorted(["notes.txt", "simulation.json", LOCK, *expected])
+    assert sorted(left) == sorted(["notes.txt", "example.json", LOCK, *expected])
     assert {name: left[name] for name in expected} == expected
 
 

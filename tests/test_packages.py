@@ -13,8 +13,8 @@ import netbic
 SOURCE = Path(netbic.__file__).parent
 # A package or module imports only from those above it.
 LAYERS = """
-errors identifiers arrays files graph_terms graph penalties operators solver estimators methods simulate io storage
-enrichment selection association comparison exports tl get pl report cli
+errors identifiers arrays files graph_terms graph penalties operators solver estimators methods simulate io datasets
+storage enrichment selection association comparison exports tl get pl report cli
 """.split()  # noqa: SIM905
 FILES = [path for path in sorted(SOURCE.rglob("*.py")) if path.name != "__main__.py"]
 
@@ -72,7 +72,18 @@ def test_every_documented_package_loads_on_first_use():
 
 
 def test_completion_lists_public_names_only():
-    for name in ("get", "io", "methods", "simulate", "tl", "selection", "association", "exports", "enrichment"):
+    for name in (
+        "get",
+        "io",
+        "datasets",
+        "methods",
+        "simulate",
+        "tl",
+        "selection",
+        "association",
+        "exports",
+        "enrichment",
+    ):
         module = getattr(netbic, name)
         assert dir(module) == sorted(module.__all__)
         assert all(hasattr(module, each) for each in module.__all__)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from netbic import (
         association,
         comparison,
+        datasets,
         enrichment,
         exports,
         get,
@@ -99,6 +100,7 @@ __all__ = [
     "association",
     "compare",
     "comparison",
+    "datasets",
     "enrichment",
     "exports",
     "get",

@@ -72,7 +72,7 @@ RECORDS: Final[dict[str, tuple[str, ...]]] = {
     "model.json": (*MODEL_FILES, *ADDED_FILES),
     "tuning.json": ("tuning.tsv",),
     "judged.json": ("judged.tsv", "judged_genes.tsv"),
-    "simulation.json": ("expression.tsv.gz", "network.sif", "truth.tsv", "labels.tsv"),
+    "example.json": ("expression.tsv.gz", "network.sif", "truth.tsv", "labels.tsv", "samples.tsv", "about.md"),
     EXPORT_RECORD: (),  # and what is called as `_EXPORTED` says
 }
 _PARTS = ("model", "cytoscape")  # folders inside the folder of a fit, with records of their own

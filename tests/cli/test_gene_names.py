@@ -114,10 +114,10 @@ def test_pairs_use_an_id_map_for_the_table_that_has_its_names(study, tmp_path):
     proteins.set_axis([f"PROT_{k}x" for k in range(20)]).rename_axis("p").to_csv(tmp_path / "p.tsv", sep="\t")
     command = "pairs", study / "ids.tsv", tmp_path / "p.tsv", "--out", tmp_path / "out", "--permutations", 0
     printed = run_successfully(*command, "--id-map", study / "map.tsv", "--no-report").output
-    assert "table 1: preprocessed: rename (113 features); 12 keep their names\n" in printed
-    assert "table 2: preprocessed: rename" not in printed
+    assert "ids: preprocessed: rename (113 features); 12 keep their names\n" in printed
+    assert "p: preprocessed: rename" not in printed
     line = last_line(*command[:-4], "--out", tmp_path / "two", "--graph1", study / "network.tsv")
-    assert line.startswith("Error: table 1: no feature of the data is in the network")
+    assert line.startswith("Error: ids: no feature of the data is in the network")
     assert "with a two-column table (--id-map 1)" in line or "(--id-map)" in line
     (tmp_path / "other.tsv").write_text("x\ty\nz\tw\n")
     line = last_line(*command[:-4], "--out", tmp_path / "two", "--id-map", tmp_path / "other.tsv")

@@ -163,7 +163,7 @@ def test_simulations_and_tunings_replace_only_their_own_files(cohort, tmp_path):
     grid = ("--modules", 1, "--genes", "5,8", "--samples", 6, "--folds", 2)
     tuning = ("tune", cohort / "expression.tsv", *grid, "--out")
     for given, more, names in (
-        (("simulate",), small, ("expression.tsv.gz", "network.sif", "truth.tsv", "simulation.json")),
+        (("simulate",), small, ("expression.tsv.gz", "network.sif", "truth.tsv", "example.json")),
         (tuning, (), ("tuning.tsv", "tuning.json", ".netbic-tuning")),
     ):
         out = tmp_path / given[0]

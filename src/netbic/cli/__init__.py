@@ -3,7 +3,8 @@
 import click
 
 from netbic import __version__
-from netbic.cli.data import align, convert, demo, graph, simulate
+from netbic.cli.data import align, convert, graph, simulate
+from netbic.cli.demo import demo
 from netbic.cli.fit import fit
 from netbic.cli.judge import judge
 from netbic.cli.pairs import pairs
@@ -27,7 +28,7 @@ def main() -> None:
     netbic can prefer genes that are connected in a network (--graph), but needs none.
 
     \b
-    netbic demo                              a first example on simulated data
+    netbic demo                              a first example: ovarian tumours
     netbic simulate DIR                      example files for the other commands
     netbic convert EXPR OUT.zarr             for data larger than memory
     netbic graph OTHER --out NET.npz         a network from another study

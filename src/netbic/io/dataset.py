@@ -329,8 +329,8 @@ def missing_lines(names: Sequence[str], shares: Sequence[float]) -> Iterator[str
 
 
 def in_features(line: str) -> str:
-    """A line about genes as one about features, which may be lipids or proteins; names such as gene-1 stay."""
-    return re.sub(r"(?<![-\w.])gene(s?)(?![-\w.])", r"feature\1", line)
+    """A line about genes as one about features, which may be lipids or proteins; gene-1 and gene symbols stay."""
+    return re.sub(r"(?<![-\w.])gene(s?)(?![-\w.]| ids| symbols)", r"feature\1", line)
 
 
 def open_paired_datasets(

@@ -6,7 +6,7 @@ import gzip
 from collections.abc import Iterable
 from pathlib import Path
 from string import ascii_uppercase
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,9 @@ from netbic.estimators.svd import SparseGraphSVD, fitted_model
 from netbic.graph import Graph
 from netbic.simulate import Cohort
 from netbic.storage.models import PairModel, fitted_pair_model, npz_bytes
+
+if TYPE_CHECKING:
+    from netbic.datasets import TumourCohort
 
 SIDES: Final = ("x", "y")  # both tables, in the attributes of a model of two tables
 
@@ -265,10 +268,10 @@ def write_cohort(study: Cohort, folder: Path | str) -> None:
     """Write expression.tsv.gz (genes in rows), network.sif, the planted modules (truth.tsv) and labels of the samples.
 
     labels.tsv has the subtype of each sample, which is that of the first module planted in it ("A+" where the module is
-    up, "A-" where it is down), and an age and a batch that mean nothing. simulation.json lists the files. An earlier
-    simulation is replaced; if there are files of these names that netbic did not write, an error is raised.
+    up, "A-" where it is down), and an age and a batch that mean nothing. example.json lists the files. An earlier
+    example is replaced; if there are files of these names that netbic did not write, an error is raised.
     """
-    folder, record = Path(folder), "simulation.json"
+    folder, record = Path(folder), "example.json"
     files.check_writable(folder, [*files.RECORDS[record], record])
     table = study.expression.T.rename_axis("gene").to_csv(sep="\t", float_format="%.5g")
     genes = np.asarray(study.expression.columns)
@@ -286,6 +289,21 @@ def write_cohort(study: Cohort, folder: Path | str) -> None:
     samples, n_genes = study.expression.shape
     content = {"samples": samples, "genes": n_genes, "modules": len(study.genes)}
     files.write_files(folder, parts, record, content)
+
+
+def write_tumours(cohort: TumourCohort, folder: Path | str) -> None:
+    """Write expression.tsv.gz (genes in rows), samples.tsv and about.md (source and licence) of a cohort.
+
+    example.json lists the files. An earlier example is replaced; if there are files of these names that netbic did not
+    write, an error is raised.
+    """
+    folder, record = Path(folder), "example.json"
+    files.check_writable(folder, [*files.RECORDS[record], record])
+    table = cohort.expression.T.to_csv(sep="\t", index_label="gene", float_format="%.5g")
+    packed = gzip.compress(table.encode(), compresslevel=6, mtime=0)  # the highest level takes five times as long
+    parts = {"expression.tsv.gz": packed, "about.md": cohort.description.encode()}
+    parts["samples.tsv"] = files.table_bytes(folder / "samples.tsv", cohort.sample_info.convert_dtypes().reset_index())
+    files.write_files(folder, parts, record, {"samples": len(cohort.expression), "genes": cohort.expression.shape[1]})
 
 
 def _labels(study: Cohort) -> pd.DataFrame:
