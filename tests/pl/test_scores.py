@@ -74,8 +74,8 @@ def test_points_are_the_scores_and_the_title_has_the_correlation():
     assert ax.get_legend() is None
     labels = np.array(["wild type"] * 15 + ["PPAR"] * 20 + [None] * 5, dtype=object)
     ax = pl.pairs(model, labels=labels)
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["missing", "PPAR", "wild type"]
-    assert [len(points.get_offsets()) for points in ax.collections] == [5, 20, 15]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["PPAR", "wild type", "missing"]
+    assert [len(points.get_offsets()) for points in ax.collections] == [20, 15, 5]
     assert len({tuple(points.get_facecolor()[0]) for points in ax.collections}) == 3
     with pytest.raises(ValueError, match="pair=3: pairs are numbered from 1; this model has 2"):
         pl.pairs(model, 3)

@@ -12,7 +12,7 @@ from PIL import Image
 import netbic
 from netbic.association.tests import kaplan_meier
 from netbic.association.variables import Variable
-from netbic.pl.base import variable_colours
+from netbic.pl.base import LABELS, variable_colours
 from netbic.report.charts import charts
 from netbic.report.contents import for_script, gather
 from netbic.report.pictures import SampleScores, box_plot, strips, survival_plot
@@ -123,7 +123,7 @@ def test_strips_have_shades_for_numbers_and_the_colours_of_plots_for_labels():
         (strip,) = strips([variable], np.array([3, 2, 1, 0]), variable_colours([labels]))
         assert [label for label, _ in strip["legend"]] == levels
         assert drawn(strip) == [strip["legend"][at][1] for at in order[::-1]]
-    assert strip["legend"][:2] == [("a", "#E69F00"), ("b", "#0072B2")]
+    assert strip["legend"][:2] == [("a", LABELS[0]), ("b", LABELS[1])]
 
 
 def test_at_most_four_strips_the_strongest_first(labelled_folder, contents):

@@ -498,8 +498,9 @@ def effect_grid(table: pd.DataFrame, most: int) -> EffectGrid:
     """The effects that have a direction, in the columns with the smallest q-values, in the order of the table."""
     from netbic.association.words import main_tests, signed_effects
 
-    if "test" not in table:
-        raise InputError("the table has no column 'test': give the table of netbic.associate")
+    needed = ("module", "variable", "level", "test", "effect", "effect_name", "q")
+    if missing := [name for name in needed if name not in table]:
+        raise InputError(f"the table has no column {missing[0]!r}: give the table of netbic.associate")
     # Of two levels, the one that sentences about the strongest association name.
     known = table["level"].where(table["level"].fillna("").ne(""))
     has_two = known.groupby(table["variable"]).transform("nunique") == 2
