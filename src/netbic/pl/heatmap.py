@@ -45,7 +45,7 @@ def heatmap(
     """Plot the data of the genes (rows) and samples (columns) of the modules.
 
     A gene of several modules is drawn once, in the module where its absolute weight is largest; a sample in the module
-    where its score is most extreme, in standard deviations. Genes are ordered by decreasing weight, samples by
+    where its score is most extreme, relative to those of the other members. Genes are ordered by decreasing weight, samples by
     decreasing score. Above and beside the data is a lane for each module, in which all its members are marked: marks
     outside the block of the module are overlaps. If a module keeps all samples, its lane shows their scores instead
     (red: positive, blue: negative). Values are those that were fitted (centred and scaled); the colour scale is
@@ -92,10 +92,16 @@ def heatmap(
     if not chosen:
         raise InputError("there are no modules to draw: fit a model that finds some, or choose at least one")
     data = base.data_of(model, X, key)
-    scores = base.scores_of(found, data, np.arange(len(found.left_vectors_)))[:, chosen].T
     genes = module_order(found.components_[chosen], n_others)
-    samples = module_order(standardised(scores, found.rows_[chosen]), n_others)
-    values = base.entries(found, data, samples.members, genes.members).T
+    drawn = module_order(found.rows_[chosen].astype(np.float64), n_others).members
+    values = base.entries(found, data, drawn, genes.members)  # blocks of a Dask array are read once
+    if found.diffusion_:
+        scores = base.scores_of(found, data, np.arange(len(found.left_vectors_)))[drawn][:, chosen].T
+    else:
+        scores = observed_scores(values, found.components_[chosen][:, genes.members])
+    order = module_order(standardised(scores, found.rows_[chosen][:, drawn]), n_others)
+    samples, scores = order._replace(members=drawn[order.members]), scores[:, order.members]
+    values = values[order.members].T
     strips = base.annotation_strips(annotation, model, names_of(found, "rows"), colours)
     inks = [base.MODULES[k % len(base.MODULES)] for k in chosen]
     named = [] if names is None or len(chosen) == 1 else list(zip(chosen, inks, strict=True))
@@ -153,11 +159,18 @@ def _size(legend: list[tuple[str, list[tuple[str, str]]]]) -> tuple[float, float
     return _WIDTH + columns * (0.4 + _LETTER * letters) * bool(legend), height
 
 
+def observed_scores(values: Floats, weights: NDArray[Any]) -> Floats:
+    """Scores of samples (rows) in modules, a row per module; as in `module_scores` if entries are missing."""
+    seen = np.isfinite(values)
+    products, observed = np.where(seen, values, 0.0) @ weights.T, seen @ (weights**2).T
+    return np.where(observed > 0, products / np.maximum(observed, np.finfo(float).tiny), np.nan).T
+
+
 def standardised(scores: Floats, members: NDArray[np.bool_]) -> Floats:
-    """Scores, a row per module, divided by their standard deviation; 0 only for samples that are no members."""
-    known = np.nan_to_num(scores)
-    sizes = known / (np.sqrt((known**2).mean(axis=1, keepdims=True)) + np.finfo(float).tiny)
-    tiny = np.finfo(float).eps
+    """Scores, a row per module, divided by the root mean square of its members; 0 only for others."""
+    known, tiny = np.where(members, np.nan_to_num(scores), 0.0), float(np.finfo(np.float64).eps)
+    squares = (known**2).sum(axis=1, keepdims=True) / np.maximum(members.sum(axis=1, keepdims=True), 1)
+    sizes = known / np.sqrt(np.maximum(squares, np.finfo(np.float64).tiny))
     return np.where(members, np.where(np.abs(sizes) < tiny, tiny, sizes), 0.0)
 
 
@@ -200,7 +213,7 @@ def _draw_lanes(
     for order in (genes, samples):
         both.append(np.where(order.belongs[:, :, None], colours[:, None, :], 0.95))
     for k in np.flatnonzero(samples.belongs.all(axis=1)):
-        drawn = scores[k, samples.members]
+        drawn = scores[k]
         lane = colormaps[base.DIVERGING](0.5 + 0.5 * drawn / base.symmetric_limit(drawn))[:, :3]
         both[1][k] = np.where(np.isfinite(drawn)[:, None], lane, 0.85)
     height, width = genes.members.size, samples.members.size
