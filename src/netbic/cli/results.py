@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import html
 import io
+import re
 from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
@@ -315,7 +318,36 @@ def _image(draw: Any, out: Path) -> bytes:
     with plt.rc_context({"svg.fonttype": "none", "svg.hashsalt": "netbic", "pdf.fonttype": 42}):
         figure.savefig(content, format=kind, dpi=200, metadata=undated, **packed)
     plt.close(figure)
-    return content.getvalue()
+    return _with_fonts(content.getvalue()) if kind == "svg" else content.getvalue()
+
+
+def _with_fonts(svg: bytes) -> bytes:
+    """An SVG file with the letters that it uses of its fonts, so that text has the same width everywhere."""
+    from matplotlib.font_manager import FontProperties, findfont
+
+    from netbic.errors import import_optional
+
+    subset, ttlib = (import_optional(f"fontTools.{name}", "plot", "an SVG file") for name in ("subset", "ttLib"))
+    text, styles = svg.decode(), list[str]()
+    used = dict[str, set[str]]()  # letters by weight
+    for style, letters in re.findall(r"<text style=\"([^\"]*)\"[^>]*>([^<]*)</text>", text):
+        used.setdefault("bold" if re.search("font-weight: (700|bold)", style) else "normal", set()).update(
+            html.unescape(letters)
+        )
+    for weight, letters in sorted(used.items()):
+        path = findfont(FontProperties(weight=weight))
+        options = subset.Options(layout_features=[], name_IDs=[], hinting=False, notdef_outline=True)
+        font, small = ttlib.TTFont(path, recalcTimestamp=False), io.BytesIO()
+        family = font["name"].getDebugName(1)
+        options.drop_tables += ["FFTM"]  # of the program that made the font
+        chosen = subset.Subsetter(options)
+        chosen.populate(text="".join(letters))
+        chosen.subset(font)
+        font.save(small)
+        data = base64.b64encode(small.getvalue()).decode()
+        source = f"url(data:font/ttf;base64,{data})"
+        styles.append(f"@font-face{{font-family:'{family}';font-weight:{weight};src:{source}}}")
+    return text.replace("<defs>", f"<defs>\n  <style>{''.join(styles)}</style>", 1).encode()
 
 
 @click.command(cls=Command)

@@ -46,11 +46,11 @@ def heatmap(
 
     A gene of several modules is drawn once, in the module where its absolute weight is largest; a sample in the module
     where its score is most extreme, relative to those of the other members. Genes are ordered by decreasing weight,
-    samples by decreasing score. Above and beside the data is a lane for each module, in which all its members are marked: marks
-    outside the block of the module are overlaps. If a module keeps all samples, its lane shows their scores instead
-    (red: positive, blue: negative). Values are those that were fitted (centred and scaled); the colour scale is
-    symmetric around zero and ends at the 98th percentile of the absolute values. Names of genes are written where they
-    fit, starting with those with the largest weights; names of samples if all fit.
+    samples by decreasing score. Above and beside the data is a lane for each module, in which all its members are
+    marked: marks outside the block of the module are overlaps. If a module keeps all samples, its lane shows their
+    scores instead (red: positive, blue: negative). Values are those that were fitted (centred and scaled); the colour
+    scale is symmetric around zero and ends at the 98th percentile of the absolute values. Names of genes are written
+    where they fit, starting with those with the largest weights; names of samples if all fit.
 
     Parameters
     ----------
