@@ -23,7 +23,7 @@ _SHARP = 500_000  # entries up to which cells are drawn sharply; more are averag
 _SHARP_STRIP = 500  # the same for members in a strip
 _WIDTH, _HEIGHT, _HIGHEST = 7.0, 6.0, 10.0  # inches, without the legend
 _BELOW = 1.5  # inches of the height for title, label and colour bar
-_FINE = 16  # lines of a lane that is averaged per pixel
+_FINE = 4  # lines of a lane that is averaged per pixel
 _NUMBERS = 20.0  # points at the right of the data for the numbers of the modules
 _LETTER = 0.075  # inches
 
@@ -223,7 +223,8 @@ def _draw_lanes(
     for which, size in enumerate((height, width)):
         is_sharp = size <= _SHARP_STRIP
         if not is_sharp:
-            both[which] = np.repeat(both[which], _FINE, axis=0)  # neighbouring lanes are not averaged
+            bytes_of_lanes = np.rint(255 * both[which]).astype(np.uint8)
+            both[which] = np.repeat(bytes_of_lanes, _FINE, axis=0)  # neighbouring lanes are hardly averaged
         drawn_as.append({"aspect": "auto", "interpolation": "none" if is_sharp else "antialiased"})
     ax.imshow(both[1], extent=(-0.5, width - 0.5, top, top - share * height), **drawn_as[1])
     if len(inks) > 1 or not genes.belongs.all():
