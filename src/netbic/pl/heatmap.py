@@ -24,6 +24,7 @@ _SHARP_STRIP = 500  # the same for members in a strip
 _WIDTH, _HEIGHT, _HIGHEST = 7.0, 6.0, 10.0  # inches, without the legend
 _BELOW = 1.5  # inches of the height for title, label and colour bar
 _FINE = 4  # lines of a lane that is averaged per pixel
+_LINE = 10.0  # points, height of a strip with a caption
 _NUMBERS = 20.0  # points at the right of the data for the numbers of the modules
 _LETTER = 0.075  # inches
 
@@ -144,7 +145,7 @@ def heatmap(
     # Numbers of the modules at the right of their blocks; where not all fit, those of the larger modules.
     middles, right = (genes.bounds[:-1] + genes.bounds[1:] - 1) / 2, ax.get_xlim()[1]
     if len(chosen) > 1:
-        for k in _apart(ax, middles, np.diff(genes.bounds)):
+        for k in base.apart(_in_pixels(ax, middles), np.diff(genes.bounds), base.pixels(ax, base.SMALL)):
             style = {"ha": "left", "va": "center", "weight": "bold", "color": inks[k]}
             _write(ax, str(chosen[k] + 1), (right, middles[k]), (3, 0), **style)
     return ax
@@ -217,7 +218,7 @@ def _draw_lanes(
         lane = colormaps[base.DIVERGING](0.5 + 0.5 * drawn / base.symmetric_limit(drawn))[:, :3]
         both[1][k] = np.where(np.isfinite(drawn)[:, None], lane, 0.85)
     height, width = genes.members.size, samples.members.size
-    share = min(_LANE * len(inks), _WIDEST)
+    share = min(_LANE * len(inks), _WIDEST) if len(inks) > 1 else max(_LANE, _one_line(ax))
     top, left = -0.5 - _GAP * height, -0.5 - _GAP * width
     drawn_as = list[dict[str, Any]]()
     for which, size in enumerate((height, width)):
@@ -250,7 +251,7 @@ def _draw_strips(
     if not strips:
         return []
     (start, end), (bottom, top) = ax.get_xlim(), ax.get_ylim()
-    share, gap = min(_STRIP, 2 * _WIDEST / len(strips)) * height, _GAP * height
+    share, gap = max(min(_STRIP, 2 * _WIDEST / len(strips)), _one_line(ax)) * height, _GAP * height
     shades = "none" if len(samples) <= _SHARP_STRIP else "antialiased"
     captions = list[tuple[float, str, str]]()
     top -= gap
@@ -263,18 +264,24 @@ def _draw_strips(
     return captions
 
 
+def _one_line(ax: Axes) -> float:
+    """The height of a line of text, as a share of the height of the axes before their layout."""
+    return base.pixels(ax, _LINE) / float(ax.get_window_extent().height)
+
+
 def _write_captions(ax: Axes, captions: list[tuple[float, str, str]]) -> None:
-    """What strips and lanes show, at their left; the captions that fit, strips first."""
-    places = np.array([place for place, _, _ in captions])
-    for k in _apart(ax, places, np.arange(len(captions))):
-        place, text, ink = captions[k]
-        _write(ax, text, (-0.5, place), (-4, 0), ha="right", va="center", color=ink)
+    """What strips and lanes show, at their left; the captions that fit above the names of genes, strips first."""
+    names, places = np.asarray(ax.get_yticks(), dtype=float), np.array([place for place, _, _ in captions])
+    priority = np.concatenate([np.full(names.size, len(captions)), np.arange(len(captions))])
+    for k in base.apart(_in_pixels(ax, np.concatenate([names, places])), priority, base.pixels(ax, base.SMALL)):
+        if k >= names.size:
+            place, text, ink = captions[k - names.size]
+            _write(ax, text, (-0.5, place), (-4, 0), ha="right", va="center", color=ink)
 
 
-def _apart(ax: Axes, places: NDArray[Any], priority: NDArray[Any]) -> Indices:
-    """Which heights hold lines of text that do not overlap, by decreasing priority."""
-    in_pixels = np.asarray(ax.transData.transform(np.column_stack([np.zeros(places.size), places])))[:, 1]
-    return base.apart(in_pixels, priority, base.pixels(ax, base.SMALL))
+def _in_pixels(ax: Axes, places: NDArray[Any]) -> NDArray[Any]:
+    """Heights on the axis of genes, in pixels."""
+    return np.asarray(ax.transData.transform(np.column_stack([np.zeros(places.size), places])))[:, 1]
 
 
 def _write(ax: Axes, text: str, place: tuple[float, float], away: tuple[float, float], **style: Any) -> None:
