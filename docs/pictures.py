@@ -42,7 +42,7 @@ def main():
     figure, (left, middle, right) = plt.subplots(
         1, 3, figsize=(15, 4.8), width_ratios=(1.3, 1.1, 0.9), layout="constrained"
     )
-    pl.heatmap(model, study.expression, n_others=40, ax=left)
+    pl.heatmap(model, study.expression, n_others=40, ax=left, title="Modules found in a simulated cohort")
     pl.network(model, 2, ax=middle)
     curves = power().groupby([SIGNAL, "method"])[FOUND].agg(["mean", "sem"])
     for name, colour in COLOURS.items():
@@ -54,7 +54,6 @@ def main():
     right.spines[["top", "right"]].set_visible(False)
     right.legend(frameon=False, fontsize=8)
     right.set_title("The structure of the graph helps, not its hubs", loc="left", size=10)
-    left.set_title("Modules found in a simulated cohort", loc="left", size=10, pad=16)
     figure.savefig(IMAGES / "demo.png", dpi=120)
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import netbic
+from netbic.pl.base import LABELS
 from support.output_folders import contents, fit, run
 
 FORMATS = {"gmt": "modules.gmt", "lists": "lists.txt", "cytoscape": "cytoscape", "membership": "membership.tsv"}
@@ -106,13 +107,15 @@ def test_a_network_is_needed_for_networks(cohort, tmp_path):
         run("fit", cohort / "expression.tsv", "--out", tmp_path / "plain", "--modules", 1, "--no-report").exit_code == 0
     )
     assert "without a network" in failed(run("export", tmp_path / "plain", "--format", "cytoscape"))
-    assert "without a network" in failed(run("plot", tmp_path / "plain", "network", "--out", tmp_path / "fig.png"))
+    out = tmp_path / "network.svg"
+    assert run("plot", tmp_path / "plain", "network", "--out", out).exit_code == 0
+    assert b"coexpression" in out.read_bytes()
 
 
 def test_figures_are_drawn(with_labels, tmp_path):
     for kind, ending, options in (
         ("heatmap", "png", ("--annotate", "kind,age")),
-        ("heatmap", "svg", ("--module", 1, "--width", 5, "--height", 4)),
+        ("heatmap", "svg", ("--module", 1, "--size", 5, 4, "--title", "EMT & <stroma>", "--xlabel", "tumours")),
         ("network", "pdf", ("--module", 1)),
         ("associations", "svg", ()),
         ("scores", "png", ("--annotate", "kind")),
@@ -123,8 +126,15 @@ def test_figures_are_drawn(with_labels, tmp_path):
         done = run("plot", with_labels, kind, "--out", out, *options)
         assert done.exit_code == 0, done.output
         assert out.read_bytes().startswith(START[ending])
-        assert ("--width" not in options) or b'width="360pt" height="288pt"' in out.read_bytes()
-        assert kind != "associations" or b"kind: a" in out.read_bytes()
+        if "--size" in options:
+            drawn = out.read_bytes()
+            assert all(
+                part in drawn for part in (b'width="360pt" height="288pt"', b"EMT &amp; &lt;stroma&gt;", b">tumours<")
+            )
+        content = out.read_bytes()
+        assert kind != "associations" or any(b"kind: " + level in content for level in (b"a", b"b"))
+        fonts = {"svg": b"@font-face{font-family:'DejaVu Sans'", "pdf": b"/FontFile2"}  # they are part of the file
+        assert fonts.get(ending, b"") in content
         assert "exists" in failed(run("plot", with_labels, kind, "--out", out, *options))
     given = ("plot", with_labels, "--out", tmp_path / "figure.png")
     line = failed(run(*given, "scores", "--annotate", "kindd"))
@@ -161,5 +171,36 @@ def test_labels_have_the_same_colour_whichever_are_drawn(with_labels, tmp_path):
     assert run("associate", with_labels, "--sample-info", tmp_path / "other.tsv", "--force").exit_code == 0
     run("plot", with_labels, "scores", "--out", tmp_path / "after.svg", "--annotate", "kind")
     drawn = (tmp_path / "after.svg").read_bytes()
-    assert b"#e69f00" not in drawn  # the colours of the first variable, which is not drawn
-    assert b"#009e73" in drawn
+    assert LABELS[0].lower().encode() not in drawn  # the colours of the first variable, which is not drawn
+    assert LABELS[2].lower().encode() in drawn
+
+
+def test_colours_can_be_chosen(with_labels, tmp_path):
+    out = tmp_path / "figure.svg"
+    plot = ("plot", with_labels, "scores", "--annotate", "kind,age", "--force", "--out", out)
+    assert run(*plot, "--colour", "a=#123456", "--colour", "kind: b=red").exit_code == 0
+    assert b"#123456" in out.read_bytes()
+    assert b"#ff0000" in out.read_bytes()
+    for given, message in (("c=red", "no column of --annotate has it"), ("a=rde", "write LEVEL=COLOUR")):
+        assert message in failed(run(*plot, "--colour", given))
+    curves = ("plot", with_labels, "survival", "--force", "--out", out, "--colour")
+    assert run(*curves, "high=#123456", "--colour", "up=#123456").exit_code == 0
+    assert b"#123456" in out.read_bytes()
+    assert "curves are named up, down, others, high or low" in failed(run(*curves, "a=red"))
+    without = ("plot", with_labels, "scores", "--force", "--out", out, "--colour", "a=red")
+    assert "name it (--annotate)" in failed(run(*without))
+    assert "--colour has no effect on network" in failed(run(*plot[:2], "network", "--out", out, "--colour", "a=red"))
+
+
+def test_the_report_has_a_title(cohort, tmp_path):
+    folder = tmp_path / "titled"
+    titled = ("--modules", 1, "--no-verdict", "--title", "Patients <of> 2026")
+    assert fit(cohort, folder, *titled).exit_code == 0
+    heading = "<h1><bdi>{}</bdi></h1>"
+    assert heading.format("Patients &lt;of&gt; 2026") in (folder / "report.html").read_text()
+    assert run("report", folder).exit_code == 0
+    assert heading.format("Patients &lt;of&gt; 2026") in (folder / "report.html").read_text()
+    assert run("report", folder, "--title", "Another", "--out", tmp_path / "a.html").exit_code == 0
+    assert heading.format("Another") in (tmp_path / "a.html").read_text()
+    assert fit(cohort, tmp_path / "plain", "--modules", 1, "--no-verdict").exit_code == 0
+    assert heading.format("expression") in (tmp_path / "plain" / "report.html").read_text()

@@ -3,12 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.colors import to_hex, to_rgb
+from matplotlib.colors import to_hex
 
 import netbic
 from netbic import pl
-from netbic.pl.base import LABELS, MODULES, annotation_strips, annotation_table, variable_colours
-from netbic.pl.heatmap import module_order
+from netbic.pl.base import LABELS, annotation_strips, annotation_table, variable_colours
+from netbic.pl.heatmap import module_order, standardised
 
 
 def strips(table, colours=None):
@@ -25,36 +25,44 @@ def info(study):
     return table
 
 
-def test_strips_show_the_colours_of_the_samples_in_the_order_of_the_rows(study, model, info):
+def test_strips_show_the_colours_of_the_samples_in_the_order_of_the_columns(study, model, info):
     X = study.expression
     ax = pl.heatmap(model, X, annotation=info.sample(frac=1, random_state=0))
-    order = module_order(model.left_vectors_.T).members
+    scores = netbic.get.scores_df(model, X).to_numpy().T
+    order = module_order(standardised(scores, model.rows_)).members
     n_drawn = len(order)
     kind, age = sorted(
-        (image for image in ax.images if image.get_array().shape[:2] == (n_drawn, 1)),  # a column of colours
-        key=lambda image: image.get_extent()[0],
+        (image for image in ax.images if image.get_array().shape[:2] == (1, n_drawn)),  # a row of colours
+        key=lambda image: min(image.get_extent()[2:]),
     )
     known = {text.get_text(): patch.get_facecolor() for text, patch in zip(
         ax.get_legend().get_texts(), ax.get_legend().get_patches(), strict=True
     )}  # fmt: skip
     expected = [known["missing"] if pd.isna(value) else known[value] for value in info["kind"].iloc[order]]
-    np.testing.assert_allclose(np.asarray(kind.get_array())[:, 0], expected, atol=1e-6)
+    np.testing.assert_allclose(np.asarray(kind.get_array())[0], expected, atol=1e-6)
     values = info["age"].iloc[order].to_numpy()
-    brightness = np.asarray(age.get_array())[:, 0].sum(axis=1)
+    brightness = np.asarray(age.get_array())[0].sum(axis=1)
     seen = np.isfinite(values)
     assert np.corrcoef(np.argsort(np.argsort(values[seen])), np.argsort(np.argsort(brightness[seen])))[0, 1] > 0.99
-    assert kind.get_extent()[0] > ax.images[0].get_extent()[1]  # at the right of the data
-    assert ax.get_xlim()[1] >= age.get_extent()[1]
+    above = [max(each.get_extent()[2:]) for each in (kind, age)]  # the first one is on top
+    assert above[0] < above[1] < min(ax.images[1].get_extent()[2:]) < ax.images[0].get_extent()[3]
+    assert ax.get_ylim()[1] <= min(kind.get_extent()[2:])
     ax.figure.canvas.draw()
+    legend, drawn = ax.get_legend().get_window_extent(), ax.get_window_extent()
+    assert legend.x0 > drawn.x1  # it covers nothing
+    assert legend.y0 > 0
 
 
 def test_a_series_and_columns_of_obs(study, model, info):
     anndata = pytest.importorskip("anndata")
     X = study.expression
     ax = pl.heatmap(model, X, modules=[3, 1], annotation=info["kind"], names=["a$b$", "b", "c"])
-    assert "3: c\n1: a$b$" in [text.get_text() for text in ax.texts]
     ax.figure.canvas.draw()
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["kind", "a", "b", "c", "missing"]
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert texts == ["module", "3: c", "1: a$b$", "kind", "a", "b", "c", "missing"]
+    ax = pl.heatmap(model, X, modules=[1], names=["a$b$", "b", "c"])
+    assert ax.get_title(loc="left") == "Module 1: a$b$"
+    assert ax.get_legend() is None
     adata = anndata.AnnData(X, obs=info)
     netbic.tl.modules(adata, n_components=2, n_rows=40, n_columns=60)
     ax = pl.heatmap(adata, annotation=["kind"])
@@ -106,10 +114,16 @@ def test_lanes_hold_the_scores_of_each_level(study, model, info):
     assert [text.get_text() for text in ax.texts] == ["kind: a", "kind: b", "kind: c", "kind: missing"]
     assert min(ax.get_yticks()) >= 0
     assert ax.get_ylim()[0] < 0
-    ax = pl.scores(model, X, 2, annotation=info[["age", "kind"]])  # numbers have a legend
+    ax = pl.scores(model, X, 2, annotation=info[["age", "kind"]])
     low, high = info["age"].min(), info["age"].max()
-    texts = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert texts == ["age", *(f"{number:.4g}" for number in (low, (low + high) / 2, high)), "missing"]
+    assert ax.texts[0].get_text() == f"age: {low:.4g} (dark) to {high:.4g} (light)"
+    levels = {"a": "low", "b": "middle", "c": "high"}
+    long = info["kind"].map(levels).astype(pd.CategoricalDtype([*levels.values()], ordered=True))
+    ax = pl.scores(model, X, 2, annotation=long.rename("somatic " + "r" * 60))
+    assert [text.get_text().split(": ")[1] for text in ax.texts] == ["low", "middle", "high", "missing"]
+    assert all(text.get_text().startswith("somatic rr") for text in ax.texts)
+    shades = [to_hex(lane.get_color()[0]) for lane in ax.collections]
+    assert shades[:3] == [colour.lower() for _, colour in strips(long.to_frame())[0].legend[:3]]
     given = {"kind": {"a": "#000000", "b": "#111111", "c": "#222222"}}
     ax = pl.scores(model, X, 2, annotation=info["kind"], colours=given, names=["x", "y", "z"])
     assert to_hex(ax.collections[0].get_color()[0]) == "#000000"
@@ -124,11 +138,13 @@ def test_lanes_hold_the_scores_of_each_level(study, model, info):
         pl.scores(table.drop(columns="group"))
 
 
-def test_modules_have_other_colours_than_labels_and_each_other():
-    rgb = np.array([to_rgb(colour) for colour in (*MODULES, *LABELS)])
-    apart = np.linalg.norm(rgb[:, None] - rgb[None], axis=2) + 9 * np.eye(len(rgb))
-    assert apart[: len(MODULES)].min() > 0.19
-    info = pd.DataFrame({"er": list("++--+-"), "kind": list("abcabc")})
-    variables = netbic.association.read_variables(info, types={"er": "categorical"})
-    for strip, colours in zip(strips(info), variable_colours(variables).values(), strict=True):
-        assert dict(strip.legend) == colours  # those of the report
+def test_colours_are_those_of_the_report_and_of_the_user():
+    info = pd.DataFrame({"er": list("++--+-"), "kind": list("abcabc"), "size": [1, 2, 3, 1, 2, 3]})
+    variables = netbic.association.read_variables(info)
+    chosen = variable_colours(variables)
+    for strip in strips(info)[:2]:
+        assert dict(strip.legend) == chosen[strip.name]
+    assert [colour for own in chosen.values() for colour in own.values()] == list(LABELS[:5])
+    assert strips(info)[2].is_numeric
+    own = strips(info, {"kind": {"b": "red"}})[1]  # the others have their colours
+    assert dict(own.legend) == chosen["kind"] | {"b": "red"}

@@ -65,6 +65,20 @@ def test_adjusted_differences_are_on_the_scale_of_the_auc():
     np.testing.assert_allclose(values, 2 * norm.cdf(np.array(sizes) / np.sqrt(2)) - 1)  # P(N(d, 1) > N(0, 1))
 
 
+def test_of_two_levels_the_one_that_is_higher_in_the_strongest_module_is_drawn():
+    rows = [
+        (module, "subtype", level, "Mann-Whitney", effect if level == "EP" else 1 - effect, "AUC", q)
+        for module, effect, q in ((1, 0.6, 0.2), (2, 0.05, 1e-9), (3, 0.9, 1e-4))
+        for level in ("EP", "MP")
+    ]
+    ax = pl.associations(table(*rows))
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["subtype: MP"]
+    np.testing.assert_allclose(np.asarray(ax.images[0].get_array())[:, 0], [-0.2, 0.9, -0.8])
+    long = table((1, "somatic rearrangement of the gene", "with a fusion partner", "Mann-Whitney", 0.6, "AUC", 0.2))
+    (label,) = pl.associations(long).get_xticklabels()
+    assert " ".join(label.get_text().split()) == "somatic rearrangement of the gene: with a fusion partner"
+
+
 def test_names_count_from_one_and_the_most_significant_columns_are_kept_in_order():
     rows = [(1, "v", f"l{k:03d}", "Mann-Whitney", 0.6, "AUC", 1 / (k + 1)) for k in range(1000)]
     ax = pl.associations(table(*rows), n_columns=3)

@@ -1,6 +1,7 @@
 """Properties of all pictures: given axes, text in vector files, names, lazy import of matplotlib."""
 
 import html
+import inspect
 import io
 import subprocess
 import sys
@@ -32,8 +33,8 @@ HOSTILE = [
 
 @pytest.fixture(scope="module")
 def pictures(study, model, stable, tuned, terms):
-    names = ["module", "variable", "level", "effect", "effect_name", "q"]
-    found = pd.DataFrame([(1, "age", "", 0.3, "Spearman rho", 0.1)], columns=names)
+    names = ["module", "variable", "level", "test", "effect", "effect_name", "q"]
+    found = pd.DataFrame([(1, "age", "", "Spearman", 0.3, "Spearman rho", 0.1)], columns=names)
     days = np.arange(1.0, 1 + len(study.expression))
     times = pd.DataFrame({"days": days, "event": 1}, index=study.expression.index)
     survival = {"X": study.expression, "table": times, "survival": ("days", "event")}
@@ -41,19 +42,19 @@ def pictures(study, model, stable, tuned, terms):
     counted = netbic.SparseGraphSVD().fit(study.expression)
     two_tables = netbic.SparseGraphCCA(1, n_x=5, n_y=5).fit(*halves)
     return {
-        "survival": lambda ax: pl.survival(model, 1, **survival, ax=ax),
-        "associations": lambda ax: pl.associations(found, ax=ax),
-        "comparison": lambda ax: pl.comparison(netbic.compare(model, model), ax=ax),
-        "heatmap": lambda ax: pl.heatmap(model, study.expression, ax=ax),
-        "network": lambda ax: pl.network(model, ax=ax),
-        "loadings": lambda ax: pl.loadings(model, ax=ax),
-        "scores": lambda ax: pl.scores(model, study.expression, ax=ax),
-        "stability": lambda ax: pl.stability(stable, ax=ax),
-        "tuning": lambda ax: pl.tuning(tuned, ax=ax),
-        "enrichment": lambda ax: pl.enrichment(terms, ax=ax),
-        "n_modules": lambda ax: pl.n_modules(counted, ax=ax),
-        "pairs": lambda ax: pl.pairs(two_tables, ax=ax),
-        "pair_loadings": lambda ax: pl.pair_loadings(two_tables, ax=ax),
+        "survival": lambda ax=None, **given: pl.survival(model, 1, **survival, ax=ax, **given),
+        "associations": lambda ax=None, **given: pl.associations(found, ax=ax, **given),
+        "comparison": lambda ax=None, **given: pl.comparison(netbic.compare(model, model), ax=ax, **given),
+        "heatmap": lambda ax=None, **given: pl.heatmap(model, study.expression, ax=ax, **given),
+        "network": lambda ax=None, **given: pl.network(model, ax=ax, **given),
+        "loadings": lambda ax=None, **given: pl.loadings(model, ax=ax, **given),
+        "scores": lambda ax=None, **given: pl.scores(model, study.expression, ax=ax, **given),
+        "stability": lambda ax=None, **given: pl.stability(stable, ax=ax, **given),
+        "tuning": lambda ax=None, **given: pl.tuning(tuned, ax=ax, **given),
+        "enrichment": lambda ax=None, **given: pl.enrichment(terms, ax=ax, **given),
+        "n_modules": lambda ax=None, **given: pl.n_modules(counted, ax=ax, **given),
+        "pairs": lambda ax=None, **given: pl.pairs(two_tables, ax=ax, **given),
+        "pair_loadings": lambda ax=None, **given: pl.pair_loadings(two_tables, ax=ax, **given),
     }
 
 
@@ -81,6 +82,22 @@ def test_given_axes_are_drawn_into_and_text_stays_text_in_vector_files(pictures,
     assert not [text for text in plain if f">{text}<" not in drawn]
     cells = ("heatmap", "tuning", "network", "enrichment", "associations", "comparison")  # and colour bars
     assert ("<image" in drawn) == (name in cells)
+
+
+@pytest.mark.parametrize("name", pl.__all__)
+def test_titles_labels_and_sizes_are_arguments(pictures, name):
+    given = {"title": "two\nlines of $x$", "xlabel": "", "ylabel": "y_1", "size": (7, 4.5)}
+    assert list(inspect.signature(getattr(pl, name)).parameters)[-4:] == ["title", "xlabel", "ylabel", "size"]
+    ax = pictures[name](**given)
+    ax.figure.draw_without_rendering()  # a $ is a $
+    assert [ax.get_title(loc="left"), ax.get_xlabel(), ax.get_ylabel()] == ["two\nlines of $x$", "", "y_1"]
+    assert ax.figure.get_size_inches().tolist() == [7, 4.5]
+    with pytest.raises(netbic.InputError, match=r"size=\(7, 4.5\) is that of a new figure"):
+        pictures[name](ax, **given)
+    with pytest.raises(netbic.InputError, match="size=5: expected the width and the height"):
+        pictures[name](size=5)
+    with pytest.raises(TypeError, match="'titel' is not an argument of this plot"):
+        pictures[name](titel="a")
 
 
 def test_hostile_names_are_shortened_and_never_parsed(study):

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 import netbic
 from netbic import pl
 from netbic.pl.base import MODULES, data_of, entries
-from netbic.pl.heatmap import module_order
+from netbic.pl.heatmap import module_order, standardised
 
 
 def labels(axis):
@@ -24,6 +24,11 @@ def labels(axis):
 
 def image(ax):
     return np.ma.getdata(ax.images[0].get_array())
+
+
+def sample_order(model, X, chosen=slice(None)):
+    scores = model.scaler_.apply(np.asarray(X, dtype=float)) @ model.components_.T
+    return module_order(standardised(scores.T[chosen], model.rows_[chosen]))
 
 
 def test_colours_are_symmetric_and_robust(study, model):
@@ -53,7 +58,7 @@ def test_values_are_those_the_model_was_fitted_to_and_the_colour_bar_names_them(
             found = entries(model, data_of(model, data), rows, columns)
             np.testing.assert_allclose(found, model.scaler_.apply(X)[np.ix_(rows, columns)], atol=1e-9)
         if (center, scale) in labels:
-            assert pl.heatmap(model, X).images[0].colorbar.ax.get_ylabel() == labels[center, scale]
+            assert pl.heatmap(model, X).images[0].colorbar.ax.get_xlabel() == labels[center, scale]
 
 
 def test_missing_entries_are_grey(study):
@@ -70,40 +75,50 @@ def test_missing_entries_are_grey(study):
 def test_strips_show_all_memberships_and_so_the_overlaps(study, model):
     chosen = [2, 0]
     ax = pl.heatmap(model, study.expression, modules=[module + 1 for module in chosen])
-    order = module_order(model.components_[chosen])
+    order, samples = module_order(model.components_[chosen]), sample_order(model, study.expression, chosen)
     shared = (order.belongs.sum(axis=0) == 2).sum()
     assert shared == (model.columns_[0] & model.columns_[2]).sum() > 0
     for strip, belongs in (
-        (np.asarray(ax.images[1].get_array()), order.belongs),
-        (np.asarray(ax.images[2].get_array()).swapaxes(0, 1), module_order(model.left_vectors_.T[chosen]).belongs),
+        (np.asarray(ax.images[2].get_array()).swapaxes(0, 1), order.belongs),
+        (np.asarray(ax.images[1].get_array()), samples.belongs),
     ):
         for lane, module in enumerate(chosen):
             expected = np.where(belongs[lane][:, None], to_rgb(MODULES[module]), 0.95)
             np.testing.assert_allclose(strip[lane], expected)
 
 
-def test_the_lane_of_a_module_that_keeps_all_samples_shows_their_weights(study):
-    model = netbic.SparseGraphSVD(2, n_columns=50).fit(study.expression)
-    ax = pl.heatmap(model, study.expression)
-    order = module_order(model.left_vectors_.T)
-    of_genes, of_samples = (image.get_array() for image in ax.images[1:3])
-    assert {tuple(colour) for colour in np.unique(of_genes.reshape(-1, 3), axis=0)} == {
+def test_samples_are_ordered_by_their_scores_which_a_lane_shows(study):
+    X = study.expression
+    model = netbic.SparseGraphSVD(2, n_columns=50).fit(X)
+    scores = netbic.get.scores_df(model, X).to_numpy()
+    for module in (1, 2):
+        ax = pl.heatmap(model, X, modules=[module])
+        order = np.argsort(-scores[:, module - 1], kind="stable")
+        genes = module_order(model.components_[[module - 1]]).members
+        np.testing.assert_allclose(image(ax), model.scaler_.apply(X.to_numpy())[np.ix_(order, genes)].T, atol=1e-9)
+        lane = ax.images[1].get_array()[0]  # no lane of genes: all are members
+        drawn, clear = scores[order, module - 1], np.abs(scores[order, module - 1]) > 1
+        assert np.all((lane[:, 0] > lane[:, 2])[clear] == (drawn > 0)[clear])  # red above, blue below
+        assert [text.get_text() for text in ax.texts] == ["score"]
+    ax = pl.heatmap(model, X)
+    blocks, at = sample_order(model, X), scores / np.sqrt((scores**2).mean(axis=0))
+    for k in range(2):  # each sample is where it is most extreme
+        own = blocks.members[blocks.bounds[k] : blocks.bounds[k + 1]]
+        assert (np.abs(at[own]).argmax(axis=1) == k).all()
+        assert (np.diff(scores[own, k]) <= 0).all()
+    assert {tuple(colour) for colour in np.unique(ax.images[2].get_array().reshape(-1, 3), axis=0)} == {
         (0.95, 0.95, 0.95), to_rgb(MODULES[0]), to_rgb(MODULES[1]),
     }  # fmt: skip
-    for k in range(2):
-        weights, lane = model.left_vectors_[order.members, k], of_samples[:, k]
-        assert np.all(lane[weights > 0.01, 0] > lane[weights > 0.01, 2])  # red above, blue below
-        assert np.all(lane[weights < -0.01, 0] < lane[weights < -0.01, 2])
 
 
 def test_outlines_enclose_the_members_and_strips_lie_along_the_data(study, model):
     X = study.expression
     ax = pl.heatmap(model, X)
-    rows, columns = module_order(model.left_vectors_.T), module_order(model.components_)
-    centred = (X - X.mean()).to_numpy()[np.ix_(rows.members, columns.members)]
-    np.testing.assert_allclose(image(ax), centred, atol=1e-12)
-    assert ax.get_xlabel() == f"{columns.members.size} genes of 3 modules"
-    assert ax.get_ylabel() == f"{rows.members.size} samples of 3 modules"
+    samples, genes = sample_order(model, X), module_order(model.components_)
+    centred = (X - X.mean()).to_numpy()[np.ix_(samples.members, genes.members)]
+    np.testing.assert_allclose(image(ax), centred.T, atol=1e-12)
+    assert ax.get_ylabel() == f"{genes.members.size} genes of 3 modules"
+    assert ax.get_xlabel() == f"{samples.members.size} samples"
     shuffled = X.iloc[::-1, np.random.default_rng(0).permutation(X.shape[1])]  # matched by name
     np.testing.assert_array_equal(image(pl.heatmap(model, shuffled)), image(ax))
     data, above, beside = (drawn.get_extent() for drawn in ax.images)
@@ -112,14 +127,15 @@ def test_outlines_enclose_the_members_and_strips_lie_along_the_data(study, model
     assert beside[1] < data[0]
     assert (ax.get_xlim(), ax.get_ylim()) == ((beside[0], data[1]), (data[2], above[3]))
     for k, box in enumerate(ax.patches):
-        assert box.get_xy() == (columns.bounds[k] - 0.5, rows.bounds[k] - 0.5)
-        assert (box.get_width(), box.get_height()) == (np.diff(columns.bounds)[k], np.diff(rows.bounds)[k])
-    assert [text.get_text() for text in ax.texts] == ["1", "2", "3"]
-    assert [text.get_color() for text in ax.texts] == [MODULES[k] for k in range(3)]
+        assert box.get_xy() == (samples.bounds[k] - 0.5, genes.bounds[k] - 0.5)
+        assert (box.get_width(), box.get_height()) == (np.diff(samples.bounds)[k], np.diff(genes.bounds)[k])
+    numbers = [text for text in ax.texts if text.get_weight() == "bold"]
+    assert [text.get_text() for text in numbers] == ["1", "2", "3"]
+    assert [text.get_color() for text in numbers] == [MODULES[k] for k in range(3)]
     ax = pl.heatmap(model, X, modules=[2], n_others=7)  # others for contrast
-    assert image(ax).shape == (37, 57)
-    assert (np.asarray(ax.images[1].get_array())[0, -7:] == 0.95).all()
-    assert ax.get_xlabel() == "50 genes of 1 module, and 7 others"
+    assert image(ax).shape == (57, 37)
+    assert (np.asarray(ax.images[2].get_array())[-7:, 0] == 0.95).all()
+    assert ax.get_ylabel() == "50 genes, and 7 others"
 
 
 @pytest.mark.parametrize("size", [(3, 2.5), (16, 6)])
@@ -127,14 +143,15 @@ def test_names_never_cover_each_other_and_the_heaviest_come_first(study, model, 
     ax = pl.heatmap(model, study.expression, ax=Figure(figsize=size, layout="constrained").subplots())
     ax.figure.draw_without_rendering()
     order = module_order(model.components_)
-    assert 1 <= len(ax.get_xticks()) <= order.members.size
-    assert int(order.weight.argmax()) in ax.get_xticks()
+    assert 1 <= len(ax.get_yticks()) <= order.members.size
+    assert int(order.weight.argmax()) in ax.get_yticks()
+    assert len(ax.get_xticks()) == (0 if size[0] < 5 else image(ax).shape[1])  # names of samples: all or none
     for axis in (ax.xaxis, ax.yaxis):
         boxes = [label.get_window_extent() for label in axis.get_ticklabels()]
         pairs = [(a, b) for i, a in enumerate(boxes) for b in boxes[:i]]
         assert not any(a.overlaps(b) for a, b in pairs)
     names = study.expression.columns[order.members]
-    assert labels(ax.xaxis) == names[ax.get_xticks().astype(int)].tolist()
+    assert labels(ax.yaxis) == names[ax.get_yticks().astype(int)].tolist()
 
 
 def test_a_sparse_matrix_is_not_made_dense_and_all_names_are_written_where_they_fit():
@@ -144,8 +161,9 @@ def test_a_sparse_matrix_is_not_made_dense_and_all_names_are_written_where_they_
     model = netbic.SparseGraphSVD(1, n_rows=10, n_columns=10, center=None).fit(X)
     ax = pl.heatmap(model, X)
     assert image(ax).shape == (10, 10)
-    assert labels(ax.xaxis) == [str(k) for k in module_order(model.components_).members]
-    assert labels(ax.yaxis) == [str(k) for k in module_order(model.left_vectors_.T).members]
+    assert labels(ax.yaxis) == [str(k) for k in module_order(model.components_).members]
+    scores = np.where(model.rows_[0], X @ model.components_[0], 0)
+    assert labels(ax.xaxis) == [str(k) for k in np.argsort(-scores, kind="stable") if model.rows_[0, k]]
 
 
 def test_anndata_with_layer_and_mask(study):

@@ -99,7 +99,7 @@ def test_members_without_an_edge_are_drawn_below(model):
 
 def test_a_graph_may_be_given(study, model):
     without = netbic.SparseGraphSVD(1, n_rows=30, n_columns=50).fit(study.expression)
-    with pytest.raises(netbic.InputError, match=r"without a graph of its genes: use network\(model, graph="):
+    with pytest.raises(netbic.InputError, match=r"without a graph of its genes: give one \(`graph`\), or the data"):
         pl.network(without)
     given = pl.network(without, graph=study.network)
     members = heavy_first(without, 0)
@@ -107,6 +107,26 @@ def test_a_graph_may_be_given(study, model):
     assert len(parts(given)[1].get_segments()) == inside.nnz // 2
     with pytest.raises(netbic.InputError, match="module=-1: modules are numbered from 1; this model has 3"):
         pl.network(model, -1)
+
+
+def test_without_a_graph_the_coexpression_of_the_genes_is_drawn(study):
+    X = study.expression
+    model = netbic.SparseGraphSVD(1, n_rows=30, n_columns=50).fit(X)
+    ax = pl.network(model, X=X)
+    members = heavy_first(model, 0)
+    correlations = np.corrcoef(X.to_numpy()[:, members], rowvar=False) - np.eye(50)
+    best = {tuple(sorted((k, int(j)))) for k in range(50) for j in np.argsort(-np.abs(correlations[k]))[:3]}
+    places = {tuple(place): k for k, place in enumerate(np.asarray(parts(ax)[0].get_offsets()).tolist())}
+    lines = [part for part in ax.collections if isinstance(part, LineCollection)]
+    drawn = [
+        [tuple(sorted(places[tuple(end)] for end in line.tolist())) for line in own.get_segments()] for own in lines
+    ]
+    assert {pair for own in drawn for pair in own} == best
+    assert all(correlations[pair] > 0 for pair in drawn[0])
+    assert all(correlations[pair] < 0 for own in drawn[1:] for pair in own)  # dashed
+    assert ax.get_title(loc="left") == (
+        f"Module 1: 50 genes, coexpression ({len(best)} edges to the most correlated genes)"
+    )
 
 
 def ring(n):

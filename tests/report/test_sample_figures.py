@@ -12,10 +12,10 @@ from PIL import Image
 import netbic
 from netbic.association.tests import kaplan_meier
 from netbic.association.variables import Variable
-from netbic.pl.base import variable_colours
+from netbic.pl.base import LABELS, variable_colours
 from netbic.report.charts import charts
 from netbic.report.contents import for_script, gather
-from netbic.report.pictures import SampleScores, box_plot, strips, survival_plot
+from netbic.report.pictures import SampleScores, box_plot, strips, subnetwork, survival_plot
 from support import report_folders
 
 TIME = f"<b>days</b>{report_folders.TRAP}"
@@ -123,7 +123,7 @@ def test_strips_have_shades_for_numbers_and_the_colours_of_plots_for_labels():
         (strip,) = strips([variable], np.array([3, 2, 1, 0]), variable_colours([labels]))
         assert [label for label, _ in strip["legend"]] == levels
         assert drawn(strip) == [strip["legend"][at][1] for at in order[::-1]]
-    assert strip["legend"][:2] == [("a", "#E69F00"), ("b", "#0072B2")]
+    assert strip["legend"][:2] == [("a", LABELS[0]), ("b", LABELS[1])]
 
 
 def test_at_most_four_strips_the_strongest_first(labelled_folder, contents):
@@ -187,3 +187,26 @@ def test_a_histogram_counts_every_sample_once():
     assert (drawn["low"], drawn["high"]) == (np.nanmin(scores), 8.0)
     assert drawn["zero"] == pytest.approx(-drawn["low"] / (drawn["high"] - drawn["low"]) * drawn["width"])
     assert SampleScores(np.full(3, np.nan), np.array(["", "", ""], dtype=object)).histogram is None
+
+
+def test_labels_of_a_network_cover_neither_each_other_nor_nodes():
+    study = netbic.simulate.cohort(150, 700, n_modules=1, random_state=0)
+    members = np.flatnonzero(study.genes[0])
+    drawn = subnetwork(
+        study.network.align(study.expression.columns),
+        members,
+        np.linspace(1, 0.1, members.size),
+        study.expression.columns,
+    )
+    boxes = []
+    for label in drawn.labels:
+        width = 15 * len(label["text"])
+        left = label["x"] - {"start": 0, "middle": width / 2, "end": width}[label["anchor"]]
+        boxes.append((left, label["y"] - 22, left + width, label["y"] + 6))
+    assert len(boxes) > 5
+    discs = [
+        (n["x"] - n["radius"], n["y"] - n["radius"], n["x"] + n["radius"], n["y"] + n["radius"]) for n in drawn.nodes
+    ]
+    for at, (left, top, right, bottom) in enumerate(boxes):
+        for x0, y0, x1, y1 in (*boxes[:at], *discs):
+            assert left >= x1 - 1 or x0 >= right - 1 or top >= y1 - 1 or y0 >= bottom - 1  # positions are rounded

@@ -56,6 +56,7 @@ _LISTED_MODULES = 10
 @option("--force", is_flag=True, help="Replace the results of an earlier fit in the folder.")
 @option("--verdict/--no-verdict", default=True, help="Judge each module in samples not used to find it.")
 @options.report
+@option("--title", show_default="name of the file", help="Title of the report.")
 @options.quiet
 @options.group(
     option(
@@ -109,6 +110,7 @@ def fit(
     settings, tests = ({name: given.pop(name) for name in names} for names in (_SETTINGS, options.TESTS))
     verdict, report, jobs, gene_sets = (given.pop(name) for name in ("verdict", "report", "jobs", "gene_sets"))
     sample_info, studies, covariates = (given.pop(name) for name in ("sample_info", "studies", "covariates"))
+    title = given.pop("title")
     inputs = {"expression": expression, "graph": graph, "gene_sets": gene_sets} | given
     check_folder(out, resume=resume, force=force, inputs=labelled(inputs | {"sample_info": sample_info}))
     sets = None if gene_sets is None else read_gene_sets(gene_sets)
@@ -138,7 +140,7 @@ def fit(
             data[name] = digest(*(table[column].astype(str).to_numpy(dtype=object) for column in table))
     used = {"covariates": ",".join(covariates) or None, "studies": studies, "dask": True if dask else None}
     settings |= {name: value for name, value in used.items() if value is not None}
-    inputs |= {} if labels is None else labels.record()
+    inputs |= ({} if labels is None else labels.record()) | ({} if title is None else {"title": title})
     run = Run.open(out, settings, data, inputs, resume=resume, force=force)
     if run is None:
         context.meta[command.RESUMABLE] = True

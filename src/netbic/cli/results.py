@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import html
 import io
+import re
+from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
 from itertools import chain
@@ -37,8 +41,9 @@ _WITHOUT_NETWORK = "the modules were found without a network (netbic fit --graph
 @click.command(cls=Command)
 @click.argument("folder", type=Folder)
 @option("--out", type=Output, show_default="FOLDER/report.html", help="File to write.")
+@option("--title", show_default="that of netbic fit", help="Title of the report.")
 @option("--force", is_flag=True, help="Replace an existing file.")
-def report(folder: Path, out: Path | None, force: bool) -> None:
+def report(folder: Path, out: Path | None, title: str | None, force: bool) -> None:
     """Write the results in FOLDER as a single HTML file that can be opened in a browser or sent by e-mail.
 
     netbic fit already writes a report. Write it again after netbic enrich to include new gene sets.
@@ -48,7 +53,7 @@ def report(folder: Path, out: Path | None, force: bool) -> None:
 
     in_place = out is None or out.absolute().parent == folder.absolute()
     with locked(folder) if in_place else nullcontext():
-        click.echo(f"{write_report(folder, out, force=force)}")
+        click.echo(f"{write_report(folder, out, title=title, force=force)}")
 
 
 @click.command(cls=Command)
@@ -167,14 +172,14 @@ def export(folder: Path, kind: str, out: Path | None, expression: str | None, fo
 
 
 _USED = {  # options that each kind of figure uses
-    "heatmap": {"module", "annotate", "expression"},
-    "network": {"module"},
+    "heatmap": {"module", "annotate", "expression", "colour"},
+    "network": {"module", "expression"},
     "associations": set[str](),
-    "scores": {"module", "annotate"},
-    "survival": {"module", "survival", "until"},
+    "scores": {"module", "annotate", "colour"},
+    "survival": {"module", "survival", "until", "colour"},
     "n-modules": set[str](),
 }
-_USED_FOR_PAIRS = {"scores": {"module", "annotate"}, "loadings": {"module"}, "associations": set[str]()}
+_USED_FOR_PAIRS = {"scores": {"module", "annotate", "colour"}, "loadings": {"module"}, "associations": set[str]()}
 
 
 @click.command(cls=Command)
@@ -191,16 +196,26 @@ _USED_FOR_PAIRS = {"scores": {"module", "annotate"}, "loadings": {"module"}, "as
     help="Columns of the sample table with times and events (survival).",
 )
 @option("--until", type=Finite(0, min_open=True), help="End of the time axis (survival).")
-@option("--expression", type=File, show_default="where they were", help="The data of the fit (heatmap).")
-@option("--width", type=Finite(1, 100), help="Width of the figure in inches.")
-@option("--height", type=Finite(1, 100), help="Height of the figure in inches.")
+@option("--expression", type=File, show_default="where they were", help="The data of the fit (heatmap, network).")
+@option("--title", help="Title of the figure; ' ' for none.")
+@option("--xlabel", metavar="TEXT", help="Label of the horizontal axis.")
+@option("--ylabel", metavar="TEXT", help="Label of the vertical axis.")
+@option("--size", type=Finite(1, 100), nargs=2, metavar="WIDTH HEIGHT", help="Size of the figure in inches.")
+@option(
+    "--colour",
+    multiple=True,
+    metavar="LEVEL=COLOUR",
+    help="Colour of a label of samples, or of a curve (high, low, up, down, others): Basal=red, 'ER-=#0072B2', or "
+    "'sex: F=orange' if several columns have it. May be repeated (heatmap, scores, survival).",
+)
 @option("--force", is_flag=True, help="Replace an existing file.")
-def plot(folder: Path, kind: str, out: Path, force: bool, width: float, height: float, **given: Any) -> None:
+def plot(folder: Path, kind: str, out: Path, force: bool, **given: Any) -> None:
     """Draw a figure of the modules in FOLDER (written by netbic fit).
 
     \b
     heatmap       the data of the samples and genes of the modules
-    network       the network between the genes of a module
+    network       the network between the genes of a module; without a network,
+                  their coexpression
     associations  modules by variables of the sample table (see netbic associate)
     scores        the scores of the samples in a module
     survival      Kaplan-Meier curves of a module
@@ -222,8 +237,9 @@ def plot(folder: Path, kind: str, out: Path, force: bool, width: float, height: 
     if kind not in known:
         what = "pairs of two tables" if pairs else "modules"
         raise click.UsageError(f"{folder} has {what}, of which {kind} cannot be drawn: choose {', '.join(known)}")
+    look = {name: given.pop(name) for name in ("title", "xlabel", "ylabel", "size")}
     for name, value in given.items():
-        if value is not None and name not in known[kind]:
+        if value and name not in known[kind]:
             raise click.UsageError(f"--{name} has no effect on {kind}: leave it out")
     if out.suffix.lower() not in _ENDINGS:
         raise click.UsageError(f"--out {out}: the name must end in .pdf, .png or .svg")
@@ -231,7 +247,7 @@ def plot(folder: Path, kind: str, out: Path, force: bool, width: float, height: 
     inputs = {"the data": expression, **files_of(folder)}
     check_output_file(out, inputs, force=force)
     if pairs:
-        content = _image(_drawing_of_pairs(folder, kind, module, given["annotate"]), out, width, height)
+        content = _image(_drawing_of_pairs(folder, kind, given, look), out)
         check_output_file(out, inputs, force=force)
         write_atomic(out, content)
         click.echo(f"{out}")
@@ -240,17 +256,20 @@ def plot(folder: Path, kind: str, out: Path, force: bool, width: float, height: 
     if module is not None and module not in results.modules:
         has = f"modules are numbered from 1; {folder} has {results.n_modules}"
         raise click.UsageError(f"--module {module}: {has}")
-    number, named = module or 1, dict[str, Any](names=results.names)
-    beside = named | _annotation(results, folder, given["annotate"])
+    number, named = module or 1, dict[str, Any](names=results.names) | look
+    chosen_colours = _chosen_colours(given["colour"])
+    beside = named | _annotation(results, folder, given["annotate"], {} if kind == "survival" else chosen_colours)
     associate = f"run netbic associate {folder} --sample-info TABLE"
     draw: Any
     if kind == "heatmap":
         data, chosen = read_again(folder, expression), None if module is None else [number]
         draw = partial(pl.heatmap, results.model, data.matrix, modules=chosen, **beside)
     elif kind == "network":
-        if results.model.column_graph is None:
-            raise click.UsageError(f"{_WITHOUT_NETWORK}: there is none to draw")
-        draw = partial(pl.network, results.model, number, **named)
+        coexpressed = results.model.column_graph is None
+        if expression is not None and not coexpressed:
+            raise click.UsageError("--expression has no effect on the network of a fit: leave it out")
+        needed = read_again(folder, expression).matrix if coexpressed else None
+        draw = partial(pl.network, results.model, number, X=needed, **named)
     elif kind == "associations":
         if (tests := results.tables.get("associations")) is None:
             raise click.UsageError(f"{folder} has no associations.tsv: {associate}")
@@ -264,42 +283,71 @@ def plot(folder: Path, kind: str, out: Path, force: bool, width: float, height: 
             raise click.UsageError(
                 f"{folder} was written with a given number of modules: run netbic fit without --modules"
             )
-        draw = partial(pl.n_modules, results.model)
+        draw = partial(pl.n_modules, results.model, **look)
     else:
         if results.sample_info is None:
             raise click.UsageError(f"survival needs {folder}/sample_info.tsv: {associate} --survival TIME,EVENT")
-        draw = partial(pl.survival, folder, number, survival=given["survival"], until=given["until"])
-    content = _image(draw, out, width, height)
+        curves = _curve_colours(chosen_colours)
+        draw = partial(
+            pl.survival, folder, number, survival=given["survival"], until=given["until"], colours=curves, **look
+        )
+    content = _image(draw, out)
     check_output_file(out, inputs, force=force)  # it may have been created meanwhile
     write_atomic(out, content)
     click.echo(f"{out}")
 
 
-def _drawing_of_pairs(folder: Path, kind: str, pair: int | None, annotate: list[str] | None) -> Any:
+def _drawing_of_pairs(folder: Path, kind: str, given: dict[str, Any], look: dict[str, Any]) -> Any:
     """The function that draws a figure of pairs into axes."""
     from netbic import pl
     from netbic.exports import PairResults
 
-    results, number = PairResults.of(folder), pair or 1
+    results, number = PairResults.of(folder), given["module"] or 1
     if number not in results.modules:
         has = f"pairs are numbered from 1; {folder} has {len(results.modules)}"
         raise click.UsageError(f"--pair {number}: {has}")
     if kind == "loadings":
-        return partial(pl.pair_loadings, results.model, number)
+        return partial(pl.pair_loadings, results.model, number, **look)
     if kind == "associations":
         if (tests := results.tables.get("associations")) is None:
             what = f"{folder} has no associations.tsv"
             raise click.UsageError(f"{what}: run netbic associate {folder} --sample-info TABLE")
-        return partial(pl.associations, tests)
-    return partial(pl.pairs, results.model, number, **_annotation(results, folder, annotate))
+        return partial(pl.associations, tests, **look)
+    beside = look | _annotation(results, folder, given["annotate"], _chosen_colours(given["colour"]))
+    return partial(pl.pairs, results.model, number, **beside)
 
 
-def _annotation(results: Results | PairResults, folder: Path, names: list[str] | None) -> dict[str, Any]:
-    """Columns of the sample table, and the colours of all labels that were tested, as in the report."""
+def _chosen_colours(given: Sequence[str]) -> dict[str, str]:
+    """The colours of --colour, by level."""
+    from netbic.errors import import_optional
+
+    is_color_like = import_optional("matplotlib.colors", "plot", "a figure").is_color_like
+    found = dict[str, str]()
+    for text in given:
+        level, _, colour = text.rpartition("=")
+        if not level or not is_color_like(colour):
+            raise click.UsageError(f"--colour {text!r}: write LEVEL=COLOUR with a name or #RRGGBB, e.g. Basal=#0072B2")
+        found[level] = colour
+    return found
+
+
+def _curve_colours(chosen: dict[str, str]) -> dict[str, str]:
+    """The colours of --colour for curves."""
+    if unknown := [name for name in chosen if name not in ("up", "down", "others", "high", "low")]:
+        raise click.UsageError(f"--colour {unknown[0]}: curves are named up, down, others, high or low")
+    return chosen
+
+
+def _annotation(
+    results: Results | PairResults, folder: Path, names: list[str] | None, chosen: dict[str, str]
+) -> dict[str, Any]:
+    """Columns of the sample table, and their colours: those of the report, except for those that were chosen."""
     from netbic.association.stored import stored_record, stored_variables
-    from netbic.pl.base import variable_colours
+    from netbic.pl.base import annotation_strips, variable_colours
 
     if not names:
+        if chosen:
+            raise click.UsageError("--colour needs the column that has the label: name it (--annotate)")
         return {"annotation": None, "colours": {}}
     if (info := results.sample_info) is None:
         what = f"--annotate needs {folder}/sample_info.tsv"
@@ -307,35 +355,67 @@ def _annotation(results: Results | PairResults, folder: Path, names: list[str] |
     if missing := [name for name in names if name not in info]:
         known = ", ".join(info.columns)
         raise click.UsageError(f"--annotate {missing[0]}: the sample table has no such column (there are: {known})")
-    if (tests := results.tables.get("associations")) is None:
-        return {"annotation": info[names], "colours": {}}
-    tested, found = set(tests["variable"]), stored_variables(info, stored_record(folder))[0]
-    labels = [each for each in found if each.kind == "categorical" and each.name in tested]
-    return {"annotation": info[names], "colours": variable_colours(labels)}
+    colours = dict[str, dict[str, str]]()
+    if (tests := results.tables.get("associations")) is not None:
+        tested, found = set(tests["variable"]), stored_variables(info, stored_record(folder))[0]
+        colours = variable_colours(each for each in found if each.kind == "categorical" and each.name in tested)
+    if chosen:
+        strips = annotation_strips(info[names], None, info.index.to_numpy())
+        levels = [(one.name, level) for one in strips if not one.is_numeric for level, _ in one.legend]
+        for text, colour in chosen.items():
+            own = [pair for pair in levels if text in (pair[1], f"{pair[0]}: {pair[1]}")]
+            if len(own) != 1:
+                what = "no column of --annotate has it" if not own else f"write '{own[0][0]}: {own[0][1]}={colour}'"
+                raise click.UsageError(f"--colour {text}={colour}: {what}")
+            colours.setdefault(own[0][0], {})[own[0][1]] = colour
+    return {"annotation": info[names], "colours": colours}
 
 
-def _image(draw: Any, out: Path, width: float | None = None, height: float | None = None) -> bytes:
-    """The figure as a file; drawn again if it gets another size, because names are written where they fit."""
+def _image(draw: Any, out: Path) -> bytes:
+    """The figure as a file: text that can be edited, with its fonts, and the same bytes each time."""
     from netbic.errors import import_optional
 
     import_optional("matplotlib", "plot", "a figure").use("agg")
     import matplotlib.pyplot as plt
 
     figure = draw(ax=None).get_figure()
-    if width or height:
-        own = figure.get_size_inches()
-        plt.close(figure)
-        axes = plt.subplots(figsize=(width or own[0], height or own[1]), layout="constrained")[1]
-        figure = draw(ax=axes).get_figure()
     content = io.BytesIO()
     kind = out.suffix.lower()[1:]
-    undated: Any = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)  # the same bytes each time
+    undated: Any = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
     packed: Any = {"png": {"pil_kwargs": {"compress_level": 3}}}.get(kind, {})  # a twentieth larger, in half the time
-    # Text that can be edited, and the same identifiers each time.
     with plt.rc_context({"svg.fonttype": "none", "svg.hashsalt": "netbic", "pdf.fonttype": 42}):
         figure.savefig(content, format=kind, dpi=200, metadata=undated, **packed)
     plt.close(figure)
-    return content.getvalue()
+    return _with_fonts(content.getvalue()) if kind == "svg" else content.getvalue()
+
+
+def _with_fonts(svg: bytes) -> bytes:
+    """An SVG file with the letters that it uses of its fonts, so that text has the same width everywhere."""
+    from matplotlib.font_manager import FontProperties, findfont
+
+    from netbic.errors import import_optional
+
+    subset, ttlib = (import_optional(f"fontTools.{name}", "plot", "an SVG file") for name in ("subset", "ttLib"))
+    text, styles = svg.decode(), list[str]()
+    used = dict[str, set[str]]()  # letters by weight
+    for style, letters in re.findall(r"<text style=\"([^\"]*)\"[^>]*>([^<]*)</text>", text):
+        used.setdefault("bold" if re.search("font-weight: (700|bold)", style) else "normal", set()).update(
+            html.unescape(letters)
+        )
+    for weight, letters in sorted(used.items()):
+        path = findfont(FontProperties(weight=weight))
+        options = subset.Options(layout_features=[], name_IDs=[], hinting=False, notdef_outline=True)
+        font, small = ttlib.TTFont(path, recalcTimestamp=False), io.BytesIO()
+        family = font["name"].getDebugName(1)
+        options.drop_tables += ["FFTM", "GDEF", "GPOS", "GSUB", "MATH", "kern"]  # reading them takes long
+        chosen = subset.Subsetter(options)
+        chosen.populate(text="".join(letters))
+        chosen.subset(font)
+        font.save(small)
+        data = base64.b64encode(small.getvalue()).decode()
+        source = f"url(data:font/ttf;base64,{data})"
+        styles.append(f"@font-face{{font-family:'{family}';font-weight:{weight};src:{source}}}")
+    return text.replace("<defs>", f"<defs>\n  <style>{''.join(styles)}</style>", 1).encode()
 
 
 @click.command(cls=Command)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import bisect
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
-from inspect import cleandoc
+from inspect import Parameter, cleandoc, signature
 from numbers import Integral
 from string import Template
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypedDict, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -18,13 +20,14 @@ from numpy.typing import NDArray
 
 from netbic.arrays import Array, Floats, Indices, Matrix, kind_of, to_dense
 from netbic.errors import InputError, import_optional, one_line, shown
+from netbic.estimators.prediction import module_scores
 from netbic.estimators.results import names_of
 from netbic.estimators.studies import rescaled
 from netbic.estimators.svd import SparseGraphSVD, fitted_model, is_model
 from netbic.io.expression import as_floats
 from netbic.io.tables import as_matrix
 from netbic.operators.blocks import select_columns
-from netbic.pl.colours import MANY, sequential
+from netbic.pl.colours import sequential
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -41,24 +44,29 @@ AXIS_NOUNS: Final = {"columns": "genes", "rows": "samples"}
 MINUS: Final = "\N{MINUS SIGN}"
 _MOST_ENTRIES = 10**8
 
-# The palette of Okabe and Ito without black (used for outlines) and yellow (hardly visible on white).
-PALETTE: Final = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C6D31")
-# Labels of samples, in strips and lanes, also in the report.
-LABELS: Final = ("#E69F00", "#0072B2", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
-# Modules: ten colours that differ from each other and from those of labels, dark enough for numbers on white. After ten
-# modules they are repeated.
-MODULES: Final = (
-    *("#332288", "#5F9E2E", "#C2185B", "#8C6D31", "#00B8A9"),
-    *("#A05AD0", "#1B4D3E", "#88264B", "#B89B7A", "#6E6E6E"),
+# Labels of samples, in strips, lanes and points, also in the report. Any two of the first eight differ clearly, also
+# for people without red or green cones (tests/pl/test_colours.py); the others, for more than eight labels, differ less.
+LABELS: Final = (
+    *("#0072B2", "#FAAD12", "#8A2F5C", "#60D1FD", "#00A873", "#D75E23", "#CA8CAC", "#4A2C1A"),
+    *("#8BE49D", "#3F97FB", "#8D5545", "#053FA8", "#6A3F05", "#3A6B7C", "#D39F9F", "#F76168"),
+    *("#723B3F", "#A680BD", "#86585E", "#3A9643"),
 )
+CLEAR: Final = 8
+# Modules: ten colours of which neighbours differ clearly, dark enough for numbers on white. After ten modules they are
+# repeated.
+MODULES: Final = (
+    *("#332188", "#5DA111", "#DC1473", "#805F06", "#05A295"),
+    *("#A05AD0", "#084056", "#8A2F38", "#A88C6A", "#6D6E6F"),
+)
+LINE: Final = LABELS[0]  # of curves and points that stand for nothing else
 DIVERGING, SEQUENTIAL = "RdBu_r", "cividis"
 POSITIVE, NEGATIVE, GREY, ALARM = "#B2182B", "#2166AC", "0.6", "#D55E00"
 SMALL: Final = 8.0  # points; size of all text but axis labels and titles
 LITERAL: Final[dict[str, Any]] = {"parse_math": False, "usetex": False}  # a $ is a $
 _LARGEST, _SMALLEST, _LINE = 8.0, 5.0, 1.25  # font sizes of names in points, and line height relative to them
+_NARROW = 1.4  # letters of a title in the width of its height; axes are narrower than their figure
 _MOST_STRIPS = 12
-_MOST_LEVELS = 20  # rarer ones are "other"
-_FEW = 6  # different numbers up to which they are categories
+LEGEND_LINE: Final = SMALL * 1.55 / 72  # inches
 OTHER, MISSING = "#7A7A7A", "#D4D4D4"
 
 
@@ -71,14 +79,32 @@ _DOCUMENTED: Final = {
     "names": "names : list of str, optional\n    Names of all modules for the title, e.g. of "
     "`netbic.enrichment.module_names`. Default: those of the folder, if there is one.",
     "key": "key : str\n    Key of the modules in an AnnData object (`key_added` of `tl.modules`).",
-    "ax": "ax : Axes, optional\n    Default: those of a new figure.\n\nReturns\n-------\nAxes",
+    "ax": "ax : Axes, optional\n    Default: those of a new figure.\n"
+    "title, xlabel, ylabel : str, optional\n    Instead of the title and the labels of the axes that the plot has.\n"
+    "size : (float, float), optional\n    Width and height of a new figure, in inches.\n\nReturns\n-------\nAxes",
 }
 Plot = TypeVar("Plot", bound=Callable[..., Any])
 
 
+class Labels(TypedDict, total=False):
+    """What every plot takes as keyword arguments."""
+
+    title: str | None
+    xlabel: str | None
+    ylabel: str | None
+    size: tuple[float, float] | None
+
+
 def documented(plot: Plot) -> Plot:
-    """Insert the parts that the docstring names by `$module`, `$ax`, ..."""
+    """Insert the parts that the docstring names by `$module`, `$ax`, ..., and name all arguments in the signature."""
     plot.__doc__ = Template(cleandoc(plot.__doc__ or "")).substitute(_DOCUMENTED)
+    own = signature(plot)
+    known = [each for each in own.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
+    every = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=f"{kind} | None")
+        for name, kind in {**dict.fromkeys(("title", "xlabel", "ylabel"), "str"), "size": "tuple[float, float]"}.items()
+    ]
+    plot.__signature__ = own.replace(parameters=[*known, *every])  # type: ignore[attr-defined]
     return plot
 
 
@@ -178,15 +204,38 @@ def positions(model: SparseGraphSVD, data: Data, axis: str, members: Indices) ->
     return members
 
 
+def scores_of(model: SparseGraphSVD, data: Data, rows: Indices | None = None) -> Floats:
+    """Scores of the samples of the data, or of those of the fit, by their positions in it, in its modules."""
+    columns, matrix = positions(model, data, "columns", np.arange(model.n_features_in_)), data.matrix
+    if rows is not None and not np.array_equal(at := positions(model, data, "rows", rows), np.arange(matrix.shape[0])):
+        matrix = matrix[at]
+    if not np.array_equal(columns, np.arange(matrix.shape[1])):
+        matrix = select_columns(matrix, columns)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names")  # they have been matched here
+        return np.asarray(module_scores(model, matrix), dtype=np.float64)
+
+
 # ---- axes ----------------------------------------------------------------------------------------------------------
 
 
-def axes_for(ax: Axes | None, size: tuple[float, float]) -> Axes:
-    """The axes to draw into: `ax`, or those of a new figure of `size` inches."""
+def axes_for(ax: Axes | None, size: tuple[float, float], labels: Labels) -> Axes:
+    """The axes to draw into: `ax`, or those of a new figure, of `size` inches if `labels` have no other size."""
+    if unknown := sorted(set(labels) - set(Labels.__annotations__)):
+        raise TypeError(f"{unknown[0]!r} is not an argument of this plot")
+    given = labels.get("size")
     if ax is None:
         pyplot = import_optional("matplotlib.pyplot", "plot", "a plot")
-        made: Axes = pyplot.subplots(figsize=size, layout="constrained")[1]
+        try:
+            width, height = map(float, size if given is None else given)
+        except (TypeError, ValueError):
+            width = height = np.nan
+        if not (0 < width < np.inf and 0 < height < np.inf):
+            raise InputError(f"size={given!r}: expected the width and the height of the figure in inches")
+        made: Axes = pyplot.subplots(figsize=(width, height), layout="constrained")[1]
         return made
+    if given is not None:
+        raise InputError(f"size={given!r} is that of a new figure: leave it out if `ax` is given")
     from matplotlib.axes import Axes
 
     if not isinstance(ax, Axes):
@@ -223,9 +272,21 @@ def set_title(ax: Axes, text: str, **options: Any) -> None:
 
 
 def module_title(ax: Axes, module: int, name: str, facts: str) -> None:
-    """The title of a plot of one module; a name gets a line of its own."""
-    text = f"{label_text(name, 60)}\n{facts}" if name else facts
-    set_title(ax, f"Module {module}: {text}", **LITERAL)
+    """The title of a plot of one module; a name gets lines of its own, as wide as the figure."""
+    width = int(ax.figure.get_window_extent().width / pixels(ax, SMALL + 2) * _NARROW)
+    lines = wrap(f"Module {module}: {label_text(name, 120)}", max(width, 20)) if name else []
+    text = "\n".join([*lines, *[facts] * bool(facts)]) if name else f"Module {module}{': ' * bool(facts)}{facts}"
+    set_title(ax, text, **LITERAL)
+
+
+def write_labels(ax: Axes, labels: Labels) -> None:
+    """The title and the labels of the axes that are given, instead of those that are there."""
+    if (title := labels.get("title")) is not None:
+        set_title(ax, title, **LITERAL)
+    if (xlabel := labels.get("xlabel")) is not None:
+        ax.set_xlabel(xlabel, **LITERAL)
+    if (ylabel := labels.get("ylabel")) is not None:
+        ax.set_ylabel(ylabel, **LITERAL)
 
 
 def write_sentence(ax: Axes, text: str) -> None:
@@ -284,8 +345,17 @@ def _letters(fonts: tuple[str, ...]) -> frozenset[int]:
     return frozenset().union(*(get_font(font).get_charmap() for font in fonts))
 
 
-def name_ticks(ax: Axes, which: str, positions: Iterable[float], names: Any, priority: NDArray[Any]) -> None:
-    """Write names on the "x" or "y" axis: all that fit without overlap, by decreasing priority.
+def level_text(variable: object, level: object, longest: int = 60) -> str:
+    """A variable and one of its levels as a label in which both can be recognised; "" is no level."""
+    if not str(level):
+        return label_text(variable, longest)
+    return f"{label_text(variable, longest // 2)}: {label_text(level, longest // 2)}"
+
+
+def name_ticks(
+    ax: Axes, which: str, positions: Iterable[float], names: Any, priority: NDArray[Any], *, some: bool = True
+) -> None:
+    """Write names on the "x" or "y" axis: all that fit without overlap, by decreasing priority, or (not `some`) none.
 
     Uses the current size of the axes in pixels: call `apply_layout` before.
     """
@@ -298,7 +368,7 @@ def name_ticks(ax: Axes, which: str, positions: Iterable[float], names: Any, pri
     kept, size = np.arange(at.size), float(np.diff(np.sort(in_pixels)).min(initial=np.inf)) / line
     if size < _SMALLEST:
         size = _SMALLEST + 1
-        kept = apart(in_pixels, priority, line * size)
+        kept = apart(in_pixels, priority, line * size)[: None if some else 0]
     labels = [label_text(names[k]) for k in kept]
     options: dict[str, Any] = {"fontsize": min(size, _LARGEST), **LITERAL} | ({"rotation": 90} if side == 0 else {})
     (ax.set_xticks if side == 0 else ax.set_yticks)(at[kept], labels, **options)
@@ -365,14 +435,11 @@ def label_colours(counts: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str
     """
     found, used = dict[str, dict[str, str]](), 0
     for name, own in counts.items():
-        most = _MOST_LEVELS if len(own) <= _MOST_LEVELS else _MOST_LEVELS - 1
+        most = len(LABELS) if len(own) <= len(LABELS) else len(LABELS) - 1
         common = set(sorted(own, key=lambda level: -own[level])[:most])
         levels = [level for level in own if level in common]
-        if len(levels) <= len(LABELS):
-            colours = [LABELS[(used + k) % len(LABELS)] for k in range(len(levels))]
-        else:
-            colours = list(MANY[: len(levels)])
-        found[name] = dict(zip(levels, colours, strict=True))
+        first, every = (used, CLEAR) if len(levels) <= CLEAR else (0, len(LABELS))
+        found[name] = {level: LABELS[(first + k) % every] for k, level in enumerate(levels)}
         used += len(own)
     return found
 
@@ -400,31 +467,31 @@ class Strip(NamedTuple):
 def annotation_strips(
     annotation: Any, model: object, samples: NDArray[Any], colours: Colours | None = None
 ) -> list[Strip]:
-    """The annotation of these samples as strips, none without an annotation; `colours` are those that are given."""
+    """The annotation of these samples as strips, none without an annotation; `colours` are those that are given.
+
+    Columns have the types that they have in tests and in the report. Columns that are not tested, such as names of
+    patients, are labels.
+    """
+    from netbic.association.variables import LEFT_OUT, Variable, read_variables
+
     if annotation is None:
         return []
-    table, numeric = annotation_table(annotation, model, samples), set[Any]()
-    labels, counted = dict[str, list[str | None]](), dict[str, dict[str, int]]()
-    for name, column in table.items():
-        is_number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
-        if is_number and column.nunique(dropna=True) > _FEW:
-            numeric.add(name)
-            continue
-        labels[str(name)] = [None if pd.isna(value) else str(value) for value in column]
-        counts = column.dropna().astype(str).value_counts()  # of each level, in the order of the levels
-        is_category = isinstance(column.dtype, pd.CategoricalDtype)
-        levels = [str(level) for level in column.cat.categories] if is_category else sorted(counts.index)
-        counted[str(name)] = {level: int(counts[level]) for level in levels if counts.get(level, 0) > 0}
-    chosen = label_colours(counted)
-    for name, given in (colours or {}).items():
-        if name in chosen and set(chosen[name]) <= set(given):
-            chosen[name] = {level: given[level] for level in chosen[name]}
-    return [
-        shaded_strip(str(name), column.to_numpy(dtype=float))
-        if name in numeric
-        else labelled_strip(str(name), labels[str(name)], chosen[str(name)])
-        for name, column in table.items()
-    ]
+    variables = list[Variable]()
+    for name, column in annotation_table(annotation, model, samples).items():
+        frame = column.to_frame(str(name))
+        (variable,) = read_variables(frame, survival="none")
+        if variable.kind == LEFT_OUT:
+            with suppress(InputError):  # names of patients, for example, cannot be tested
+                (variable,) = read_variables(frame, variables=[str(name)], survival="none")
+        if variable.kind == LEFT_OUT:
+            labels = column.map(str, na_action="ignore").astype("category")
+            codes = np.where(labels.isna(), np.nan, labels.cat.codes)
+            variable = Variable(str(name), "categorical", "", codes, tuple(labels.cat.categories))
+        variables.append(variable)
+    chosen = variable_colours(variables)
+    for name in set(chosen) & set(colours or {}):
+        chosen[name] |= {level: (colours or {})[name].get(level, own) for level, own in chosen[name].items()}
+    return [variable_strip(variable, chosen) for variable in variables]
 
 
 def shaded_strip(name: str, values: Floats, levels: Sequence[str] = ()) -> Strip:
@@ -440,7 +507,8 @@ def shaded_strip(name: str, values: Floats, levels: Sequence[str] = ()) -> Strip
     legend = list(zip(levels or [as_label(tick, 4) for tick in ticks], shades(ticks), strict=True))
     legend += [] if known.all() else [("missing", MISSING)]
     colours = np.where(known, np.array(shades(np.where(known, values, low)), dtype=object), MISSING)
-    return Strip(name, colours, legend, np.where(known, 0, -1), is_numeric=True)
+    codes = np.where(known, values if levels else 0, len(legend) - 1 if levels else -1).astype(np.intp)
+    return Strip(name, colours, legend, codes, is_numeric=not levels)
 
 
 def labelled_strip(name: str, labels: Sequence[str | None], chosen: Mapping[str, str]) -> Strip:
@@ -466,16 +534,27 @@ def labels_of(variable: Variable) -> list[str | None]:
     return [variable.levels[int(value)] if is_known else None for value, is_known in pairs]
 
 
-def draw_legend(ax: Axes, drawn: list[Strip]) -> None:
-    """One legend for all strips: the name of each variable, then its levels."""
-    from matplotlib.patches import Patch
+def legend_columns(n_lines: int, height: float) -> int:
+    """The columns of a legend of so many lines that is no higher than `height` inches."""
+    return max(1, -int(-n_lines // max(1.0, height / LEGEND_LINE)))
 
-    handles, headers = list[Patch](), list[int]()
-    for strip in drawn:
-        headers.append(len(handles))
-        handles.append(Patch(alpha=0.0, label=label_text(strip.name)))
-        handles += [Patch(fc=colour, ec="none", label=label_text(level)) for level, colour in strip.legend]
+
+def draw_legend(ax: Axes, parts: Sequence[tuple[str, Sequence[tuple[str, str]]]], height: float, gap: float) -> None:
+    """One legend at the right of the axes, `gap` points away: headings, each with texts and their colours below.
+
+    It has as many columns as it needs to be no higher than `height` inches.
+    """
+    from matplotlib.patches import Patch
+    from matplotlib.transforms import ScaledTranslation
+
+    handles, headings = list[Patch](), list[int]()
+    for heading, entries in parts:
+        headings.append(len(handles))
+        handles.append(Patch(alpha=0.0, label=label_text(heading, 40)))
+        handles += [Patch(fc=colour, ec="none", label=label_text(text, 48)) for text, colour in entries]
     style: dict[str, Any] = {"frameon": False, "fontsize": SMALL, "handlelength": 1.0, "handleheight": 1.0}
-    legend = ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.3, **style)
+    away = ax.transAxes + ScaledTranslation(gap / 72, 0, ax.figure.dpi_scale_trans)
+    style |= {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "bbox_transform": away, "borderaxespad": 0.0}
+    legend = ax.legend(handles=handles, borderpad=0.0, ncols=legend_columns(len(handles), height), **style)
     for number, text in enumerate(legend.get_texts()):
-        text.set(weight="bold" if number in headers else "normal", **LITERAL)
+        text.set(weight="bold" if number in headings else "normal", **LITERAL)

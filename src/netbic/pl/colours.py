@@ -30,12 +30,6 @@ _SEQUENTIAL: Final = (  # cividis
     "E9D34EEAD34CEBD44BEDD54AEED649EFD748F0D846F1D945F2DA44F3DB42F5DC41F6DD3FF7DE3EF8DF3CF9E03AFBE138FCE236FDE334"
     "FEE434FEE535FEE636FEE838"
 )
-_MANY: Final = (  # tab20
-    "1F77B4AEC7E8FF7F0EFFBB782CA02C98DF8AD62728FF98969467BDC5B0D5"
-    "8C564BC49C94E377C2F7B6D27F7F7FC7C7C7BCBD22DBDB8D17BECF9EDAE5"
-)
-# Twenty colours, for the levels of variables that have more levels than there are colours that differ clearly.
-MANY: Final = tuple(f"#{_MANY[at : at + 6].lower()}" for at in range(0, len(_MANY), 6))
 
 
 def diverging(shares: Any) -> NDArray[np.uint8]:

@@ -1,15 +1,15 @@
-"""Heatmap of the data, with rows and columns ordered by module."""
+"""Heatmap of the data, with genes and samples ordered by module."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from netbic.arrays import Indices
+from netbic.arrays import Floats, Indices
 from netbic.errors import InputError
 from netbic.estimators.results import names_of, position_of
 from netbic.pl import base
@@ -18,9 +18,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-_LANE, _ANNOTATION, _WIDEST_STRIP, _GAP = 0.02, 0.03, 0.12, 0.008  # as shares of the height or width of the heatmap
+_LANE, _STRIP, _WIDEST, _GAP = 0.02, 0.03, 0.15, 0.008  # as shares of the height or width of the heatmap
 _SHARP = 500_000  # entries up to which cells are drawn sharply; more are averaged per pixel
 _SHARP_STRIP = 500  # the same for members in a strip
+_WIDTH, _HEIGHT, _HIGHEST = 7.0, 6.0, 10.0  # inches, without the legend
+_BELOW = 1.5  # inches of the height for title, label and colour bar
+_FINE = 4  # lines of a lane that is averaged per pixel
+_LINE = 10.0  # points, height of a strip with a caption
+_NUMBERS = 20.0  # points at the right of the data for the numbers of the modules
+_LETTER = 0.075  # inches
 
 
 @base.documented
@@ -35,15 +41,17 @@ def heatmap(
     names: Sequence[str] | None = None,
     key: str = "netbic",
     ax: Axes | None = None,
+    **given: Unpack[base.Labels],
 ) -> Axes:
-    """Plot the data of the samples and genes of the modules, ordered by module.
+    """Plot the data of the genes (rows) and samples (columns) of the modules.
 
-    A member of several modules is drawn once, in the module where its absolute weight is largest. The coloured strips
-    have one lane per module, in which all its members are marked: marks outside the block of the module are overlaps.
-    If a module keeps all samples, its lane shows their weights instead (red: positive, blue: negative).
-    Within a block, members are ordered by decreasing signed weight. Values are those that were fitted (centred and
-    scaled); the colour scale is symmetric around zero and ends at the 98th percentile of the absolute values. Names are
-    written where they fit, starting with the members with the largest weights.
+    A gene of several modules is drawn once, in the module where its absolute weight is largest; a sample in the module
+    where its score is most extreme, relative to those of the other members. Genes are ordered by decreasing weight,
+    samples by decreasing score. Above and beside the data is a lane for each module, in which all its members are
+    marked: marks outside the block of the module are overlaps. If a module keeps all samples, its lane shows their
+    scores instead (red: positive, blue: negative). Values are those that were fitted (centred and scaled); the colour
+    scale is symmetric around zero and ends at the 98th percentile of the absolute values. Names of genes are written
+    where they fit, starting with those with the largest weights; names of samples if all fit.
 
     Parameters
     ----------
@@ -57,12 +65,12 @@ def heatmap(
     n_others : int
         Number of samples, and of genes, that belong to no module, for comparison.
     annotation : DataFrame, Series, or list of str, optional
-        What is known about the samples: each column is drawn as a strip at the right, with a legend. The index contains
-        the names of the samples; those without a row are missing (light grey). If `model` is an AnnData object, also
-        names of columns of its obs.
+        What is known about the samples: each column is drawn as a strip above the data. The index contains the names of
+        the samples; those without a row are missing (light grey). If `model` is an AnnData object, also names of
+        columns of its obs.
     $colours
     names : list of str, optional
-        Names of all modules, e.g. of `netbic.enrichment.module_names`: those that are drawn are listed below.
+        Names of all modules, e.g. of `netbic.enrichment.module_names`: those that are drawn are listed in the legend.
     $key
     $ax
 
@@ -72,7 +80,7 @@ def heatmap(
     >>> study = netbic.simulate.cohort(150, 700, n_modules=2, random_state=0)
     >>> model = netbic.SparseGraphSVD(2, n_rows=40, n_columns=60).fit(study.expression)
     >>> ax = netbic.pl.heatmap(model, study.expression, n_others=20)
-    >>> ax.get_xlabel()
+    >>> ax.get_ylabel()
     '110 genes of 2 modules, and 20 others'
     """
     from matplotlib import colormaps
@@ -80,54 +88,91 @@ def heatmap(
 
     found = base.fitted(model, key)
     numbers = range(1, found.n_components_ + 1) if modules is None else modules
-    listed = [numbers] if isinstance(numbers, Integral) else numbers
-    chosen = list(dict.fromkeys(position_of(module, found.n_components_) for module in listed))
+    asked = [numbers] if isinstance(numbers, Integral) else numbers
+    chosen = list(dict.fromkeys(position_of(module, found.n_components_) for module in asked))
     if not chosen:
         raise InputError("there are no modules to draw: fit a model that finds some, or choose at least one")
-    weights = [found.left_vectors_.T[chosen], found.components_[chosen]]
-    rows, columns = (module_order(own, n_others) for own in weights)
-    values = base.entries(found, base.data_of(model, X, key), rows.members, columns.members)
-    known = base.annotation_strips(annotation, model, names_of(found, "rows"), colours)
-    ax = base.axes_for(ax, (8.0, 6.0 + (0.16 * len(chosen) if names is not None else 0.0)))
+    data = base.data_of(model, X, key)
+    genes = module_order(found.components_[chosen], n_others)
+    drawn = module_order(found.rows_[chosen].astype(np.float64), n_others).members
+    values = base.entries(found, data, drawn, genes.members)  # blocks of a Dask array are read once
+    if found.diffusion_:
+        scores = base.scores_of(found, data, np.arange(len(found.left_vectors_)))[drawn][:, chosen].T
+    else:
+        scores = observed_scores(values, found.components_[chosen][:, genes.members])
+    order = module_order(standardised(scores, found.rows_[chosen][:, drawn]), n_others)
+    samples, scores = order._replace(members=drawn[order.members]), scores[:, order.members]
+    values = values[order.members].T
+    strips = base.annotation_strips(annotation, model, names_of(found, "rows"), colours)
+    inks = [base.MODULES[k % len(base.MODULES)] for k in chosen]
+    named = [] if names is None or len(chosen) == 1 else list(zip(chosen, inks, strict=True))
+    listed = [(f"{k + 1}: {names[k]}", ink) for k, ink in named] if names is not None else []
+    legend = [("module", listed)] * bool(listed) + [(strip.name, strip.legend) for strip in strips]
+    ax = base.axes_for(ax, _size(legend), given)
 
     limit, shades = base.symmetric_limit(values), colormaps[base.DIVERGING].with_extremes(bad="0.85")
     smoothing = "none" if values.size <= _SHARP else "antialiased"
     image = ax.imshow(values, cmap=shades, vmin=-limit, vmax=limit, aspect="auto", interpolation=smoothing)
     is_z_score = found.scale_power == 1 and found.center == "columns"
     label = "z-score" if is_z_score else "value" if found.center is None else "centred value"
-    below: dict[str, Any] = {"anchor": (0.0, 0.0), "shrink": 0.4} if known else {}  # the legend is above
+    below: Any = {"location": "bottom", "shrink": 0.35, "aspect": 18, "anchor": (1.0, 0.5)}
     base.colour_bar(image, ax, label, extend="both", **below)
-    inks = [base.MODULES[k % len(base.MODULES)] for k in chosen]
-    _draw_lanes(ax, [rows, columns], weights, inks)
-    for k in range(len(chosen)):
-        (top, bottom), (left, right) = rows.bounds[k : k + 2], columns.bounds[k : k + 2]
-        size = right - left, bottom - top
-        ax.add_patch(Rectangle((left - 0.5, top - 0.5), *size, fill=False, ec="black", lw=0.8, clip_on=False))
-    if known:
-        _draw_annotation(ax, known, rows.members, columns.members.size)
-
-    for write, order, noun in ((ax.set_xlabel, columns, "genes"), (ax.set_ylabel, rows, "samples")):
-        n, n_others = int(order.bounds[-1]), order.members.size - int(order.bounds[-1])
-        of_modules = f"{n:,} {noun} of {len(chosen)} module{'s' * (len(chosen) > 1)}"
-        write(of_modules + (f", and {n_others:,} others" if n_others else ""))
-    if names is not None:
-        lines = "\n".join(base.label_text(f"{k + 1}: {names[k]}", 100) for k in chosen)
-        _write(ax, lines, (0, 0), (0, -5), xycoords=("axes fraction", ax.xaxis.label), va="top")
+    captions = _draw_lanes(ax, genes, samples, scores, [str(k + 1) for k in chosen], inks)
+    captions += _draw_strips(ax, strips, samples.members, genes.members.size)
+    if len(chosen) > 1:
+        for k in range(len(chosen)):
+            (top, bottom), (left, right) = genes.bounds[k : k + 2], samples.bounds[k : k + 2]
+            size = right - left, bottom - top
+            ax.add_patch(Rectangle((left - 0.5, top - 0.5), *size, fill=False, ec="black", lw=0.8, clip_on=False))
+    if legend:
+        height = float(ax.figure.get_window_extent().height) / base.pixels(ax, 72) - _BELOW
+        base.draw_legend(ax, legend, height, _NUMBERS)
+    for write, order, noun in ((ax.set_ylabel, genes, "genes"), (ax.set_xlabel, samples, "samples")):
+        n, n_more = int(order.bounds[-1]), order.members.size - int(order.bounds[-1])
+        of_modules = f" of {len(chosen)} modules" * (noun == "genes" and len(chosen) > 1)
+        write(f"{n:,} {noun}{of_modules}" + (f", and {n_more:,} others" if n_more else ""))
+    if len(chosen) == 1:
+        base.module_title(ax, chosen[0] + 1, "" if names is None else names[chosen[0]], "")
+    base.write_labels(ax, given)
     ax.tick_params(length=2, pad=1)
     ax.spines[:].set_visible(False)
     for _ in range(2):  # names make the data area smaller, so that fewer of them may fit
         base.apply_layout(ax)
-        for which, axis, order in (("x", "columns", columns), ("y", "rows", rows)):
-            own = names_of(found, axis)[order.members]
-            base.name_ticks(ax, which, range(order.members.size), own, order.weight)
-    # Numbers of the modules above their blocks; where not all fit, those of the larger modules.
-    middles, widest = (columns.bounds[:-1] + columns.bounds[1:] - 1) / 2, max(len(str(module + 1)) for module in chosen)
-    in_pixels = ax.transData.transform(np.column_stack([middles, middles]))[:, 0]
-    gap = base.pixels(ax, base.SMALL) * (0.7 * widest + 0.3)
-    for k in base.apart(in_pixels, np.diff(columns.bounds), gap):
-        style = {"ha": "center", "va": "bottom", "weight": "bold", "color": inks[k]}
-        _write(ax, str(chosen[k] + 1), (middles[k], ax.get_ylim()[1]), (0, 2), **style)
+        for which, axis, order in (("x", "rows", samples), ("y", "columns", genes)):
+            own, places = names_of(found, axis)[order.members], range(order.members.size)
+            base.name_ticks(ax, which, places, own, order.weight, some=which == "y")
+    _write_captions(ax, captions)
+    # Numbers of the modules at the right of their blocks; where not all fit, those of the larger modules.
+    middles, right = (genes.bounds[:-1] + genes.bounds[1:] - 1) / 2, ax.get_xlim()[1]
+    if len(chosen) > 1:
+        for k in base.apart(_in_pixels(ax, middles), np.diff(genes.bounds), base.pixels(ax, base.SMALL)):
+            style = {"ha": "left", "va": "center", "weight": "bold", "color": inks[k]}
+            _write(ax, str(chosen[k] + 1), (right, middles[k]), (3, 0), **style)
     return ax
+
+
+def _size(legend: list[tuple[str, list[tuple[str, str]]]]) -> tuple[float, float]:
+    """Width and height of a new figure with this legend, in inches."""
+    texts = [text for heading, entries in legend for text in (heading, *(text for text, _ in entries))]
+    letters = min(max(map(len, texts), default=0), 48)
+    height = max(_HEIGHT, min(len(texts) * base.LEGEND_LINE + _BELOW, _HIGHEST))
+    columns = base.legend_columns(len(texts), height - _BELOW)
+    return _WIDTH + columns * (0.4 + _LETTER * letters) * bool(legend), height
+
+
+def observed_scores(values: Floats, weights: NDArray[Any]) -> Floats:
+    """Scores of samples (rows) in modules, a row per module; as in `module_scores` if entries are missing."""
+    seen = np.isfinite(values)
+    products, observed = np.where(seen, values, 0.0) @ weights.T, seen @ (weights**2).T
+    return np.where(observed > 0, products / np.maximum(observed, np.finfo(float).tiny), np.nan).T
+
+
+def standardised(scores: Floats, members: NDArray[np.bool_]) -> Floats:
+    """Scores, a row per module, divided by the root mean square of its members; 0 only for others."""
+    known, tiny = np.where(members, np.nan_to_num(scores), 0.0), float(np.finfo(np.float64).eps)
+    squares = (known**2).sum(axis=1, keepdims=True) / np.maximum(members.sum(axis=1, keepdims=True), 1)
+    sizes = known / np.sqrt(np.maximum(squares, np.finfo(np.float64).tiny))
+    return np.where(members, np.where(np.abs(sizes) < tiny, tiny, sizes), 0.0)
 
 
 class Order(NamedTuple):
@@ -154,47 +199,89 @@ def module_order(weights: NDArray[Any], n_others: int = 0) -> Order:
     return Order(members, bounds, weights[:, members] != 0, heaviest[members])
 
 
-def _draw_lanes(ax: Axes, orders: list[Order], weights: list[NDArray[Any]], inks: list[str]) -> None:
-    """One lane per module to the left of the data and above it, inside the same axes.
+def _draw_lanes(
+    ax: Axes, genes: Order, samples: Order, scores: Floats, numbers: list[str], inks: list[str]
+) -> list[tuple[float, str, str]]:
+    """One lane per module at the left of the data and above it, inside the same axes; captions of those above it.
 
-    Members have the colour of the module, others are light grey. Where everything is a member, the weights are shown.
+    Members have the colour of the module, others are light grey. Where everything is a member, the scores are shown. A
+    single module of all that is drawn has no lane.
     """
     from matplotlib import colormaps
     from matplotlib.colors import to_rgb
 
     colours, both = np.array([to_rgb(ink) for ink in inks]), list[NDArray[Any]]()
-    for order, own in zip(orders, weights, strict=True):
-        lanes = np.where(order.belongs[:, :, None], colours[:, None, :], 0.95)
-        for k in np.flatnonzero((own != 0).all(axis=1)):
-            drawn = own[k, order.members]
-            lanes[k] = colormaps[base.DIVERGING](0.5 + 0.5 * drawn / base.symmetric_limit(drawn))[:, :3]
-        both.append(lanes)
-    height, width = (order.members.size for order in orders)
-    share = min(_LANE * len(inks), _WIDEST_STRIP)
+    for order in (genes, samples):
+        both.append(np.where(order.belongs[:, :, None], colours[:, None, :], 0.95))
+    for k in np.flatnonzero(samples.belongs.all(axis=1)):
+        drawn = scores[k]
+        lane = colormaps[base.DIVERGING](0.5 + 0.5 * drawn / base.symmetric_limit(drawn))[:, :3]
+        both[1][k] = np.where(np.isfinite(drawn)[:, None], lane, 0.85)
+    height, width = genes.members.size, samples.members.size
+    share = min(_LANE * len(inks), _WIDEST) if len(inks) > 1 else max(_LANE, _one_line(ax))
     top, left = -0.5 - _GAP * height, -0.5 - _GAP * width
-    shades = "none" if max(height, width) <= _SHARP_STRIP else "antialiased"
-    options: dict[str, Any] = {"aspect": "auto", "interpolation": shades}
-    ax.imshow(both[1], extent=(-0.5, width - 0.5, top, top - share * height), **options)
-    ax.imshow(both[0].swapaxes(0, 1), extent=(left - share * width, left, height - 0.5, -0.5), **options)
-    ax.set(xlim=(left - share * width, width - 0.5), ylim=(height - 0.5, top - share * height))
+    drawn_as = list[dict[str, Any]]()
+    for which, size in enumerate((height, width)):
+        is_sharp = size <= _SHARP_STRIP
+        if not is_sharp:
+            bytes_of_lanes = np.rint(255 * both[which]).astype(np.uint8)
+            both[which] = np.repeat(bytes_of_lanes, _FINE, axis=0)  # neighbouring lanes are hardly averaged
+        drawn_as.append({"aspect": "auto", "interpolation": "none" if is_sharp else "antialiased"})
+    ax.imshow(both[1], extent=(-0.5, width - 0.5, top, top - share * height), **drawn_as[1])
+    if len(inks) > 1 or not genes.belongs.all():
+        ax.imshow(both[0].swapaxes(0, 1), extent=(left - share * width, left, height - 0.5, -0.5), **drawn_as[0])
+        left -= share * width
+    else:
+        left = -0.5
+    ax.set(xlim=(left, width - 0.5), ylim=(height - 0.5, top - share * height))
+    step = share * height / len(inks)
+    words = ["score" if samples.belongs.all() else "module"] if len(inks) == 1 else numbers
+    return [
+        (top - share * height + (k + 0.5) * step, word, ink)
+        for k, (word, ink) in enumerate(zip(words, inks if len(inks) > 1 else ["black"], strict=True))
+    ]
 
 
-def _draw_annotation(ax: Axes, known: list[base.Strip], samples: NDArray[Any], width: int) -> None:
-    """One strip per variable at the right of the data, inside the same axes, with its name below, and a legend."""
+def _draw_strips(
+    ax: Axes, strips: list[base.Strip], samples: NDArray[Any], height: int
+) -> list[tuple[float, str, str]]:
+    """One strip per variable above the lanes, the first one on top, inside the same axes; and their captions."""
     from matplotlib.colors import to_rgba_array
 
-    share = min(_ANNOTATION, _WIDEST_STRIP / len(known)) * width
-    left, height = width - 0.5 + _GAP * width, len(samples)
-    start, limits = ax.get_xlim()[0], ax.get_ylim()
-    shades = "none" if height <= _SHARP_STRIP else "antialiased"
-    for strip in known:
-        extent = (left, left + share, height - 0.5, -0.5)
-        ax.imshow(to_rgba_array(strip.colours[samples])[:, None], extent=extent, aspect="auto", interpolation=shades)
-        place = left + share / 2, height - 0.5
-        _write(ax, base.label_text(strip.name), place, (0, -3), rotation=90, ha="center", va="top")
-        left += share + _GAP * width / 2
-    ax.set(xlim=(start, left), ylim=limits)
-    base.draw_legend(ax, known)
+    if not strips:
+        return []
+    (start, end), (bottom, top) = ax.get_xlim(), ax.get_ylim()
+    share, gap = max(min(_STRIP, 2 * _WIDEST / len(strips)), _one_line(ax)) * height, _GAP * height
+    shades = "none" if len(samples) <= _SHARP_STRIP else "antialiased"
+    captions = list[tuple[float, str, str]]()
+    top -= gap
+    for strip in reversed(strips):
+        extent = (-0.5, len(samples) - 0.5, top, top - share)
+        ax.imshow(to_rgba_array(strip.colours[samples])[None], extent=extent, aspect="auto", interpolation=shades)
+        captions.append((top - share / 2, base.label_text(strip.name), "black"))
+        top -= share + gap / 2
+    ax.set(xlim=(start, end), ylim=(bottom, top))
+    return captions
+
+
+def _one_line(ax: Axes) -> float:
+    """The height of a line of text, as a share of the height of the axes before their layout."""
+    return base.pixels(ax, _LINE) / float(ax.get_window_extent().height)
+
+
+def _write_captions(ax: Axes, captions: list[tuple[float, str, str]]) -> None:
+    """What strips and lanes show, at their left; the captions that fit above the names of genes, strips first."""
+    names, places = np.asarray(ax.get_yticks(), dtype=float), np.array([place for place, _, _ in captions])
+    priority = np.concatenate([np.full(names.size, len(captions)), np.arange(len(captions))])
+    for k in base.apart(_in_pixels(ax, np.concatenate([names, places])), priority, base.pixels(ax, base.SMALL)):
+        if k >= names.size:
+            place, text, ink = captions[k - names.size]
+            _write(ax, text, (-0.5, place), (-4, 0), ha="right", va="center", color=ink)
+
+
+def _in_pixels(ax: Axes, places: NDArray[Any]) -> NDArray[Any]:
+    """Heights on the axis of genes, in pixels."""
+    return np.asarray(ax.transData.transform(np.column_stack([np.zeros(places.size), places])))[:, 1]
 
 
 def _write(ax: Axes, text: str, place: tuple[float, float], away: tuple[float, float], **style: Any) -> None:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product, zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from netbic.arrays import Floats
+from netbic.arrays import Floats, kind_of
 from netbic.errors import InputError
 from netbic.estimators.inputs import one_blas_thread
 from netbic.estimators.results import heaviest, names_of, position_of
-from netbic.graph import match
+from netbic.graph import Graph, match
 from netbic.pl import base
 
 if TYPE_CHECKING:
@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 _MOST_NODES = 500  # more cannot be distinguished, and their layout takes too long
 _SMALLEST_NODE, _LARGEST_NODE = 4.0, 150.0  # areas in square points
 _NODES_SHARE = 0.09  # of the area of the axes, if all nodes had the largest size
+_NEIGHBOURS = 3  # of each gene in a coexpression network
 _TRIES = 3  # labels that are tried, for each that is written
 # Positions of a label relative to its node; the first free one is used.
 _SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (0.8, 0.8), (-0.8, 0.8), (0.8, -0.8), (-0.8, -0.8))
+_DISTANCES = (1.0, 1.5, 2.5, 4.0)
 _MAX_ITER, _TOLERANCE = 200, 1e-4  # of the layout
 
 
@@ -34,25 +36,32 @@ def network(
     model: base.ModelLike,
     module: int = 1,
     *,
+    X: Any = None,
     graph: object = None,
     n_labels: int = 10,
     seed: int = 0,
     names: Sequence[str] | None = None,
     key: str = "netbic",
     ax: Axes | None = None,
+    **given: Unpack[base.Labels],
 ) -> Axes:
-    """Plot the graph between the genes of a module.
+    """Plot the graph between the genes of a module, or their coexpression if the model has no graph.
 
     The colour of a node is its signed weight, the size the absolute weight. Edges that inhibit are dashed.
     Members without an edge to another member are drawn in rows below. Labels are given to the members with the largest
     weights and to those with the most edges inside the module in turn; a label that would cover a node or another label
     is left out, and the next member gets one. Of a module with more than 500 genes, those with the 500 largest weights
-    are drawn.
+    are drawn. In a coexpression network, each gene has edges to the three genes of the module with which it has the
+    largest absolute correlations in the data as they were fitted; edges of negative correlations are dashed. The title
+    then says so: such a network shows how the genes hang together, it is no evidence for the module.
 
     Parameters
     ----------
     model : SparseGraphSVD or AnnData
     $module
+    X : array, DataFrame, sparse matrix or AnnData, optional
+        The data of the fit, for the coexpression of the genes; used if there is no graph. Not needed if `model` is an
+        AnnData object.
     graph : graph-like, optional
         Default: the graph of the fit. Matched by name if both have names.
     n_labels : int
@@ -79,11 +88,16 @@ def network(
     whole = found.graphs_["columns"]
     if graph is not None:
         whole = match(graph, int(found.n_features_in_), found.names_["columns"], "column")
+    if whole is None and X is None and kind_of(model) != "anndata":
+        without = "the model was fitted without a graph of its genes"
+        raise InputError(f"{without}: give one (`graph`), or the data for the coexpression of the genes (`X`)")
     if whole is None:
-        raise InputError("the model was fitted without a graph of its genes: use network(model, graph=...)")
-    inside = whole.subgraph(members)
+        data = base.data_of(model, X, key)
+        inside = _coexpressed(base.entries(found, data, np.arange(len(found.left_vectors_)), members))
+    else:
+        inside = whole.subgraph(members)
     positions, degrees = layout(inside.weights, seed), inside.degrees
-    ax = base.axes_for(ax, (6.5, 5.5))
+    ax = base.axes_for(ax, (6.5, 5.5), given)
     areas = _draw(ax, positions, inside.weights, weights)
     if (degrees == 0).any():
         alone = positions[degrees == 0]
@@ -93,7 +107,10 @@ def network(
     ax.spines[:].set_visible(False)
     shown = f"{everyone.size:,}" if members.size == everyone.size else f"{members.size} of {everyone.size:,}"
     name = "" if names is None else names[at]
-    base.module_title(ax, module, name, f"{shown} genes, {inside.n_edges:,} edges")
+    edges = f"{inside.n_edges:,} edges"
+    facts = edges if whole is not None else f"coexpression ({edges} to the most correlated genes)"
+    base.module_title(ax, module, name, f"{shown} genes, {facts}")
+    base.write_labels(ax, given)
     base.apply_layout(ax)
     genes = names_of(found, "columns")[members]
     # Members with the largest weights and with the most edges in turn; members are ordered by weight.
@@ -102,6 +119,19 @@ def network(
     labels = {k: base.label_text(genes[k]) for k in list(dict.fromkeys(turns))[: _TRIES * max(n_labels, 0)]}
     _write_labels(ax, positions, areas, labels, n_labels)
     return ax
+
+
+def _coexpressed(values: Floats) -> Graph:
+    """The graph of genes (columns) that connects each to the few others with the largest absolute correlations."""
+    filled = np.where(np.isfinite(values), values, 0.0)  # columns have the mean 0
+    sizes = np.linalg.norm(filled, axis=0)
+    correlations = filled.T @ filled / np.maximum(np.outer(sizes, sizes), np.finfo(float).tiny)
+    np.fill_diagonal(correlations, 0.0)
+    strengths = np.round(np.abs(correlations), 10)  # the same neighbours on every machine
+    few = min(_NEIGHBOURS, len(strengths) - 1)
+    kept = np.zeros(correlations.shape, dtype=bool)
+    np.put_along_axis(kept, np.argsort(-strengths, axis=1, kind="stable")[:, :few], True, axis=1)
+    return Graph(np.where((kept | kept.T) & (strengths > 0), np.sign(correlations), 0.0), signed=True)
 
 
 def _draw(ax: Axes, positions: Floats, edges: sp.csr_array, weights: NDArray[Any]) -> NDArray[Any]:
@@ -132,8 +162,10 @@ def _draw(ax: Axes, positions: Floats, edges: sp.csr_array, weights: NDArray[Any
 def _write_labels(ax: Axes, positions: Floats, areas: NDArray[Any], names: dict[int, str], most: int) -> None:
     """Labels next to their nodes that cover neither each other nor a node: the first `most` that fit.
 
-    A label is tried on all sides of its node, then a little further away.
+    A label is tried on all sides of its node, then further away. A line connects it to its node if another one is
+    nearer.
     """
+    from matplotlib.lines import Line2D
     from matplotlib.patheffects import withStroke
 
     halo = [withStroke(linewidth=2.0, foreground="white")]  # edges behind a label
@@ -149,12 +181,18 @@ def _write_labels(ax: Axes, positions: Floats, areas: NDArray[Any], names: dict[
             path_effects=halo, **base.LITERAL,
         )  # fmt: skip
         distance = radii[k] / base.pixels(ax, 1.0) + 2
-        for away, (x, y) in product((distance, 1.5 * distance), _SIDES):
+        for times, (x, y) in product(_DISTANCES, _SIDES):
+            away = times * distance
             text.set(ha=horizontal[round(x)], va=vertical[round(y)], position=(x * away, y * away))
             box = np.asarray(text.get_window_extent().get_points()).ravel()
             inside = (box[:2] >= frame[:2]).all() and (box[2:] <= frame[2:]).all()
             if inside and not ((box[:2] < taken[:, 2:]) & (taken[:, :2] < box[2:])).all(axis=1).any():
                 taken = np.vstack([taken, box])
+                nearest = np.linalg.norm(centres - np.clip(centres, box[:2], box[2:]), axis=1) - radii
+                if nearest.argmin() != k:  # the label could be that of another node
+                    ends = np.array([centres[k], np.clip(centres[k], box[:2], box[2:])])
+                    line = Line2D(*ax.transData.inverted().transform(ends).T, color="0.2", lw=0.7, zorder=1.5)
+                    ax.add_artist(line)
                 break
         else:
             text.remove()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 import numpy as np
 
@@ -29,6 +29,7 @@ def pairs(
     annotation: Any = None,
     colours: base.Colours | None = None,
     ax: Axes | None = None,
+    **given: Unpack[base.Labels],
 ) -> Axes:
     """Plot the scores of the samples in both tables, a point per sample.
 
@@ -60,19 +61,22 @@ def pairs(
     if len(known) > 1:
         names = ", ".join(strip.name for strip in known)
         raise ValueError(f"annotation has {len(known)} columns ({names}): points have one colour, give one of them")
-    ax = base.axes_for(ax, (4.8 + 1.3 * bool(known), 4.2))
-    colour: Any = known[0].colours.tolist() if known else base.PALETTE[0]
+    ax = base.axes_for(ax, (4.8 + 1.3 * bool(known), 4.2), given)
+    colour: Any = known[0].colours.tolist() if known else base.LINE
     ax.scatter(x, y, s=22, color=colour)
     if known:
-        base.draw_legend(ax, known)
+        base.draw_legend(ax, [(known[0].name, known[0].legend)], 4.2, 6)
     ax.set(xlabel=f"score in {found.table_names_[0]}", ylabel=f"score in {found.table_names_[1]}")
     base.despine(ax)
     base.set_title(ax, f"Pair {pair}: correlation {found.correlations_[at]:.2f}".replace("-", base.MINUS))
+    base.write_labels(ax, given)
     return ax
 
 
 @base.documented
-def pair_loadings(model: PairSource, pair: int = 1, *, n: int = 15, ax: Axes | None = None) -> Axes:
+def pair_loadings(
+    model: PairSource, pair: int = 1, *, n: int = 15, ax: Axes | None = None, **given: Unpack[base.Labels]
+) -> Axes:
     """Plot the weights of the features of both tables with the largest absolute weights in a pair.
 
     Features with weights of the same sign, in either table, are high in the same samples.
@@ -110,7 +114,7 @@ def pair_loadings(model: PairSource, pair: int = 1, *, n: int = 15, ax: Axes | N
         start += drawn.size + _GAP
         shown = f"{drawn.size} of {members.size:,}" if drawn.size < members.size else f"{members.size:,}"
         facts.append(f"{shown} features of {base.label_text(table)}")
-    ax = base.axes_for(ax, (5.0, 1.2 + 0.2 * len(values)))
+    ax = base.axes_for(ax, (5.0, 1.2 + 0.2 * len(values)), given)
     inks = np.where(np.array(values) > 0, base.POSITIVE, base.NEGATIVE).tolist()
     ax.hlines(positions, 0, values, colors=inks, linewidths=1.2)
     ax.scatter(values, positions, c=inks, s=22, zorder=3)
@@ -127,6 +131,7 @@ def pair_loadings(model: PairSource, pair: int = 1, *, n: int = 15, ax: Axes | N
     ax.locator_params(axis="x", nbins=6)
     base.despine(ax)
     base.set_title(ax, f"Pair {pair}: {', '.join(facts)}", **base.LITERAL)
+    base.write_labels(ax, given)
     base.apply_layout(ax)
     base.name_ticks(ax, "y", positions, names, np.abs(values))
     return ax

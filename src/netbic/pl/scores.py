@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,6 @@ from numpy.typing import NDArray
 from netbic.arrays import Array, Floats, check_choice, kind_of
 from netbic.errors import InputError
 from netbic.estimators.parameters import check_count
-from netbic.estimators.prediction import module_scores
 from netbic.estimators.results import heaviest, names_of, position_of
 from netbic.pl import base
 
@@ -47,6 +45,7 @@ def scores(
     names: Sequence[str] | None = None,
     key: str = "netbic",
     ax: Axes | None = None,
+    **given: Unpack[base.Labels],
 ) -> Axes:
     """Plot a histogram of the scores of the samples in a module, coloured by group.
 
@@ -65,7 +64,7 @@ def scores(
         Number of bars.
     annotation : DataFrame, Series, or list of str, optional
         What is known about the samples: below the histogram, each level of a category has a lane with a line at the
-        score of each of its samples; numbers have one lane, coloured by value, with a legend. The index contains the
+        score of each of its samples; numbers have one lane, from dark (low) to light (high). The index contains the
         names of the samples. If `model` is an AnnData object, also names of columns of its obs.
     $colours
     $names
@@ -86,26 +85,24 @@ def scores(
     found = sample_scores(model, X, module, key)
     known = base.annotation_strips(annotation, model, found.samples, colours)
     n_lanes = sum(1 if strip.is_numeric else len(strip.legend) for strip in known)
-    ax = base.axes_for(ax, (5.0 + 1.3 * bool(known), 3.0 + 0.16 * n_lanes))
+    ax = base.axes_for(ax, (5.0 + 1.3 * bool(known), 3.0 + 0.16 * n_lanes), given)
     finite = np.isfinite(found.values)
     drawn = [(found.values[finite & (found.groups == group)], group or "neither", ink) for group, ink in _GROUPS]
     if drawn := [part for part in drawn if part[0].size]:
         parts, labels, shades = zip(*drawn, strict=True)
         bins = np.histogram_bin_edges(found.values[finite], n_bins).tolist()
         ax.hist(parts, bins=bins, stacked=True, color=shades, label=labels)
-    groups = ax.legend(fontsize=base.SMALL, frameon=False) if len(drawn) > 1 else None
+    if len(drawn) > 1:
+        ax.legend(fontsize=base.SMALL, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.3)
     ax.axvline(0, color="0.3", lw=0.8, ls=":")
     ax.set(xlabel="score", ylabel="samples")
     ax.yaxis.set_major_locator(MaxNLocator(integer=True))
     if known:
         _draw_lanes(ax, found.values, known)
-    if numeric := [strip for strip in known if strip.is_numeric]:
-        base.draw_legend(ax, numeric)
-        if groups is not None:
-            ax.add_artist(groups)  # a second legend replaces the first one
     base.despine(ax)
     name = found.name if names is None else names[found.number - 1]
     base.module_title(ax, found.number, name, groups_in_words(found.groups))
+    base.write_labels(ax, given)
     base.apply_layout(ax)
     return ax
 
@@ -122,7 +119,10 @@ def _draw_lanes(ax: Axes, values: NDArray[Any], known: list[base.Strip]) -> None
             own = np.isfinite(values) & (strip.codes == code)
             colours: Any = strip.colours[own].tolist() if strip.is_numeric else [colour]
             ax.vlines(values[own], low - height * 0.85, low, colors=colours, lw=0.7)
-            text = base.label_text(strip.name if strip.is_numeric else f"{strip.name}: {label}", 36)
+            if strip.is_numeric:
+                (first, _), (last, _) = strip.legend[0], strip.legend[-1 - (strip.legend[-1][0] == "missing")]
+                label = f"{first} (dark) to {last} (light)"
+            text = base.level_text(strip.name, label)
             ax.annotate(
                 text, (1, low - height / 2), (4, 0), ("axes fraction", "data"), textcoords="offset points", va="center",
                 size=base.SMALL, annotation_clip=False, **base.LITERAL,
@@ -174,11 +174,7 @@ def sample_scores(source: Any, X: Any, module: int, key: str) -> ModuleScores:
 
     found = base.fitted(source, key)
     position, data = position_of(module, found.n_components_), base.data_of(source, X, key)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "X does not have valid feature names")  # they have been matched here
-        columns = base.positions(found, data, "columns", np.arange(found.n_features_in_))
-        in_order = np.array_equal(columns, np.arange(data.matrix.shape[1]))
-        values = module_scores(found, data.matrix if in_order else data.matrix[:, columns])[:, position]
+    values = base.scores_of(found, data)[:, position]
     samples = np.arange(values.size) if data.rows is None else data.rows.to_numpy(dtype=object)
     groups = np.array(["", "up", "down"], dtype=object)[score_groups(values).labels]  # 0, 1 and -1
     return ModuleScores(samples, values, groups, module)
@@ -193,9 +189,11 @@ def survival(
     table: pd.DataFrame | None = None,
     survival: tuple[str, str] | None = None,
     until: float | None = None,
+    colours: Mapping[str, str] | None = None,
     names: list[str] | None = None,
     key: str = "netbic",
     ax: Axes | None = None,
+    **given: Unpack[base.Labels],
 ) -> Axes:
     """Plot Kaplan-Meier curves of the samples in which a module is high and low.
 
@@ -220,6 +218,8 @@ def survival(
         folder, or that are found by name in the table.
     until : float, optional
         The end of the time axis. Curves and tests use all times.
+    colours : dict, optional
+        Colours of the groups: `{"high": "#D75E23", "low": "#0072B2"}` (up, down, others, high, low).
     $names
     $key
     $ax
@@ -244,14 +244,14 @@ def survival(
     found = survival_curves(scores.values, scores.groups, variable)
     if found is None:
         raise InputError(f"all samples with a time in {variable.name!r} are in one group: there is nothing to compare")
-    ax = base.axes_for(ax, (6.2, 4.4))
+    ax, inks = base.axes_for(ax, (6.2, 4.4), given), _CURVES | dict(colours or {})
     for name, curve in zip(found.names, found.curves, strict=True):
         times, shares = curve["time"].to_numpy(dtype=float), curve["survival"].to_numpy(dtype=float)
         n, n_events = int(curve["n_at_risk"].iloc[0]), int(curve["n_events"].sum())
         label = f"{name}: {n:,} sample{'s' * (n != 1)}, {n_events:,} event{'s' * (n_events != 1)}"
-        ax.step([0, *times], [1, *shares], where="post", color=_CURVES[name], lw=1.5, label=label)
+        ax.step([0, *times], [1, *shares], where="post", color=inks[name], lw=1.5, label=label)
         lost = curve["n_censored"].to_numpy() > 0
-        ax.plot(times[lost], shares[lost], "|", color=_CURVES[name], ms=5, mew=0.8)
+        ax.plot(times[lost], shares[lost], "|", color=inks[name], ms=5, mew=0.8)
     split = "median split" if found.is_median_split else None
     ax.legend(frameon=False, fontsize=base.SMALL, loc="best", title=split, title_fontsize=base.SMALL)
     longest = max(float(times.max()) for times in found.times)
@@ -262,6 +262,7 @@ def survival(
     cox = f"Cox model {_in_words(found.cox, 'per sd')}"
     name = scores.name if names is None else names[scores.number - 1]
     base.module_title(ax, scores.number, name, f"{log_rank}\n{cox}")
+    base.write_labels(ax, given)
     # The samples at risk, below the ticks of the time axis.
     low, high = ax.get_xlim()
     ticks = np.array([tick for tick in ax.get_xticks() if low <= tick <= high], dtype=float)
@@ -270,7 +271,7 @@ def survival(
     ax.annotate("at risk", (0, 0), (-6, -_ABOVE), "axes fraction", ha="right", color="0.35", **style)
     for line, (name, counts) in enumerate(zip(found.names, found.at_risk(ticks), strict=True), start=1):
         down = -_ABOVE - line * _ROW
-        ax.annotate(name, (0, 0), (-22, down), "axes fraction", ha="right", color=_CURVES[name], **style)
+        ax.annotate(name, (0, 0), (-22, down), "axes fraction", ha="right", color=inks[name], **style)
         for tick, count in zip(ticks, counts, strict=True):
             ax.annotate(f"{count:,}", (tick, 0), (0, down), ("data", "axes fraction"), ha="center", **style)
     base.apply_layout(ax)
@@ -318,6 +319,7 @@ def loadings(
     n: int = 20,
     key: str = "netbic",
     ax: Axes | None = None,
+    **given: Unpack[base.Labels],
 ) -> Axes:
     """Plot the weights of the members of a module with the largest absolute weights.
 
@@ -347,7 +349,7 @@ def loadings(
     members = heaviest(weights)
     drawn = members[:n]
     values, positions = weights[drawn], np.arange(drawn.size)
-    ax = base.axes_for(ax, (4.5, 1.0 + 0.2 * drawn.size))
+    ax = base.axes_for(ax, (4.5, 1.0 + 0.2 * drawn.size), given)
     colours = np.where(values > 0, base.POSITIVE, base.NEGATIVE).tolist()
     ax.hlines(positions, 0, values, colors=colours, linewidths=1.2)
     ax.scatter(values, positions, c=colours, s=22, zorder=3)
@@ -358,6 +360,7 @@ def loadings(
     base.despine(ax)
     shown = f"{drawn.size} of {members.size:,}" if drawn.size < members.size else f"{members.size:,}"
     base.set_title(ax, f"Module {module}: {shown} {base.AXIS_NOUNS[axis]}")
+    base.write_labels(ax, given)
     base.apply_layout(ax)
     base.name_ticks(ax, "y", positions, names_of(found, axis)[drawn], np.abs(values))
     return ax

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 import pandas as pd
@@ -40,10 +41,12 @@ _MOST_NUMBERS = 400  # cells with numbers
 _STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 _LEGEND = "* q \N{LESS-THAN OR EQUAL TO} 0.05, ** 0.01, *** 0.001"
 _LONGEST_NAME = 72
+_LONGEST_BAR = 3.0  # inches
+_LINE = 32  # letters of a line of the name of a variable and its level
 
 
 @base.documented
-def enrichment(table: pd.DataFrame, *, n_terms: int = 10, ax: Axes | None = None) -> Axes:
+def enrichment(table: pd.DataFrame, *, n_terms: int = 10, ax: Axes | None = None, **given: Unpack[base.Labels]) -> Axes:
     """Plot gene sets by modules: the colour is -log10 of the adjusted p-value, the size the number of shared genes.
 
     Terms are selected in turn from the most significant ones of each module. Terms that are not significant (0.05) in
@@ -82,7 +85,7 @@ def enrichment(table: pd.DataFrame, *, n_terms: int = 10, ax: Axes | None = None
     first = ranked.sort_values(["turn", "q_value"], kind="stable").drop_duplicates("term")[:n_terms]
     order = first["column"].map({column: number for number, column in enumerate(columns)})
     terms = first.assign(order=order).sort_values(["order", "turn"])["term"].tolist()
-    ax = base.axes_for(ax, (3.6 + 0.35 * len(columns) + 1.5, 1.4 + 0.25 * len(terms)))
+    ax = base.axes_for(ax, (3.6 + 0.35 * len(columns) + 1.5, 1.4 + 0.25 * len(terms)), given)
     drawn = table[table["term"].isin(terms)]
     if drawn.empty:
         base.write_sentence(ax, "no gene set shares a gene with a module")
@@ -100,6 +103,7 @@ def enrichment(table: pd.DataFrame, *, n_terms: int = 10, ax: Axes | None = None
     if (drawn["q_value"] > _LEVEL).all():
         base.set_title(ax, f"no term is significant at {_LEVEL}")
     base.without_frame(ax)
+    base.write_labels(ax, given)
     return ax
 
 
@@ -128,7 +132,9 @@ def _draw_dots(ax: Axes, table: pd.DataFrame, columns: list[str], terms: list[An
 
 
 @base.documented
-def comparison(comparison: Comparison, *, values: str = "similarity", ax: Axes | None = None) -> Axes:
+def comparison(
+    comparison: Comparison, *, values: str = "similarity", ax: Axes | None = None, **given: Unpack[base.Labels]
+) -> Axes:
     """Plot the similarity of all pairs of modules of two fits.
 
     Modules of the first fit are rows, those of the second one columns: first those with a counterpart, in the order of
@@ -164,7 +170,7 @@ def comparison(comparison: Comparison, *, values: str = "similarity", ax: Axes |
     partners = dict(zip(matched["module_a"].astype(int), matched["module_b"].astype(int), strict=True))
     columns = [*partners.values(), *(j for j in range(1, table.shape[1] + 1) if j not in partners.values())]
     numbers = table[columns].to_numpy(dtype=float)
-    ax = base.axes_for(ax, (2.4 + 0.38 * table.shape[1], 1.6 + 0.32 * table.shape[0]))
+    ax = base.axes_for(ax, (2.4 + 0.38 * table.shape[1], 1.6 + 0.32 * table.shape[0]), given)
     ax.set_facecolor("0.85")  # where there is no number
     low, colours = (-1, base.DIVERGING) if values in ("cosine", "score_correlation") else (0, _UNSIGNED)
     shown = ax.pcolormesh(numbers, cmap=colours, vmin=low, vmax=1, edgecolors="white", lw=0.5)
@@ -184,11 +190,14 @@ def comparison(comparison: Comparison, *, values: str = "similarity", ax: Axes |
     ax.set_ylabel(first, **base.LITERAL)
     ax.set(xlim=(0, len(columns)), ylim=(len(table), 0))
     base.without_frame(ax)
+    base.write_labels(ax, given)
     return ax
 
 
 @base.documented
-def stability(result: Stability, module: int = 1, *, axis: str = "columns", ax: Axes | None = None) -> Axes:
+def stability(
+    result: Stability, module: int = 1, *, axis: str = "columns", ax: Axes | None = None, **given: Unpack[base.Labels]
+) -> Axes:
     """Plot selection frequencies in decreasing order, with the threshold above which a member is stable.
 
     For any threshold on the vertical axis, the curve shows how many members would be stable. Members of the module
@@ -225,8 +234,8 @@ def stability(result: Stability, module: int = 1, *, axis: str = "columns", ax: 
     member = np.asarray(getattr(result.reference, f"{axis}_"))[at]
     order = np.lexsort((~member, -frequency))
     order = order[: max(np.count_nonzero(frequency), 1)]
-    ax = base.axes_for(ax, (5.5, 4.0))
-    ranks, colour = np.arange(1, order.size + 1), base.PALETTE[0]
+    ax = base.axes_for(ax, (5.5, 4.0), given)
+    ranks, colour = np.arange(1, order.size + 1), base.LINE
     ax.step(ranks, frequency[order], where="mid", color=colour, lw=0.8, label="_path")
     for mask, face, label in ((member[order], colour, "in the module"), (~member[order], "white", "not in the module")):
         ax.scatter(ranks[mask], frequency[order][mask], s=14, c=face, edgecolors=colour, lw=0.8, label=label, zorder=3)
@@ -245,11 +254,12 @@ def stability(result: Stability, module: int = 1, *, axis: str = "columns", ax: 
     ax.legend(frameon=False, fontsize=base.SMALL, loc="upper right")
     n_stable, chance = int(part.members[at].sum()), float(part.false[at])
     base.set_title(ax, f"Module {module}: {n_stable} stable {noun} (at most {chance:.2g} by chance)")
+    base.write_labels(ax, given)
     return ax
 
 
 @base.documented
-def tuning(tuning: Tuning, *, ax: Axes | None = None) -> Axes:
+def tuning(tuning: Tuning, *, ax: Axes | None = None, **given: Unpack[base.Labels]) -> Axes:
     """Plot the score of every setting of a tuning.
 
     One parameter gives a curve with standard errors; the line is one standard error (of the difference) below the best.
@@ -284,20 +294,21 @@ def tuning(tuning: Tuning, *, ax: Axes | None = None) -> Axes:
     varying = [name for name in settings if len(_values(table[name])) > 1] or settings[:1]
     usual = ["n_columns", "n_rows"]
     varying.sort(key=lambda name: usual.index(name) if name in usual else len(usual))
-    ax = base.axes_for(ax, (5.5 if len(varying) < 3 else 10.0, 4.0))
+    ax = base.axes_for(ax, (5.5 if len(varying) < 3 else 10.0, 4.0), given)
     (_draw_curve if len(varying) == 1 else _draw_surface)(ax, table, varying, level)
     chosen = ", ".join(f"{name}={value}" for name, value in tuning.best_params_.items())
     above = 1.8 * base.SMALL * len(varying[2:])  # for the titles of the panels
     base.set_title(ax, f"chosen: {base.label_text(chosen, 80)}", pad=6 + above, **base.LITERAL)
+    base.write_labels(ax, given)
     return ax
 
 
 @base.documented
-def n_modules(model: object, *, key: str = "netbic", ax: Axes | None = None) -> Axes:
+def n_modules(model: object, *, key: str = "netbic", ax: Axes | None = None, **given: Unpack[base.Labels]) -> Axes:
     """Plot how many modules are found again in halves of the samples against how many are searched for.
 
-    The line is that of one split of the samples, the dots on its right are all splits, the dashed line would be reached
-    if all were found again. For models with `n_components="auto"`.
+    The line is that of one split of the samples, the circles at its end are all splits, the dashed line would be
+    reached if all were found again. For models with `n_components="auto"`.
 
     Parameters
     ----------
@@ -317,15 +328,17 @@ def n_modules(model: object, *, key: str = "netbic", ax: Axes | None = None) -> 
         raise ValueError(
             "the number of modules of this model does not come from halves of the samples: use n_components='auto'"
         )
-    ax = base.axes_for(ax, (4.5, 3.5))
+    ax = base.axes_for(ax, (4.5, 3.5), given)
     searched, again = zip(*found.count_.curve, strict=True)
     ax.plot([0, searched[-1]], [0, searched[-1]], ls="--", lw=0.8, color=base.GREY, label="if all were found again")
-    ax.plot(searched, again, marker="o", ms=4, lw=1.2, color=base.PALETTE[0], label="found again")
-    ax.scatter([searched[-1]] * len(found.count_.found_again), found.count_.found_again, s=14, color=base.PALETTE[0])
-    ax.axhline(found.n_components_, lw=0.8, color=base.ALARM, label="number chosen")
+    ax.plot(searched, again, marker="o", ms=4, lw=1.2, color=base.LINE, label="found again")
+    splits: Any = {"s": 26, "facecolors": "white", "edgecolors": base.LINE, "label": "in each split of the samples"}
+    ax.scatter([searched[-1]] * len(found.count_.found_again), found.count_.found_again, zorder=3, **splits)
+    ax.axhline(found.n_components_, lw=1.2, color=base.ALARM, label="number chosen")
     ax.set(xlabel="modules searched for", ylabel="found again", xlim=(0, None), ylim=(0, None))
-    ax.legend(frameon=False, fontsize=base.SMALL)
+    ax.legend(frameon=False, fontsize=base.SMALL, loc="upper left")
     base.set_title(ax, f"{found.n_components_} modules")
+    base.write_labels(ax, given)
     base.despine(ax)
     return ax
 
@@ -340,7 +353,7 @@ def _draw_curve(ax: Axes, table: pd.DataFrame, settings: list[str], level: float
     """The scores of one parameter, with standard errors."""
     values = _values(table[settings[0]])
     table = table.assign(at=[values.index(value) for value in table[settings[0]]]).sort_values("at", kind="stable")
-    ax.errorbar(table["at"], table["score"], table["standard_error"], marker="o", ms=4, lw=1.2, color=base.PALETTE[0])
+    ax.errorbar(table["at"], table["score"], table["standard_error"], marker="o", ms=4, lw=1.2, color=base.LINE)
     ax.axhline(level, color=base.GREY, lw=0.8, ls="--", label="_one standard error")
     own = table[table["chosen"]]
     ax.scatter(own["at"], own["score"], marker="*", s=180, c=base.ALARM, edgecolors="black", lw=0.5, zorder=4)
@@ -388,6 +401,7 @@ def associations(
     n_columns: int = 40,
     key: str = "netbic",
     ax: Axes | None = None,
+    **given: Unpack[base.Labels],
 ) -> Axes:
     """Plot the associations of modules (rows) with variables of the samples (columns), as a heatmap of signed effects.
 
@@ -395,8 +409,9 @@ def associations(
     scores. The colour is Spearman's correlation for numbers, 2 AUC - 1 for a level of a category against all others,
     and for survival times the binary logarithm of the hazard ratio per standard deviation of the scores, cut at 1: the
     risk doubles (red) or halves (blue). The same number is written in the cell, with one star for an adjusted p-value
-    of up to 0.05, two up to 0.01 and three up to 0.001. Of a category with two levels, only the first one is drawn,
-    because the second one is its opposite. Grey cells have no value.
+    of up to 0.05, two up to 0.01 and three up to 0.001. Of a category with two levels, only the one with the higher
+    scores in the module with the strongest association is drawn, because the other one is its opposite. Grey cells have
+    no value.
 
     Parameters
     ----------
@@ -413,8 +428,9 @@ def associations(
     Examples
     --------
     >>> import netbic, pandas as pd
-    >>> columns = ["module", "variable", "level", "effect", "effect_name", "q"]
-    >>> rows = [(1, "er", "ER+", 0.94, "AUC", 1e-9), (1, "age", "", -0.1, "Spearman rho", 0.3)]
+    >>> columns = ["module", "variable", "level", "test", "effect", "effect_name", "q"]
+    >>> rows = [(1, "er", "ER+", "Mann-Whitney", 0.94, "AUC", 1e-9)]
+    >>> rows += [(1, "age", "", "Spearman", -0.1, "Spearman rho", 0.3)]
     >>> ax = netbic.pl.associations(pd.DataFrame(rows, columns=columns))
     >>> [text.get_text() for text in ax.texts]
     ['0.88***', '−0.10']
@@ -433,7 +449,7 @@ def associations(
         raise TypeError(f"table={type(table).__name__}: expected {what}")
     grid = effect_grid(table, n_columns)
     if not grid.columns:
-        ax = base.axes_for(ax, (4.0, 1.5))
+        ax = base.axes_for(ax, (4.0, 1.5), given)
         base.write_sentence(ax, "no association has a direction")
         ax.set_axis_off()
         return ax
@@ -452,7 +468,7 @@ def associations(
     if names is not None:
         labels = [base.label_text(f"{module}: {names[module - 1]}", _LONGEST_NAME) for module in modules]
     width = 2.0 + 0.06 * max(map(len, labels)) + 0.52 * len(columns)
-    ax = base.axes_for(ax, (width, max(1.9 + 0.27 * len(modules), 3.2)))
+    ax = base.axes_for(ax, (width, max(1.9 + 0.27 * len(modules), 3.2)), given)
     colours = colormaps[base.DIVERGING].with_extremes(bad="0.88")
     image = ax.imshow(values, cmap=colours, vmin=-1, vmax=1, aspect="auto", interpolation="none")
     style: dict[str, Any] = {"ha": "center", "va": "center", "size": base.SMALL - 1.5}
@@ -461,11 +477,13 @@ def associations(
         ax.text(column, modules.index(module), f"{row['text']}{row['stars']}", color=ink, **style)
     ax.set_yticks(range(len(modules)), labels, fontsize=base.SMALL, **base.LITERAL)
     rotated: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor", **base.LITERAL}
-    ax.set_xticks(range(len(columns)), [base.label_text(name, 32) for name in columns], fontsize=base.SMALL, **rotated)
+    texts = ["\n".join(wrap(base.label_text(name, 3 * _LINE), _LINE)) for name in columns]
+    ax.set_xticks(range(len(columns)), texts, fontsize=base.SMALL, **rotated)
     ax.set_ylabel(unit_of(table))
-    ax.set_title(_LEGEND, loc="right", size=base.SMALL - 1)
     base.without_frame(ax)
-    base.colour_bar(image, ax, "\n".join(grid.scales), shrink=0.9)
+    share = min(0.9, _LONGEST_BAR / (ax.figure.get_window_extent().height / base.pixels(ax, 72)))
+    base.colour_bar(image, ax, "\n".join([*grid.scales, _LEGEND]), shrink=share, anchor=(0.0, 1.0))
+    base.write_labels(ax, given)
     return ax
 
 
@@ -483,9 +501,17 @@ class EffectGrid(NamedTuple):
 
 def effect_grid(table: pd.DataFrame, most: int) -> EffectGrid:
     """The effects that have a direction, in the columns with the smallest q-values, in the order of the table."""
-    from netbic.association.words import one_row_each, signed_effects
+    from netbic.association.words import main_tests, one_row_each, signed_effects
 
-    drawn = signed_effects(one_row_each(table)[0])
+    table = one_row_each(table)[0]
+    needed = ("module", "variable", "level", "test", "effect", "effect_name", "q")
+    if missing := [name for name in needed if name not in table]:
+        raise InputError(f"the table has no column {missing[0]!r}: give the table of netbic.associate")
+    # Of two levels, the one that sentences about the strongest association name.
+    known = table["level"].where(table["level"].fillna("").ne(""))
+    has_two = known.groupby(table["variable"]).transform("nunique") == 2
+    named = main_tests(table[has_two]).drop_duplicates("variable").set_index("variable")["level"]
+    drawn = signed_effects(table[~has_two | known.isna() | known.eq(table["variable"].map(named))])
     if drawn.empty:
         return EffectGrid([], {}, [], 0)
     best = drawn.groupby("column", sort=False)["q"].min().nsmallest(most).index

@@ -69,7 +69,7 @@ def gather(folder: Path, model: SparseGraphSVD | None = None, record: dict[str, 
     words = {number: verdict.word for number, verdict in enumerate(found.verdicts, start=1) if verdict is not None}
     given, known = record.get("inputs"), found.sample_table
     inputs: dict[str, Any] = given if isinstance(given, dict) else {}
-    shown_above = () if known is None else ("variables", "adjust", "survival", "types")
+    shown_above = ("title", *(() if known is None else ("variables", "adjust", "survival", "types")))
     modules = list(_modules(model, found, levels["edges"]))
     # A row per module: the summary, tests for edges, diagnostics, and the kind of its verdict if it is known.
     rows = list[dict[Any, Any]]()
@@ -96,7 +96,7 @@ def gather(folder: Path, model: SparseGraphSVD | None = None, record: dict[str, 
         model=model,
         record=record,
         names={"gene": names_of(model, "columns"), "sample": names_of(model, "rows")},
-        title=PurePath(str(inputs["expression"])).name if inputs.get("expression") else "netbic modules",
+        title=_title(inputs),
         verdict_sentence=found.verdict_sentence,
         modules=modules,
         table=pd.DataFrame(rows) if rows else summary_table(model, feature_name="gene").assign(diagnostics=""),
@@ -118,6 +118,13 @@ def gather(folder: Path, model: SparseGraphSVD | None = None, record: dict[str, 
         inputs=input_rows({name: value for name, value in inputs.items() if name not in shown_above}),
         **warnings_of(modules, record, has_graph=model.column_graph is not None),
     )
+
+
+def _title(inputs: dict[str, Any]) -> str:
+    """The title that was given, or the name of the file with the data without its ending."""
+    if inputs.get("title"):
+        return str(inputs["title"])
+    return PurePath(str(inputs.get("expression") or "netbic modules").removesuffix(".gz")).stem
 
 
 def warnings_of(modules: Sequence[ModulePage], record: dict[str, Any], has_graph: bool) -> dict[str, Any]:

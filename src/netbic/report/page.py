@@ -29,6 +29,7 @@ def write_report(
     folder: Path | str,
     out: Path | str | None = None,
     *,
+    title: str | None = None,
     force: bool = False,
     model: object = None,
     record: dict[str, Any] | None = None,
@@ -43,6 +44,8 @@ def write_report(
         heatmaps.npz that exist, and says which are missing.
     out : path, optional
         Default: report.html in the folder; an earlier report is replaced.
+    title : str, optional
+        Default: that of `netbic fit`, or the name of the file with the data.
     force : bool
         Replace `out` if it exists.
     model, record : optional
@@ -74,7 +77,7 @@ def write_report(
     else:
         check_output_file(path, files_of(folder), force=force)
     try:
-        page = _render(folder, model, record).encode("utf-8", errors="replace")
+        page = _render(folder, model, record, title).encode("utf-8", errors="replace")
     except InputError:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError) as problem:
@@ -99,7 +102,7 @@ def missing_library() -> str | None:
     return "jinja2" if find_spec("jinja2") is None else None
 
 
-def _render(folder: Path, model: Any, record: dict[str, Any] | None) -> str:
+def _render(folder: Path, model: Any, record: dict[str, Any] | None, title: str | None) -> str:
     """The page about modules, or about pairs of two tables, which needs no script."""
     from netbic.report.contents import gather
     from netbic.report.modules import distinct_terms
@@ -110,6 +113,7 @@ def _render(folder: Path, model: Any, record: dict[str, Any] | None) -> str:
     model = load(folder) if model is None else model
     of_pairs, more = is_pair_model(model), dict[str, Any]()
     contents = (gather_pairs if of_pairs else gather)(folder, model, record)
+    contents.title = contents.title if title is None else one_line(title, 200)
     if not of_pairs:
         more = _draw_modules(contents)
     for kind, names in contents.names.items():

@@ -226,18 +226,32 @@ def subnetwork(
 
 
 def _labels(nodes: list[dict[Any, int]], names: Sequence[object]) -> list[dict[str, Any]]:
-    """Labels of the nodes with the largest weights that do not overlap, on the side that is farther from the edge."""
-    labels, taken = list[dict[str, Any]](), np.empty((0, 4))
-    for node in nodes[: 3 * _LABELS]:
-        name, y, away = str(names[node["at"]]), node["y"], node["radius"] + 4
+    """Labels of the nodes with the largest weights, on any side of them.
+
+    They cover neither each other nor a node, and no other node is nearer.
+    """
+    labels = list[dict[str, Any]]()
+    centres = np.array([(node["x"], node["y"]) for node in nodes], dtype=float).reshape(-1, 2)
+    radii = np.array([node["radius"] for node in nodes], dtype=float)
+    taken = np.hstack([centres - radii[:, None], centres + radii[:, None]])  # boxes
+    for number, node in enumerate(nodes[: 3 * _LABELS]):
+        name, x, y, away = str(names[node["at"]]), node["x"], node["y"], node["radius"] + 4
         text = name if len(name) <= _LONGEST_LABEL else f"{name[: _LONGEST_LABEL - 1]}…"
-        width, left = _LETTER * len(text), node["x"] > WIDTH / 2
-        x = node["x"] - away if left else node["x"] + away
-        start = x - width if left else x
-        box = np.array([start, y - _LINE / 2, start + width, y + 14])
-        if not ((box[:2] < taken[:, 2:]) & (taken[:, :2] < box[2:])).all(axis=1).any():
-            labels.append({"x": x, "y": y + 8, "anchor": "end" if left else "start", "text": text})
-            taken = np.vstack([taken, box])
+        width = float(_LETTER * len(text))
+        beside, above = _LINE / 2, away + _LINE / 2
+        sides: list[tuple[float, float, str]] = [(x - away - width, y, "end"), (x + away, y, "start")]
+        sides = sides if x > WIDTH / 2 else sides[::-1]  # first the side that is farther from the edge
+        sides += [(x - width / 2, y - above, "middle"), (x - width / 2, y + above, "middle")]
+        for left, middle, anchor in sides:
+            box = np.array([left, middle - beside, left + width, middle + beside])
+            inside = box[0] >= 0 and box[1] >= 0 and box[2] <= WIDTH and box[3] <= HEIGHT
+            nearest = np.argmin(np.linalg.norm(centres - np.clip(centres, box[:2], box[2:]), axis=1) - radii)
+            is_free = not ((box[:2] < taken[:, 2:]) & (taken[:, :2] < box[2:])).all(axis=1).any()
+            if inside and is_free and nearest == number:
+                at = {"start": left, "middle": left + width / 2, "end": left + width}[anchor]
+                labels.append({"x": round(at), "y": round(middle) + 8, "anchor": anchor, "text": text})
+                taken = np.vstack([taken, box])
+                break
         if len(labels) == _LABELS:
             break
     return labels
