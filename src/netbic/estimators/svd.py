@@ -177,8 +177,9 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         What may be wrong with a module, a row per `module` (their numbers count from 1): `graph_weight` (sigma times
         the largest eigenvalue of the graph term, relative to d (of W in a joint search); from 1 on the graph alone can
         carry a set of features), `worst_rank` (worst rank, by the data alone, of its 20 leading features),
-        `by_data_alone` (share of its features that the data alone would choose), `recurrent` (how many of its ten
-        leading features are among those of half of the modules or more), `closest` (the earlier module with the most
+        `by_data_alone` (share of its features that the data alone would choose), `standing_out` (how many features
+        stand out, if the sizes come from the data), `recurrent` (how many of its ten leading features are among those
+        of half of the modules or more), `closest` (the earlier module with the most
         similar scores), their `correlation`, `feature_overlap` and `sample_overlap` (Jaccard index; NaN if both keep
         all samples), and `repeats` (the same module, if the absolute correlation is at least 0.7).
     groups_ : DataFrame
@@ -331,6 +332,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         covariates: Any = None,
         studies: Any = None,
         feature_name: str = "feature",
+        sample_name: str = "sample",
     ) -> Iterator[Module]:
         """Fit like `fit`, but yield every module as soon as it is found.
 
@@ -346,8 +348,8 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         names : pair of sequences, optional
             Names of the rows and columns of an X without names (such as a sparse matrix).
         covariates, studies : as for `fit`
-        feature_name : str
-            What warnings call a column of X, such as "gene".
+        feature_name, sample_name : str
+            What warnings call a column and a row of X, such as "gene" and "cell".
 
         Examples
         --------
@@ -401,9 +403,10 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         if given.coding is not None:
             store_covariates(self, given.coding, given.design)
         if self.count_ is not None and not self.count_.n and modules:
-            warnings.warn("no module is found again in halves of the samples: only the strongest is kept", stacklevel=3)
+            halves = f"halves of the {sample_name}s"
+            warnings.warn(f"no module is found again in {halves}: only the strongest is kept", stacklevel=3)
         n_asked = self._n_wanted or (1 if search.count is None else max(search.count.n, 1))
-        words = matrix_words(feature_name)
+        words = matrix_words(feature_name, sample_name)
         for message, category in diagnostics(modules, n_asked, search.ended, rows, columns, settings, words):
             warnings.warn(message, category, stacklevel=3)
         recurs = columns.term is not None and self.diagnostics_["recurrent"].any()
