@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple, Self
 
+import numpy as np
 import pandas as pd
 from numpy.typing import DTypeLike
 from sklearn.base import BaseEstimator, BiclusterMixin, clone
@@ -159,6 +160,8 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
     rows_, columns_ : bool ndarrays of shapes (n_components_, n_samples) and (n_components_, n_features)
         Which samples and features belong to each module (`get_indices`, `get_shape` and `get_submatrix` read them). If
         all samples are kept, `rows_` is True: use `selection.sample_groups` to find groups of samples.
+    sparsity_ : ndarray of shape (n_components_,)
+        The share of features that are not in each module: 0.98 if it has 2% of them.
     n_components_ : int
         Number of modules found; smaller than `n_components` if X is exhausted (arrays are not padded).
     objectives_ : list of ndarray
@@ -409,7 +412,9 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         words = matrix_words(feature_name, sample_name)
         for message, category in diagnostics(modules, n_asked, search.ended, rows, columns, settings, words):
             warnings.warn(message, category, stacklevel=3)
-        recurs = columns.term is not None and self.diagnostics_["recurrent"].any()
+        # In a dense fit every feature is in every module, so that recurrence says nothing about the graph.
+        selects = columns.term is not None and not isinstance(columns.penalty, Dense)
+        recurs = selects and self.diagnostics_["recurrent"].any()
         if recurs and (recurrent := recurrence(self.components_, column_names, feature_name)):
             warnings.warn(recurrent, stacklevel=3)
 
@@ -533,6 +538,12 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
     def _settings(self, dtype: DTypeLike) -> Settings:
         deflation: Any = self.deflation or "hotelling"  # check_parameters has verified that it is known
         return replace(iteration_settings(self, dtype), deflation=deflation)
+
+    @property
+    def sparsity_(self) -> Floats:
+        """The share of features that are not in each module."""
+        check_is_fitted(self)
+        return np.asarray(1 - self.columns_.mean(axis=1))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "components_")  # not before all modules are found
