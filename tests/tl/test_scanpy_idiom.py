@@ -55,6 +55,13 @@ def test_there_is_one_matrix_of_cells_unless_cells_are_selected(adata, dtype):
         tl.from_anndata(adata)
 
 
+def test_results_of_other_programs_are_not_replaced(adata):
+    adata.uns["pca"], adata.obsm["X_pca"] = {"variance": np.ones(2)}, np.ones((120, 2))
+    with pytest.raises(InputError, match=r"adata\.uns\['pca'\] is not netbic's and would be replaced"):
+        tl.modules(adata, n_modules=2, key_added="pca")
+    assert (adata.obsm["X_pca"] == 1).all()
+
+
 def test_tables_and_columns_are_named_by_the_key(adata):
     tl.modules(adata, n_modules=2, obs_columns=True, key_added="prog")
     names = ["prog_1", "prog_2"]

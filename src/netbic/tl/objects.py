@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -141,6 +141,12 @@ def check_obs(adata: AnnData, names: Iterable[str], parameter: str) -> None:
         if name not in adata.obs.columns:
             known = ", ".join(map(str, adata.obs.columns)) or "none"
             raise InputError(f"{parameter}={name!r} is not a column of obs (there are: {known})")
+
+
+def check_key(adata: AnnData, key: str) -> None:
+    """Raise if results of another program are stored under a key."""
+    if key in adata.uns and not (isinstance(adata.uns[key], Mapping) and "model" in adata.uns[key]):
+        raise InputError(f"adata.uns[{key!r}] is not netbic's and would be replaced: choose another `key_added`")
 
 
 def one_of(name: str, value: int | None, other: str, other_value: int | None, default: int | None = None) -> Any:

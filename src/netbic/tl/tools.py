@@ -103,14 +103,15 @@ def modules(
         see `SparseGraphSVD.fit`. Categories and text are groups, numbers are used as numbers.
     study_key : str, optional
         Column of `obs` with the study of each cell: each study is centred and scaled by itself, and modules are judged
-        in each of them (`uns[key]["studies_table"]`); see the page "Several studies".
+        in each of them (`uns[key]["studies"]`); see the page "Several studies".
     obs_columns : bool
         Also store the scores Xv of the cells as columns of `obs`: `module_1`, `module_2`, ..., for
         `sc.pl.umap(adata, color="module_1")`; with another `key_added`, `key_1`, `key_2`, ...
     random_state : int, RandomState, Generator or None
         Seed of random starts, if `n_init` asks for any (by default nothing is random).
     key_added : str
-        Key under which results are stored, see the documentation of `netbic.tl`.
+        Key under which results are stored: the page "AnnData and scanpy" lists what is stored where. Earlier modules
+        under the same key are replaced.
     copy : bool
         Return a copy with the results instead of writing them into `adata`.
     **parameters
@@ -145,6 +146,7 @@ def modules(
         return pairs(adata, mods, graph, n_components, copy=copy, **chosen, random_state=random_state, **parameters)
     check_keywords("tl.modules", parameters, [*signature(modules).parameters, *_OF_MODEL], _MEANT)
     adata, number = objects.writable(adata, copy), "auto" if n_components is None else n_components
+    objects.check_key(adata, key_added)
     earlier = [str(name) for name in adata.uns.get(key_added, {}).get(_OBS_COLUMNS, ())]
     most: Any = MOST_MODULES if number == "auto" else number
     columns = objects.columns_of_modules(key_added, most if obs_columns else 0)
