@@ -17,8 +17,8 @@ from support.commands import run
 from support.pages import run_page
 
 ROOT = Path(__file__).parents[1]
-PAGES = ["anndata", "associations", "compare", "covariates", "exports", "index", "large-data", "networks", "pictures"]
-PAGES += ["sample-groups", "settings", "studies", "verdicts"]
+PAGES = ["anndata", "any-matrix", "associations", "compare", "covariates", "exports", "index", "large-data"]
+PAGES += ["networks", "pictures", "sample-groups", "settings", "studies", "verdicts"]
 
 
 def blocks(page, language="python"):

@@ -16,6 +16,7 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import eigh
+from scipy.sparse.linalg import LinearOperator
 
 Array = NDArray[Any]  # of any dtype
 Floats = NDArray[np.float64]
@@ -24,7 +25,10 @@ Bools = NDArray[np.bool_]
 RandomState = int | Sequence[int] | np.random.Generator | np.random.RandomState | None
 # An array, or a sparse matrix of any format. The stubs of SciPy and NumPy have no common type for the two.
 Matrix = Any
-Kind = Literal["dense", "sparse", "table", "dask", "dask table", "anndata", "mudata", "operator", "blocks", "other"]
+Kind = Literal[
+    "dense", "sparse", "table", "dask", "dask table", "anndata", "mudata", "operator", "linear operator", "blocks",
+    "other",
+]  # fmt: skip
 Problem = str | None  # what is wrong with a matrix, as text, or None
 
 _CACHED = 1 << 17  # entries
@@ -61,6 +65,7 @@ kind_of.register(np.ndarray, lambda X: "dense")
 kind_of.register(sp.sparray, lambda X: "sparse")
 kind_of.register(sp.spmatrix, lambda X: "sparse")
 kind_of.register(pd.DataFrame, lambda X: "table")
+kind_of.register(LinearOperator, lambda X: "linear operator")
 
 
 _REFUSED: dict[Kind, str] = {
@@ -69,6 +74,10 @@ _REFUSED: dict[Kind, str] = {
         "is an AnnData object: use netbic.tl (tl.modules, tl.score), or give the matrix with names, adata.to_df()"
     ),
     "operator": "is a {}, which offers products only, but its entries are needed: give X.toarray()",
+    "linear operator": (
+        "is a LinearOperator of SciPy: write its two products as a netbic.operators.DataOperator, which takes ten "
+        "lines, or give the matrix, X @ np.eye(X.shape[1])"
+    ),
 }
 
 
@@ -160,7 +169,7 @@ def checked(X: Any, name: str = "X", *, missing: str = "ignore") -> Any:
     Masked entries become missing values (NaN), or are refused by missing="error". Complex numbers and sparse matrices
     whose arrays do not make one are refused. Everything else is returned as it is.
     """
-    refuse(X, "anndata", "dask table", "operator", name=name)
+    refuse(X, "anndata", "dask table", "operator", "linear operator", name=name)
     X = _stacked(X)
     if missing == "error" and (masked := n_masked(X)):
         raise ValueError(

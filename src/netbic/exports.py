@@ -1,8 +1,8 @@
 """Modules in the formats of other programs: GMT, lists, workbooks, tables, GraphML and Cytoscape.
 
-Every function takes a fitted model, the folder of a fit, or :class:`Results`, and writes files that appear complete or
-not at all. Modules are numbered from 1. GMT, lists and workbooks are written for pairs of two tables as well, from a
-fitted model, the folder of `netbic pairs`, or :class:`PairResults`.
+Every function takes a fitted model, an AnnData object, the folder of a fit, or :class:`Results`, and writes files that
+appear complete or not at all. Modules are numbered from 1. GMT, lists and workbooks are written for pairs of two tables
+as well, from a fitted model, the folder of `netbic pairs`, or :class:`PairResults`.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Final, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
 
-from netbic import __version__, files
+from netbic import __version__, files, get
+from netbic.arrays import kind_of
 from netbic.association.associate import matched_scores
 from netbic.association.membership import gene_membership
 from netbic.association.stored import stored_samples, stored_verdicts
@@ -43,6 +44,10 @@ from netbic.storage.tables import (
     sides_of,
     summary_table,
 )
+from netbic.tl.objects import from_anndata
+
+if TYPE_CHECKING:
+    from anndata import AnnData
 
 __all__ = [
     "PairResults",
@@ -54,7 +59,7 @@ __all__ = [
     "write_workbook",
 ]
 
-Source: TypeAlias = "SparseGraphSVD | Path | str | Results"
+Source: TypeAlias = "SparseGraphSVD | AnnData | Path | str | Results"
 AnySource: TypeAlias = "Source | PairModel | PairResults"
 Attributes: TypeAlias = dict[str, Any]  # text, integers and finite floats
 _SIDES: Final = ("up", "down")
@@ -100,15 +105,22 @@ class Results:
     folder: Path | None = None
 
     @classmethod
-    def of(cls, source: Source, X: Any = None) -> Self:
-        """The results of a model, or of the folder of a fit; the scores of a model are known if X is given."""
+    def of(cls, source: Source, X: Any = None, *, key: str = "netbic") -> Self:
+        """The results of a model, of an AnnData object (under a `key`), or of the folder of a fit.
+
+        The scores of a model are known if X is given.
+        """
         if isinstance(source, cls):
             return source
         if is_model(source):
             model = fitted_model(source)
             return cls(model, {} if X is None else {"samples": SampleGroups.find(model, X).table})
+        if kind_of(source) == "anndata":
+            adata: Any = source
+            return cls(from_anndata(adata, key), _tables_in(adata, key), adata.obs)
         if not isinstance(source, (str, Path)):
-            raise TypeError(f"source={type(source).__name__}: expected a fitted model or the folder of a fit")
+            kinds = "a fitted model, an AnnData object or the folder of a fit"
+            raise TypeError(f"source={type(source).__name__}: expected {kinds}")
         folder = Path(source)
         model = load_modules(folder)
         known = {name: table for name in _TABLES if (table := read_results_table(folder, name)) is not None}
@@ -230,7 +242,7 @@ class PairResults:
     --------
     >>> import netbic, numpy as np
     >>> random = np.random.default_rng(0)
-    >>> X, Y = random.standard_normal((60, 40)), random.standard_normal((60, 30))
+    >>> X, Y = random.standard_normal((200, 40)), random.standard_normal((200, 30))
     >>> Y[:, :5] += X[:, :8].sum(axis=1, keepdims=True)
     >>> model = netbic.SparseGraphCCA(1, n_x=8, n_y=5).fit(X, Y, table_names=("RNA", "protein"))
     >>> results = netbic.exports.PairResults.of(model)
@@ -311,6 +323,23 @@ def results_of(source: AnySource) -> Results | PairResults:
     return PairResults.of(source) if is_pair_model(found) else Results.of(source)
 
 
+def _tables_in(adata: AnnData, key: str) -> dict[str, pd.DataFrame]:
+    """The tables about modules that an AnnData object has, as in the folder of a fit."""
+    stored = adata.uns[key]
+    tables = {name: stored[name].reset_index(drop=True) for name in ("verdicts", "associations") if name in stored}
+    tables["summary"] = get.summary_df(adata, key=key)
+    tables["modules"] = pd.concat(
+        [get.modules_df(adata, axis=axis, key=key).assign(axis=axis[:-1]) for axis in ("genes", "samples")]
+    )
+    if f"{key}_groups" in adata.obsm:
+        scores, groups = get.scores_df(adata, key=key), adata.obsm[f"{key}_groups"].astype(object).fillna("")
+        own = {"score": scores.to_numpy().T.ravel(), "group": groups.to_numpy().T.ravel()}
+        modules = np.repeat(np.arange(1, scores.shape[1] + 1), len(scores))
+        named = {"module": modules, "sample": np.tile(adata.obs_names, scores.shape[1])}
+        tables["samples"] = pd.DataFrame(named | own)
+    return tables
+
+
 # Formats
 
 
@@ -323,7 +352,7 @@ def write_gmt(source: AnySource, path: Path | str, *, force: bool = False) -> Pa
 
     Parameters
     ----------
-    source : fitted model, folder of a fit or of pairs, Results or PairResults
+    source : fitted model, AnnData object, folder of a fit or of pairs, Results or PairResults
     path : path
         Ends in .gmt as a rule. The file appears complete or not at all.
     force : bool

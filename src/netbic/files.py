@@ -215,12 +215,12 @@ def read_json(path: Path) -> Any:
         raise unusable(path, what, "it is damaged or netbic did not write it: fit again") from None
 
 
-# columns that never hold numbers, and those with numbers of modules, of which some may be missing
+# columns that never hold numbers, and those with whole numbers, of which some may be missing
 _NAMES: Final = (
     *("name", "term", "genes", "top_genes", "top_features", "sample", "axis", "variable", "level"),
     *("technical", "carried_by", "table"),
 )
-_MODULES: Final = ("repeats", "closest", "module_a", "module_b")
+_INTEGERS: Final = ("repeats", "closest", "module_a", "module_b", "standing_out")
 _NUMBERS: Final = re.compile(
     r"n|n_\w+|\w*score(_[12])?|weight|effect|ci_\w+|[pq]|q_all|(\w+_)?[pq]_value|degree_\w+_(change|value)|"
     r"fold_change|expected(_\w+)?|singular_value|found_again|kme(_by_chance)?|confidence|breadth|z|\w*(correlation|variance|overlap|share|ratio)"
@@ -260,14 +260,14 @@ def read_table(path: Path | str, *, as_text: bool = False) -> pd.DataFrame:
     kinds = dict.fromkeys(_NAMES, str)
     table: pd.DataFrame = pd.read_csv(path, sep="\t", dtype=kinds, keep_default_na=False, na_values=missing, **_EXACT)
     for name, column in table.items():
-        is_whole = name in ("module", "pair", *_MODULES)
+        is_whole = name in ("module", "pair", *_INTEGERS)
         if is_whole or _NUMBERS.fullmatch(str(name)):
             numbers = pd.to_numeric(column, errors="coerce")
             is_wrong = column.notna() & (numbers.isna() | (is_whole & (numbers % 1 != 0)))
             if is_wrong.any():
                 what = f"{shown(str(column[is_wrong].iloc[0]))} is not a {'whole ' * is_whole}number"
                 raise unusable(path, what, "netbic did not write it: write the table again", column=str(name))
-    return table.astype({name: "Int64" for name in _MODULES if name in table})
+    return table.astype({name: "Int64" for name in _INTEGERS if name in table})
 
 
 # Folders: a lock, a scratch folder, and a record of what netbic wrote

@@ -21,7 +21,7 @@ from netbic.files import read_table
 from netbic.storage.models import fitted_pair_model, load, load_modules
 from netbic.storage.runs import read_again
 from netbic.storage.tables import modules_table, pairs_table, read_results_table, summary_table
-from netbic.tl.objects import from_anndata, matrix_of_model
+from netbic.tl.objects import columns_of_modules, from_anndata, matrix_of_model
 
 __all__ = [
     "associations_df",
@@ -52,9 +52,10 @@ def modules_df(source: Any, module: int | None = None, *, axis: str = "features"
     Returns
     -------
     DataFrame
-        `module`; `name`; `weight`; `side` ("up": positive weight, "down": negative weight). In samples with positive
-        weights, features of the side "up" are above their means and those of the side "down" below. If modules were
-        judged, `found_again`, `kme` and `confidence` of each feature, as in :class:`netbic.selection.Verdicts`.
+        `module`; for an AnnData object `label`, the name of the module in obs, obsm and varm (`module_1`, or `key_1`
+        with another key); `name`; `weight`; `side` ("up": positive weight, "down": negative weight). In samples with
+        positive weights, features of the side "up" are above their means and those of the side "down" below. If modules
+        were judged, `found_again`, `kme` and `confidence` of each feature, as in :class:`netbic.selection.Verdicts`.
 
     Examples
     --------
@@ -71,7 +72,11 @@ def modules_df(source: Any, module: int | None = None, *, axis: str = "features"
     model = _model(source, key)
     table = modules_table(model, judged=_judged_features(source, key))
     wanted = (table["axis"] == "sample") == (axis in ("samples", "cells"))
-    return _chosen(table[wanted].drop(columns="axis"), model, module, key)
+    table = table[wanted].drop(columns="axis")
+    if kind_of(source) == "anndata":
+        labels = columns_of_modules(key, model.n_components_)
+        table.insert(1, "label", [labels[number - 1] for number in table["module"]])
+    return _chosen(table, model, module, key)
 
 
 def summary_df(source: Any, *, key: str = "netbic") -> pd.DataFrame:
@@ -118,7 +123,9 @@ def samples_df(source: Any) -> pd.DataFrame:
 
 
 def scores_df(source: Any, X: Any = None, *, key: str = "netbic", covariates: Any = None) -> pd.DataFrame:
-    """The scores Xv of the samples, a row per sample and a column per module (`module_1`, `module_2`, ...).
+    """The scores Xv of the samples, a row per sample and a column per module.
+
+    Columns are called `module_1`, `module_2`, ...; with another key of an AnnData object `key_1`, `key_2`, ...
 
     Parameters
     ----------
@@ -145,11 +152,12 @@ def scores_df(source: Any, X: Any = None, *, key: str = "netbic", covariates: An
         if known is None:
             raise InputError(f"samples.tsv in {source} is about other samples or modules: fit again")
         return _by_module(known[0].to_numpy(), samples)
-    if kind_of(source) == "anndata" and f"{key}_scores" in source.obsm:
-        return _by_module(np.asarray(source.obsm[f"{key}_scores"]), source.obs_names)
+    if kind_of(source) == "anndata" and f"X_{key}" in source.obsm:
+        return _by_module(np.asarray(source.obsm[f"X_{key}"]), source.obs_names, key)
     model = _model(source, key)
     if kind_of(source) == "anndata":
-        return _by_module(module_scores(model, matrix_of_model(source, key), own_covariates(model)), source.obs_names)
+        scores = module_scores(model, matrix_of_model(source, key), own_covariates(model))
+        return _by_module(scores, source.obs_names, key)
     if X is None:
         raise InputError("the scores of a model need the data: give X")
     samples = X.index if isinstance(X, pd.DataFrame) else range(X.shape[0])
@@ -159,7 +167,7 @@ def scores_df(source: Any, X: Any = None, *, key: str = "netbic", covariates: An
 
 
 def membership_df(source: Any, X: Any = None, *, key: str = "netbic") -> pd.DataFrame:
-    """The membership of all features in all modules: a row per feature, a column per module (`module_1`, ...).
+    """The membership of all features in all modules: a row per feature, a column per module, as in `scores_df`.
 
     It is the correlation of the feature with the scores of the module, which WGCNA calls kME; see
     :func:`netbic.association.gene_membership`.
@@ -189,7 +197,7 @@ def membership_df(source: Any, X: Any = None, *, key: str = "netbic") -> pd.Data
         X = read_again(source).matrix
     elif X is None:
         raise InputError("the membership of features needs the data: give X")
-    return _by_module(gene_membership(model, X), names_of(model, "columns"))
+    return _by_module(gene_membership(model, X), names_of(model, "columns"), key)
 
 
 def gene_sets_df(source: Any, *, module: int | None = None, key: str = "netbic") -> pd.DataFrame:
@@ -314,8 +322,8 @@ def _judged_features(source: Any, key: str) -> pd.DataFrame | None:
     return pd.DataFrame(table.drop(columns=["axis", "side"], errors="ignore"))
 
 
-def _by_module(values: np.ndarray, names: Any) -> pd.DataFrame:
-    return pd.DataFrame(values, index=pd.Index(names), columns=[f"module_{k}" for k in range(1, values.shape[1] + 1)])
+def _by_module(values: np.ndarray, names: Any, key: str = "netbic") -> pd.DataFrame:
+    return pd.DataFrame(values, index=pd.Index(names), columns=columns_of_modules(key, values.shape[1]))
 
 
 def _stored(source: Any, name: str, key: str, remedy: str) -> pd.DataFrame:

@@ -42,6 +42,7 @@ from netbic.identifiers import explain_mismatch
 
 __all__ = ["Graph", "coexpression"]
 
+_LOOPS = "self-loops"
 _SWEEPS_BETWEEN = 12  # one rewired graph and the next
 _FEW_MATCHES = 0.05  # share of matched names below which the wrong kind of names is likely
 
@@ -54,8 +55,8 @@ class Graph:
     Parameters
     ----------
     weights : sparse array or matrix, or dense array, of shape (n_nodes, n_nodes)
-        Edge weights. An asymmetric matrix is made symmetric by the larger of the two entries; self-loops are dropped.
-        Both give a warning, which is kept in `notes`.
+        Edge weights. An asymmetric matrix is made symmetric by the larger of the two entries, with a warning;
+        self-loops, which connect no two nodes, are dropped. Both are in `notes`.
     names : sequence of length n_nodes, optional
         Node names. Without names a graph is matched to a matrix by position; integer names *are* positions.
     signed : bool
@@ -96,8 +97,8 @@ class Graph:
             clean, self.notes = _canonical(matrix.shape[0], *entries, both_ways=True, signed=signed)
         self.weights = clean
         self.names = None if names is None else _as_names(names, self.n_nodes)
-        if self.notes:
-            warnings.warn(f"graph: {'; '.join(self.notes)}", UserWarning, stacklevel=2)
+        if told := [note for note in self.notes if not note.endswith(_LOOPS)]:
+            warnings.warn(f"graph: {'; '.join(told)}", UserWarning, stacklevel=2)
 
     @classmethod
     def _from_symmetric(cls, weights: sp.csr_array, names: Array | None, notes: tuple[str, ...] = ()) -> Self:
@@ -506,7 +507,7 @@ def _canonical(
         else (counts["duplicates"], "dropped {:,} repeated edges, keeping the largest weight")
     )
     changes = (
-        (counts["self_loops"], "dropped {:,} self-loops"),
+        (counts["self_loops"], f"dropped {{:,}} {_LOOPS}"),
         repeated,
         (counts["contradictory"], "dropped {:,} pairs of nodes with edges of both signs"),
     )
@@ -708,12 +709,12 @@ def coexpression(X_other: Any, k: int = 10, positive: bool = True) -> Graph:
     names = X.columns if named else None
     X = sp.csc_array(X, dtype=np.float64) if is_sparse(X) else np.asarray(X, dtype=np.float64)
     if X.ndim != 2:
-        raise InputError(f"X_other has {X.ndim} dimensions: a matrix of samples x genes is needed")
+        raise InputError(f"X_other has {X.ndim} dimensions: a matrix of samples x features is needed")
     n, p = X.shape
     if bad := int(np.count_nonzero(~np.isfinite(stored_values(X)))):
         what = "1 entry of X_other is" if bad == 1 else f"{bad:,} entries of X_other are"
         raise InputError(
-            f"{what} missing or infinite: fill them, e.g. by sklearn.impute.SimpleImputer, or drop those genes"
+            f"{what} missing or infinite: fill them, e.g. by sklearn.impute.SimpleImputer, or drop those features"
         )
     check_range(X, "X_other")
     if not pd.api.types.is_integer(k):
@@ -721,9 +722,9 @@ def coexpression(X_other: Any, k: int = 10, positive: bool = True) -> Graph:
     if n < _FEWEST_SAMPLES:
         raise InputError(f"X_other has {n} samples: at least {_FEWEST_SAMPLES} are needed for correlations")
     if p < 2:
-        raise InputError(f"X_other has {p} genes: at least 2 are needed")
+        raise InputError(f"X_other has {p} features: at least 2 are needed")
     if not 1 <= k < p:
-        raise InputError(f"`k={k}` but X_other has {p:,} genes: choose 1 to {p - 1:,}", ["k"])
+        raise InputError(f"`k={k}` but X_other has {p:,} features: choose 1 to {p - 1:,}", ["k"])
     step = max(1, _BLOCK_ENTRIES // max(n, p))
     blocks = [slice(start, min(start + step, p)) for start in range(0, p, step)]
     dense = None if is_sparse(X) else [_standardise(X[:, part]) for part in blocks]

@@ -86,7 +86,7 @@ def test_nothing_is_replaced_without_force(cohort, tmp_path):
 def test_errors_say_what_to_do(cohort, tmp_path):
     prior = tmp_path / "prior.npz"
     many = run("graph", cohort / "reference.tsv", "--out", prior, "--neighbours", 29)
-    assert "--neighbours 29 but X_other has 29 genes: choose 1 to 28" in many.output
+    assert "--neighbours 29 but X_other has 29 features: choose 1 to 28" in many.output
     text = run("graph", cohort / "reference.tsv", "--out", tmp_path / "prior.tsv")
     assert "does not end in .npz" in text.output
     lines = (cohort / "reference.tsv").read_text().splitlines()

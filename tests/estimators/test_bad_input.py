@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from scipy.sparse.linalg import aslinearoperator
 from sklearn.exceptions import NotFittedError
 
 from netbic import L0, L1, L1Ball, SparseGraphSVD
@@ -156,3 +157,10 @@ def test_the_unit_of_a_study_does_not_matter():
     constant = np.where((studies == "b")[:, None], X.mean(axis=0), X)
     with pytest.raises(ValueError, match="study 'b' does not vary"):
         SparseGraphSVD(1).fit(constant, studies=studies)
+
+
+def test_a_linear_operator_of_scipy_is_referred_to_data_operators():
+    X = np.random.default_rng(0).standard_normal((20, 10))
+    for use in (SparseGraphSVD(1).fit, SparseGraphSVD(1).fit(X).transform):
+        with pytest.raises(TypeError, match=r"a LinearOperator of SciPy: write .*netbic\.operators\.DataOperator"):
+            use(aslinearoperator(X))

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
+import netbic
 from netbic import Graph, SparseGraphSVD
 from support.problems import searched_for_one
 
@@ -81,6 +82,9 @@ def test_features_that_lead_half_of_the_modules_are_reported():
     with pytest.warns(UserWarning, match=r"7, .*are among the ten leading features of half of the modules or more"):
         model = SparseGraphSVD(4, **keywords).fit(X)
     assert (model.diagnostics_["recurrent"] >= 1).any()
+    with warnings.catch_warnings(action="error"):  # in a dense fit every feature may lead every module
+        dense = SparseGraphSVD(4, column_penalty=netbic.Dense(), column_graph=graph, column_smoothness=0.01).fit(X)
+    assert dense.diagnostics_["recurrent"].any()
 
 
 @pytest.mark.parametrize("search", ["joint", "sequential"])

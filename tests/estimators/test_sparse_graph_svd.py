@@ -35,6 +35,13 @@ def test_scikit_learn_compatibility(estimator, check):
 # Fitted attributes
 
 
+def test_the_share_of_features_outside_of_a_module():
+    model = SparseGraphSVD(2, n_columns=10)
+    assert not hasattr(model, "sparsity_")
+    X = np.random.default_rng(0).standard_normal((30, 40))
+    np.testing.assert_allclose(model.fit(X).sparsity_, [0.75, 0.75])
+
+
 def test_shapes_and_memberships():
     model = SparseGraphSVD(3, n_rows=5, n_columns=4, column_graph=path_graph(20)).fit(X)
     assert model.n_components_ == 3

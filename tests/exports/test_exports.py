@@ -185,3 +185,25 @@ def test_nothing_is_replaced_unless_asked_for(results, tmp_path):
     assert not (saved / "modules.gmt").exists()
     with pytest.raises(FolderInUse, match="is an input"):
         exports.write_gmt(saved, saved / "model.json", force=True)
+
+
+def test_an_anndata_object_is_exported_as_its_model(model, cohort, tmp_path):
+    adata = netbic.tl.to_anndata(model, cohort.expression, key="prog")
+    plain, of_cells = Results.of(model, cohort.expression), Results.of(adata, key="prog")
+    for module in (1, 2):
+        pd.testing.assert_frame_equal(of_cells.genes(module), plain.genes(module))
+        assert not any(of_cells.samples_by_side(module).values())  # groups are not known yet
+    netbic.tl.sample_groups(adata, key="prog")
+    netbic.tl.verdicts(adata, n_pairs=3, key="prog")
+    of_cells = Results.of(adata, key="prog")
+    assert of_cells.samples_by_side(1) == plain.samples_by_side(1)
+    assert of_cells.verdicts == adata.uns["prog"]["verdicts"]["verdict"].tolist()
+    confidence = of_cells.judged_genes(1).set_index("name")["confidence"]
+    assert confidence.notna().all()
+    np.testing.assert_allclose(confidence, adata.varm["prog_confidence"]["prog_1"][confidence.index])
+    exports.write_workbook(of_cells, tmp_path / "cells.xlsx")
+    default = netbic.tl.to_anndata(model, cohort.expression)
+    one, other = exports.write_gmt(default, tmp_path / "a.gmt"), exports.write_gmt(model, tmp_path / "b.gmt")
+    assert one.read_text() == other.read_text()
+    with pytest.raises(TypeError, match="expected a fitted model, an AnnData object or the folder"):
+        Results.of(3)

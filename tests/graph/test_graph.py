@@ -67,6 +67,9 @@ def test_self_loops_and_repeated_edges_are_dropped_with_a_warning():
         graph = Graph.from_edges(table)
     assert graph.n_edges == 1
     assert graph.weights.max() == 3
+    loops = Graph(A + np.eye(len(A)))  # those of a matrix, such as scikit-learn's graphs of images, say nothing
+    assert (loops.weights != Graph(A).weights).nnz == 0
+    assert loops.notes == ("dropped 4 self-loops",)
     with pytest.warns(UserWarning, match="made 1 one-sided or unequal pairs symmetric by the larger weight"):
         upper = Graph(np.triu(A[:2, :2]))
     np.testing.assert_array_equal(upper.weights.toarray(), A[:2, :2])

@@ -45,7 +45,7 @@ def test_columns_that_modules_wrote_are_no_variables_and_others_are(adata):
     netbic.tl.associate(adata, key="prog")
     own = [name for name in adata.obs if name.startswith("prog")]
     assert own == ["prog_1", "prog_2", "prog_1_group", "prog_2_group"]
-    np.testing.assert_allclose(adata.obs[["prog_1", "prog_2"]], adata.obsm["prog_scores"])
+    np.testing.assert_allclose(adata.obs[["prog_1", "prog_2"]], adata.obsm["X_prog"])
     assert set(adata.uns["prog"]["associations"]["variable"]) == {"planted", "age", "module_1_batch"}
 
 
@@ -59,7 +59,7 @@ def with_donors(adata):
 
 
 def test_properties_of_donors_are_warned_of_and_the_warning_is_kept(adata, tmp_path):
-    with pytest.warns(UserWarning, match="sex is the same in all samples of one donor") as warned:
+    with pytest.warns(UserWarning, match="sex is the same in all cells of one donor") as warned:
         netbic.tl.associate(with_donors(adata), keys="sex")
     assert warned[0].filename == __file__
     adata.write_h5ad(tmp_path / "a.h5ad")

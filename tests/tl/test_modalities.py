@@ -33,7 +33,8 @@ def test_results_are_those_of_the_estimator(method, kind):
     assert tl.modules(mdata, mods=("rna", "prot"), n_components=2, n_features=SIZES, method=method) is None
     np.testing.assert_allclose(mdata["rna"].varm["netbic_pairs"], model.x_weights_, atol=1e-12)
     np.testing.assert_allclose(mdata["prot"].varm["netbic_pairs"], model.y_weights_, atol=1e-12)
-    np.testing.assert_array_equal(mdata["prot"].varm["netbic_pairs_members"], model.y_support_.T)
+    np.testing.assert_array_equal(mdata["prot"].varm["netbic_pairs"] != 0, model.y_support_.T)
+    assert list(mdata["prot"].varm["netbic_pairs"]) == ["pair_1", "pair_2"]
     np.testing.assert_allclose(mdata["rna"].obsm["X_netbic_pairs"], model.x_scores_, atol=1e-9)
     np.testing.assert_allclose(mdata["prot"].obsm["X_netbic_pairs"], model.y_scores_, atol=1e-9)
     stored = mdata.uns["netbic_pairs"]
@@ -79,7 +80,7 @@ def test_layers_masks_and_graphs_are_given_by_the_name_of_the_modality():
     tl.modules(mdata, mods=("rna", "prot"), n_modules=2, n_features=SIZES, smoothness={"rna": 0.3}, **chosen)
     model = expected(X=X.iloc[:, :20], x_graph=netbic.Graph.of(edges), x_smoothness=0.3)
     np.testing.assert_allclose(mdata["rna"].varm["netbic_pairs"][:20], model.x_weights_, atol=1e-9)
-    assert not mdata["rna"].varm["netbic_pairs"][20:].any()
+    assert not mdata["rna"].varm["netbic_pairs"][20:].to_numpy().any()
     assert mdata["rna"].varp["netbic_pairs"].nnz == 2 * len(edges)
     assert "netbic_pairs" not in mdata["prot"].varp
 

@@ -21,11 +21,11 @@ def test_the_modules_are_the_estimators(kind):
     data = cells(kind(counts))
     assert tl.modules(data, study.network, 3, **PARAMETERS) is None
     model = SparseGraphSVD(3, column_graph=study.network.weights, **PARAMETERS).fit(sp.csr_array(counts))
-    assert np.array_equal(data.varm["netbic_members"], model.columns_.T)
-    assert np.array_equal(data.obsm["netbic_members"], model.rows_.T)
+    assert np.array_equal(data.varm["netbic"] != 0, model.columns_.T)
+    assert np.array_equal(data.obsm["netbic"] != 0, model.rows_.T)
     np.testing.assert_allclose(data.varm["netbic"], model.components_.T, atol=1e-10)
-    np.testing.assert_allclose(data.obsm["X_netbic"], model.transform(counts), atol=1e-8)
-    np.testing.assert_allclose(data.uns["netbic"]["singular_values"], model.singular_values_)
+    np.testing.assert_allclose(data.obsm["X_netbic"], netbic.get.scores_df(model, counts), atol=1e-8)
+    np.testing.assert_allclose(data.uns["netbic"]["modules"]["singular_value"], model.singular_values_)
     assert (data.varp["netbic"] != study.network.weights).nnz == 0
 
 
@@ -37,7 +37,7 @@ def test_results_survive_a_file(tmp_path):
     one, other = tl.from_anndata(data), tl.from_anndata(again)
     for name in ("components_", "left_vectors_", "singular_values_", "explained_variance_ratio_", "converged_"):
         assert np.array_equal(getattr(one, name), getattr(other, name)), name
-    np.testing.assert_array_equal(other.transform(sp.csr_array(counts)), data.obsm["X_netbic"])
+    np.testing.assert_array_equal(netbic.get.scores_df(other, sp.csr_array(counts)), data.obsm["X_netbic"])
     assert other.get_params()["n_columns"] == 60
     assert other.column_graph.n_edges == study.network.n_edges
     refit = SparseGraphSVD(**other.get_params())
@@ -57,8 +57,8 @@ def test_the_cells_of_the_fit_have_the_same_scores_again():
         np.testing.assert_allclose(data.obsm["X_netbic"], before, atol=1e-9)
         if "layer" in options:
             copied = tl.modules(data, None, 2, copy=True, **PARAMETERS)  # of X
-            doubled = data.uns["netbic"]["singular_values"]
-            np.testing.assert_allclose(2 * copied.uns["netbic"]["singular_values"], doubled, rtol=1e-10)
+            single, doubled = (each.uns["netbic"]["modules"]["singular_value"] for each in (copied, data))
+            np.testing.assert_allclose(2 * single, doubled, rtol=1e-10)
 
 
 def test_some_genes_and_graphs_by_name_or_position():
@@ -72,8 +72,9 @@ def test_some_genes_and_graphs_by_name_or_position():
         found.append(data)
     model = SparseGraphSVD(2, column_graph=study.network, **PARAMETERS).fit(study.expression.loc[:, chosen])
     for data in found:
-        assert not data.varm["part_members"][::3].any()
-        np.testing.assert_array_equal(data.varm["part_members"][chosen], model.columns_.T)
+        assert not data.varm["part"][::3].to_numpy().any()
+        np.testing.assert_array_equal(data.varm["part"][chosen] != 0, model.columns_.T)
+        assert list(data.varm["part"]) == ["part_1", "part_2"]
         np.testing.assert_array_equal(data.varm["part"], found[0].varm["part"])
     stored = tl.from_anndata(data, "part")
     again = tl.from_anndata(data[:, np.random.default_rng(0).permutation(600)].copy(), "part")  # in another order
@@ -155,13 +156,14 @@ def test_groups_of_samples_are_those_of_selection_and_survive_a_file(clear, tmp_
     again = anndata.read_h5ad(tmp_path / "data.h5ad")
     expected = netbic.selection.SampleGroups.find(tl.from_anndata(data), used.to_numpy())
     for stored in (data, again):
-        np.testing.assert_allclose(stored.obsm["netbic_scores"].T.ravel(), expected.table["score"])
+        np.testing.assert_allclose(stored.obsm["X_netbic"].T.ravel(), expected.table["score"])
         groups = stored.obsm["netbic_groups"]
         assert list(groups.columns) == ["module_1_group", "module_2_group", "module_3_group"]
         assert all(list(groups[name].cat.categories) == ["down", "up"] for name in groups)
         flat = np.concatenate([groups[name].astype(object).fillna("") for name in groups])
         assert flat.tolist() == expected.table["group"].tolist()
-        assert stored.uns["netbic"]["groups"]["result"].tolist() == expected.summary["result"].tolist()
+        in_words = [text.replace("samples", "cells") for text in expected.summary["result"]]
+        assert stored.uns["netbic"]["groups"]["result"].tolist() == in_words
     assert "groups" in set(expected.summary["kind"])
 
 
@@ -171,9 +173,13 @@ def test_verdicts_are_those_of_selection_and_survive_a_file(clear, tmp_path):
     assert "verdicts" not in data.uns["netbic"]
     copied.write_h5ad(tmp_path / "data.h5ad")
     options = {"groups": np.arange(200) // 2, "n_pairs": 3, "random_state": 0}
-    expected = netbic.selection.verdicts(tl.from_anndata(data), used, **options, feature_name="gene").table
+    expected = netbic.selection.verdicts(
+        tl.from_anndata(data), used, **options, feature_name="gene", sample_name="cell"
+    )
+    assert "groups of cells" in expected.verdict
     stored = anndata.read_h5ad(tmp_path / "data.h5ad").uns["netbic"]["verdicts"].reset_index(drop=True)
-    pd.testing.assert_frame_equal(stored, expected, check_dtype=False)
+    pd.testing.assert_frame_equal(stored, expected.table, check_dtype=False)
+    assert not stored["reason"].str.contains("sample").any()
     genes, confidence = netbic.get.modules_df(copied, 1), copied.varm["netbic_confidence"]["module_1"]
     known = genes.set_index("name")["confidence"]
     np.testing.assert_allclose(confidence.reindex(known.index), known)
@@ -188,7 +194,7 @@ def test_new_modules_remove_the_earlier_graph_groups_and_verdicts(clear):
     tl.verdicts(data, n_pairs=3, random_state=0)
     assert json.loads(data.uns["netbic"]["alignment"])["edges_kept"] == data.varp["netbic"].nnz // 2 > 0
     tl.modules(data, None, 1, n_rows=50, n_columns=50, layer="log")
-    assert not {"netbic_scores", "netbic_groups"} & set(data.obsm)
+    assert "netbic_groups" not in data.obsm
     assert not {"groups", "verdicts"} & set(data.uns["netbic"])
     assert "netbic" not in data.varp
     assert "netbic_confidence" not in data.varm
@@ -212,7 +218,7 @@ def test_studies_are_a_column_of_obs(tmp_path):
     adata.obs["cohort"] = pd.Categorical(simulated.studies)
     netbic.tl.modules(adata, n_modules=2, n_genes=50, scale=True, study_key="cohort", obs_columns=True)
     expected = netbic.SparseGraphSVD(2, n_columns=50, scale=True).fit(simulated.X, studies=simulated.studies)
-    scores = expected.transform(simulated.X, studies=simulated.studies)
+    scores = netbic.get.scores_df(expected, simulated.X)
     np.testing.assert_allclose(adata.obsm["X_netbic"], scores, atol=1e-8)
     adata.write_h5ad(tmp_path / "x.h5ad")
     again = netbic.tl.from_anndata(anndata.read_h5ad(tmp_path / "x.h5ad"))

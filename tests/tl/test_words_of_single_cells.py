@@ -31,8 +31,7 @@ def test_cells_and_genes_are_other_names_of_rows_and_columns(adata):
 def test_columns_of_obs_are_the_scores_and_belong_to_the_modules(adata, tmp_path):
     tl.modules(adata, n_modules=3, n_genes=30, obs_columns=True)
     assert adata.obs.columns.tolist() == ["module_1", "module_2", "module_3"]
-    tl.sample_groups(adata)
-    np.testing.assert_allclose(adata.obs.to_numpy(), adata.obsm["netbic_scores"])
+    np.testing.assert_array_equal(adata.obs.to_numpy(), adata.obsm["X_netbic"])
     adata.write_h5ad(tmp_path / "modules.h5ad")
     again = anndata.read_h5ad(tmp_path / "modules.h5ad")
     tl.modules(again, n_modules=2, n_genes=30, obs_columns=True)  # its own columns are replaced
@@ -65,9 +64,9 @@ def test_programs_and_usages_are_not_negative_and_found(programs):
     adata, usage, genes = programs
     tl.modules(adata, n_modules=4, n_genes=20, preset="nonnegative", obs_columns=True)
     assert sp.issparse(adata.X)
-    for part in (adata.varm["netbic"], adata.obsm["netbic"], adata.obs.to_numpy()):
-        assert (part >= 0).all()
-    overlap = (adata.varm["netbic_members"].T[:, None] & genes[None]).sum(axis=2)
+    for part in (adata.varm["netbic"], adata.obsm["netbic"], adata.obs):
+        assert (part.to_numpy() >= 0).all()
+    overlap = ((adata.varm["netbic"] != 0).to_numpy().T[:, None] & genes[None]).sum(axis=2)
     found = overlap.argmax(axis=0)
     assert (overlap.max(axis=0) >= 18).all()
     for k, module in enumerate(found):
@@ -101,15 +100,16 @@ def test_tables_of_models_objects_and_folders_agree(adata, tmp_path):
     model = tl.from_anndata(adata)
     netbic.save(model, tmp_path)
     table = get.modules_df(adata)
-    assert table.columns.tolist() == ["module", "name", "weight", "side"]
+    assert table.columns.tolist() == ["module", "label", "name", "weight", "side"]
+    assert table["label"].tolist() == [f"module_{number}" for number in table["module"]]
     for other in (model, tmp_path, str(tmp_path)):
-        pd.testing.assert_frame_equal(get.modules_df(other), table)
+        pd.testing.assert_frame_equal(get.modules_df(other), table.drop(columns="label"))
     assert (table["side"] == "up").equals(table["weight"] > 0)
     summary = get.summary_df(adata)
     assert summary.columns.tolist() != get.summary_df(model).columns.tolist()  # n_genes, n_features
     pd.testing.assert_frame_equal(get.summary_df(model), get.summary_df(tmp_path))
     pd.testing.assert_frame_equal(summary.set_axis(get.summary_df(model).columns, axis=1), get.summary_df(model))
-    weights = pd.Series(adata.varm["netbic"][:, 1], index=adata.var_names)
+    weights = adata.varm["netbic"]["module_2"]
     own = get.modules_df(adata, 2)
     assert own["weight"].tolist() == weights[own["name"]].tolist()
     assert len(own) == 30

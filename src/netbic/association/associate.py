@@ -120,6 +120,7 @@ def associate(
     survival: Survival | None = None,
     adjust: str | Iterable[str] | None = None,
     by: str | Iterable[str] | None = None,
+    within: str | None = None,
     covariates: Any = None,
 ) -> Associations:
     """Test which modules are associated with labels, numbers and survival times of the samples.
@@ -158,6 +159,10 @@ def associate(
         Columns such as "donor" of which samples with the same values belong together (cells of a donor, repeated
         measurements of a patient): the averages of their scores are tested. Columns with several values in one average
         are left out, and so are samples of which a value of `by` is missing. Groups (up, down) are not tested.
+    within : str, optional
+        A column such as "cell_type": the same tests inside each of its levels. A variable is then called "disease
+        within B cells", and the column `within` of the table has the level. A q-value counts the tests of the variable
+        in all levels together. What cannot be tested in a level is in `notes`.
     covariates : as for `SparseGraphSVD.fit`, optional
         If the model was fitted with covariates, those of the samples in X: their effects are removed from X before the
         scores are computed. Not needed for the samples of the fit.
@@ -192,7 +197,8 @@ def associate(
         names, own = np.arange(n_samples), table.set_axis(range(n_samples))
     scores, groups = wide(SampleGroups.find(model, X, names=list(names), covariates=covariates).table)
     options: dict[str, Any] = {"variables": variables, "types": types, "survival": survival, "adjust": adjust}
-    found = associate_scores(scores, groups, own, **options, by=by, removed=Removed.of(fitted_model(model)))
+    removed = Removed.of(fitted_model(model))
+    found = associate_scores(scores, groups, own, **options, by=by, within=within, removed=removed)
     if not by_order:
         return found
     return replace(found, match=replace(found.match, table=found.match.table.set_axis(table.index)))
@@ -208,7 +214,9 @@ def associate_scores(
     survival: Survival | None = None,
     adjust: str | Iterable[str] | None = None,
     by: str | Iterable[str] | None = None,
+    within: str | None = None,
     removed: Removed | None = None,
+    sample_name: str = "sample",
 ) -> Associations:
     r"""The same as `associate`, for scores that are known.
 
@@ -219,9 +227,11 @@ def associate_scores(
         `netbic.get.scores_df`).
     groups : DataFrame of the same shape, optional
         "up", "down" or "" of each sample. Default: no groups.
-    table, variables, types, survival, adjust, by : as for `associate`
+    table, variables, types, survival, adjust, by, within : as for `associate`
     removed : Removed, optional
         The covariates that were removed in the fit.
+    sample_name : str
+        The word for a sample in notes, such as "cell".
 
     Examples
     --------
@@ -243,6 +253,12 @@ def associate_scores(
     if removed is not None and by is None:  # degrees of freedom of samples, not of their averages
         covariates, note = removed.adjustment(covariates, listed_names(variables), described.columns, len(scores))
         notes += [note] * bool(note)
+    if within is not None:
+        asked = {"variables": variables, "types": types, "survival": survival, "adjust": covariates, "by": by}
+        from netbic.association.within import associate_within  # it repeats this function
+
+        found = associate_within(scores, groups, match, within, asked, sample_name)
+        return replace(found, notes=(*notes, *found.notes))
     if by is not None:
         needed = [*listed_names(variables), *covariates, *(name for pair in given for name in pair)]
         averages = Averages.of(described, listed_names(by), needed)
@@ -263,10 +279,10 @@ def associate_scores(
         notes.append(f"{' and '.join(possible)} look like survival: test them with `survival={','.join(possible)}`")
     notes += () if removed is None else removed.remarks(result)
     notes += _undefined_notes(scores, tested, design, result, covariates)
-    repeated = list(repeated_measures(described, tested)) if averages is None else []
+    repeated = list(repeated_measures(described, tested, sample_name)) if averages is None else []
     for each in repeated:
         warnings.warn(each, UserWarning, stacklevel=3)
-    notes += repeated if averages is None else [averages.note()]
+    notes += repeated if averages is None else [averages.note(sample_name)]
     levels = {variable.name: variable.levels for variable in chosen if variable.levels}
     grouped = () if averages is None else averages.by
     return Associations(result, records, match, tuple(covariates), tuple(notes), tuple(pairs), grouped, levels)
@@ -282,11 +298,15 @@ def _table_of_tests(
         for row in all_tests(scores[module].to_numpy(dtype=np.float64), own, variable, design):
             _, p, *effect = row.result
             rows.append((module, variable.name, row.level, row.test, row.n, effect[0], row.effect_name, *effect[1:], p))
-    table = pd.DataFrame(rows, columns=_COLUMNS)
+    return with_q_values(pd.DataFrame(rows, columns=_COLUMNS))
+
+
+def with_q_values(table: pd.DataFrame) -> pd.DataFrame:
+    """A table of tests with q-values, those of all tests of the same kind of a variable, and of all tests."""
     # Variants of a test, such as both sides of Fisher's, count together; the F test and those of its levels do not.
     kinds = [table["variable"], table["test"].astype(str).str.split(",").str[0], table["level"] == ""]
-    within = table["p"].groupby(kinds, group_keys=False).transform(adjust_p_values) if rows else table["p"]
-    return table.assign(q=within, q_all=adjust_p_values(table["p"]))
+    own = table["p"].groupby(kinds, group_keys=False).transform(adjust_p_values) if len(table) else table["p"]
+    return table.assign(q=own, q_all=adjust_p_values(table["p"]))
 
 
 def _design(covariates: list[Variable]) -> Floats | None:

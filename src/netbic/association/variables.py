@@ -559,15 +559,15 @@ class Averages:
         known = self.numbers >= 0
         return scores[known].groupby(self.numbers[known]).mean().set_axis(self.table.index, axis=0)
 
-    def note(self) -> str:
+    def note(self, sample_name: str = "sample") -> str:
         """What is compared, in words."""
         n_left_out = int((self.numbers < 0).sum())
-        left_out = f"; {n_left_out:,} samples without a value are left out" if n_left_out else ""
-        groups = f"averages of {len(self.table):,} groups of samples with the same {' and '.join(self.by)}"
+        left_out = f"; {n_left_out:,} {sample_name}s without a value are left out" if n_left_out else ""
+        groups = f"averages of {len(self.table):,} groups of {sample_name}s with the same {' and '.join(self.by)}"
         return f"tests compare {groups}{left_out}; columns with several values in a group are not tested"
 
 
-def repeated_measures(table: pd.DataFrame, variables: Iterable[Variable]) -> Iterator[str]:
+def repeated_measures(table: pd.DataFrame, variables: Iterable[Variable], sample_name: str = "sample") -> Iterator[str]:
     """Say which variables are the same in all samples of one donor, patient and the like.
 
     A treatment that is the same in all cells of a donor is a property of the donors: tests that count cells as
@@ -584,9 +584,9 @@ def repeated_measures(table: pd.DataFrame, variables: Iterable[Variable]) -> Ite
         if rest := [each for each in names if each not in found]:
             same = f"{some_names(rest, _LISTED, quoted=False)} {'is' if len(rest) == 1 else 'are'} the same"
             yield (
-                f"{same} in all samples of one {name} ({units[name].nunique():,} different ones): p-values count "
-                f"samples as independent, and are too small if those of one {name} are similar; test their averages "
-                f"with `by={name}`"
+                f"{same} in all {sample_name}s of one {name} ({units[name].nunique():,} different ones): p-values "
+                f"count {sample_name}s as independent, and are too small if those of one {name} are similar; test "
+                f"their averages with `by={name}`"
             )
 
 

@@ -196,12 +196,14 @@ class NamedModules:
     def of(cls, source: Any, key: str = "netbic") -> Self:
         """Those of a fitted model, of an AnnData object after `tl.modules`, or of a folder of `netbic fit`."""
         if kind_of(source) == "anndata":
-            if key not in source.varm or key not in source.obsm:
+            if key not in source.varm or not {key, f"X_{key}"} & {*source.obsm}:
                 raise InputError(
                     f"the AnnData object has no modules {shown(key)}: run tl.modules first, or give their key"
                 )
-            weights, left = (np.asarray(part[key], dtype=np.float64).T for part in (source.varm, source.obsm))
-            used = np.asarray(source.varm[f"{key}_preparation"])[:, 2] == 1  # others were not part of the fit
+            weights = np.asarray(source.varm[key], dtype=np.float64).T
+            of_cells = key if key in source.obsm else f"X_{key}"  # weights only if they are not the scores
+            left = np.asarray(source.obsm[of_cells], dtype=np.float64).T
+            used = np.asarray(source.varm[f"{key}_preparation"]["used"] == 1)  # others were not part of the fit
             names = text_names(source.var_names[used]), text_names(source.obs_names)
             return cls(weights[:, used], left, left != 0, *names)
         folder = Path(source) if isinstance(source, str | Path) else None

@@ -163,7 +163,7 @@ def module_scores(model: SparseGraphSVD, X: Any, covariates: Any = None) -> Floa
         seen = ~np.isnan(scaled)
         products, observed = np.where(seen, scaled, 0.0) @ components.T, seen @ (components**2).T
         return np.where(observed < _LEAST_OBSERVED, np.nan, products / np.maximum(observed, _LEAST_OBSERVED))
-    scores = np.asarray(_projected(model, X, _smoothed(model, components.T), design), dtype=np.float64)
+    scores = np.asarray(_projected(model, X, own_directions(model), design), dtype=np.float64)
     if of_fit and design is not None:
         # In the fit, scores are not correlated with the covariates; if they are, these are other samples.
         products = np.abs(design.T @ scores)
@@ -191,6 +191,11 @@ def score_directions(model: SparseGraphSVD) -> Floats:
     if triangle is None:
         return _smoothed(model, np.asarray(np.linalg.pinv(vectors)))  # V'(VV')^+
     return _smoothed(model, np.linalg.solve(triangle, np.linalg.solve(triangle.T, vectors)).T)
+
+
+def own_directions(model: SparseGraphSVD) -> Floats:
+    """The same for the scores Xv of each module on its own."""
+    return _smoothed(model, model.components_.T.astype(np.float64))
 
 
 def _smoothed(model: SparseGraphSVD, directions: Floats) -> Floats:

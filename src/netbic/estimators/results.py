@@ -24,6 +24,7 @@ DIAGNOSTIC_NUMBERS: Final = (
     "graph_weight",
     "worst_rank",
     "by_data_alone",
+    "standing_out",
     "recurrent",
     "repeats",
     "closest",
@@ -134,7 +135,7 @@ def diagnostics_table(modules: Sequence[Module], scores: Floats) -> pd.DataFrame
             # Two modules that keep all samples have the same ones, whatever their scores are.
             of_samples = np.nan if np.all(samples) else float(jaccard(*samples)[0])
             overlaps = float(jaccard(*features)[0]), of_samples
-        graph = module.graph_weight, module.worst_rank, module.by_data_alone
+        graph = module.graph_weight, module.worst_rank, module.by_data_alone, module.standing_out
         among_recurrent = int(np.isin(leading_features(module.v.full()), recurrent).sum())
         rows.append((*graph, among_recurrent, repeats, closest, correlated, *overlaps))
     return diagnostics_from(np.array(rows, dtype=np.float64))
@@ -146,7 +147,7 @@ def diagnostics_from(numbers: Floats) -> pd.DataFrame:
     for name in ("worst_rank", "recurrent"):
         table[name] = table[name].fillna(0).astype(np.int64)
     table.insert(0, "module", np.arange(1, len(table) + 1))
-    return table.astype({"repeats": "Int64", "closest": "Int64"})
+    return table.astype(dict.fromkeys(("standing_out", "repeats", "closest"), "Int64"))
 
 
 def leading_features(vector: Floats) -> Indices:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple, Self
 
+import numpy as np
 import pandas as pd
 from numpy.typing import DTypeLike
 from sklearn.base import BaseEstimator, BiclusterMixin, clone
@@ -159,6 +160,8 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
     rows_, columns_ : bool ndarrays of shapes (n_components_, n_samples) and (n_components_, n_features)
         Which samples and features belong to each module (`get_indices`, `get_shape` and `get_submatrix` read them). If
         all samples are kept, `rows_` is True: use `selection.sample_groups` to find groups of samples.
+    sparsity_ : ndarray of shape (n_components_,)
+        The share of features that are not in each module: 0.98 if it has 2% of them.
     n_components_ : int
         Number of modules found; smaller than `n_components` if X is exhausted (arrays are not padded).
     objectives_ : list of ndarray
@@ -177,8 +180,9 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         What may be wrong with a module, a row per `module` (their numbers count from 1): `graph_weight` (sigma times
         the largest eigenvalue of the graph term, relative to d (of W in a joint search); from 1 on the graph alone can
         carry a set of features), `worst_rank` (worst rank, by the data alone, of its 20 leading features),
-        `by_data_alone` (share of its features that the data alone would choose), `recurrent` (how many of its ten
-        leading features are among those of half of the modules or more), `closest` (the earlier module with the most
+        `by_data_alone` (share of its features that the data alone would choose), `standing_out` (how many features
+        stand out, if the sizes come from the data), `recurrent` (how many of its ten leading features are among those
+        of half of the modules or more), `closest` (the earlier module with the most
         similar scores), their `correlation`, `feature_overlap` and `sample_overlap` (Jaccard index; NaN if both keep
         all samples), and `repeats` (the same module, if the absolute correlation is at least 0.7).
     groups_ : DataFrame
@@ -331,6 +335,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         covariates: Any = None,
         studies: Any = None,
         feature_name: str = "feature",
+        sample_name: str = "sample",
     ) -> Iterator[Module]:
         """Fit like `fit`, but yield every module as soon as it is found.
 
@@ -346,8 +351,8 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         names : pair of sequences, optional
             Names of the rows and columns of an X without names (such as a sparse matrix).
         covariates, studies : as for `fit`
-        feature_name : str
-            What warnings call a column of X, such as "gene".
+        feature_name, sample_name : str
+            What warnings call a column and a row of X, such as "gene" and "cell".
 
         Examples
         --------
@@ -401,12 +406,15 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         if given.coding is not None:
             store_covariates(self, given.coding, given.design)
         if self.count_ is not None and not self.count_.n and modules:
-            warnings.warn("no module is found again in halves of the samples: only the strongest is kept", stacklevel=3)
+            halves = f"halves of the {sample_name}s"
+            warnings.warn(f"no module is found again in {halves}: only the strongest is kept", stacklevel=3)
         n_asked = self._n_wanted or (1 if search.count is None else max(search.count.n, 1))
-        words = matrix_words(feature_name)
+        words = matrix_words(feature_name, sample_name)
         for message, category in diagnostics(modules, n_asked, search.ended, rows, columns, settings, words):
             warnings.warn(message, category, stacklevel=3)
-        recurs = columns.term is not None and self.diagnostics_["recurrent"].any()
+        # In a dense fit every feature is in every module, so that recurrence says nothing about the graph.
+        selects = columns.term is not None and not isinstance(columns.penalty, Dense)
+        recurs = selects and self.diagnostics_["recurrent"].any()
         if recurs and (recurrent := recurrence(self.components_, column_names, feature_name)):
             warnings.warn(recurrent, stacklevel=3)
 
@@ -530,6 +538,12 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
     def _settings(self, dtype: DTypeLike) -> Settings:
         deflation: Any = self.deflation or "hotelling"  # check_parameters has verified that it is known
         return replace(iteration_settings(self, dtype), deflation=deflation)
+
+    @property
+    def sparsity_(self) -> Floats:
+        """The share of features that are not in each module."""
+        check_is_fitted(self)
+        return np.asarray(1 - self.columns_.mean(axis=1))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "components_")  # not before all modules are found

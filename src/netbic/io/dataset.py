@@ -25,7 +25,7 @@ from netbic.arrays import Array, Matrix, buffers, checked, is_sparse, kind_of, s
 from netbic.errors import InputError, shown, some_names
 from netbic.estimators.covariates import Design, design_of_new
 from netbic.estimators.pairs import SparseGraphCCA, SparseGraphPLS
-from netbic.estimators.prediction import score_directions
+from netbic.estimators.prediction import module_scores, own_directions, score_directions
 from netbic.estimators.results import names_of
 from netbic.estimators.studies import study_of_new, without_studies
 from netbic.estimators.svd import SparseGraphSVD, fitted_model
@@ -500,7 +500,14 @@ def fit_by_name(
 
 
 def scores_by_name(
-    model: SparseGraphSVD, X: Matrix, genes: Any, covariates: Any = None, samples: Any = None, studies: Any = None
+    model: SparseGraphSVD,
+    X: Matrix,
+    genes: Any,
+    covariates: Any = None,
+    samples: Any = None,
+    studies: Any = None,
+    *,
+    together: bool = True,
 ) -> Array:
     """Scores of the rows of X, whose columns are `genes`, in any order.
 
@@ -519,6 +526,8 @@ def scores_by_name(
         Names of the rows of X, by which a table of covariates is matched; without them it is taken in their order.
     studies : array or Series of shape (n_samples,), optional
         The study of each sample, for a model that was fitted to several.
+    together : bool
+        Least-squares scores on all modules together, as those of `transform`; False: scores Xv of each on its own.
 
     Examples
     --------
@@ -551,19 +560,20 @@ def scores_by_name(
         at[there] = np.arange(there.size)
     design, effects = design_of_new(model, covariates, int(X.shape[0]), names), model.scaler_.effects
     if not isinstance(X, np.ndarray):
-        scores = compute_rows(X, _affine_scores, model.scaler_, score_directions(model), at)
+        directions = score_directions(model) if together else own_directions(model)
+        scores = compute_rows(X, _affine_scores, model.scaler_, directions, at)
         if design is None or effects is None:
             return scores
-        return np.asarray(scores - design @ model.scaler_.project_effects(score_directions(model), at >= 0))
+        return np.asarray(scores - design @ model.scaler_.project_effects(directions, at >= 0))
     full = np.tile(model.scaler_.offsets.astype(X.dtype), (X.shape[0], 1))
     if design is not None and effects is not None:
         full += (design @ effects).astype(X.dtype)
     full[:, at >= 0] = X[:, at[at >= 0]]
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")
-        if design is None or model.covariate_coding_ is None:
-            return np.asarray(model.transform(full))
-        return np.asarray(model.transform(full, covariates=Design(design, model.covariate_coding_)))
+        coding = model.covariate_coding_
+        own = None if design is None or coding is None else Design(design, coding)
+        return np.asarray(model.transform(full, covariates=own) if together else module_scores(model, full, own))
 
 
 def _columns_of_genes(model: SparseGraphSVD, X: Matrix, genes: Any) -> Array:

@@ -54,12 +54,16 @@ class BeyondBulk(Penalty):
         support = largest(magnitudes, self.size_for(magnitudes))
         return Kept(support, magnitudes[support])
 
-    def size_for(self, magnitudes: Floats, otherwise: int = _USUAL) -> int:
-        """Number of entries that stand out, or `otherwise` if they are too few."""
+    def n_standing_out(self, magnitudes: Floats) -> int:
+        """Number of entries that stand out, at most `most` of all."""
         beyond = -np.sort(-magnitudes[magnitudes > _edge(magnitudes)])[: max(int(self.most * magnitudes.size), 1)]
         means = np.cumsum(beyond) / np.arange(1, beyond.size + 1)
         smaller = np.flatnonzero(beyond[1:] < self.share * means[:-1])
-        size = int(smaller[0]) + 1 if smaller.size else beyond.size
+        return int(smaller[0]) + 1 if smaller.size else beyond.size
+
+    def size_for(self, magnitudes: Floats, otherwise: int = _USUAL) -> int:
+        """Number of entries to keep: those that stand out, or `otherwise` if they are too few."""
+        size = self.n_standing_out(magnitudes)
         if size < self.least:
             size = max(min(otherwise, int(self.most * magnitudes.size)), self.least)
         return min(size, magnitudes.size)
@@ -71,6 +75,20 @@ class BeyondBulk(Penalty):
         else:
             size = self.size_for(magnitudes)
         return L0(size, nonnegative=self.nonnegative)
+
+    def size_reason(self, size: int, n_standing_out: int, n_entries: int) -> str:
+        """Why a module has so many entries.
+
+        Examples
+        --------
+        >>> BeyondBulk().size_reason(20, 3, 1000)
+        'only 3 stand out, at least 5 are needed: the 20 largest weights'
+        """
+        if n_standing_out < self.least:
+            return f"only {n_standing_out} stand out, at least {self.least} are needed: the {size} largest weights"
+        if size >= max(int(self.most * n_entries), 1):
+            return f"the largest size: {self.most:.0%} of all"
+        return "so many stand out from the others"
 
     def check(self, size: int, axis: str, table: str = "X") -> None:
         """`share` and `most` lie between 0 and 1, `least` is at least 1."""

@@ -48,8 +48,19 @@ class SampleGroups:
     summary: pd.DataFrame
 
     @classmethod
-    def find(cls, model: Any, X: Any, *, names: Sequence[Any] | None = None, covariates: Any = None) -> Self:
-        """Find the groups of samples of a fitted model; the parameters are those of `sample_groups`."""
+    def find(
+        cls,
+        model: Any,
+        X: Any,
+        *,
+        names: Sequence[Any] | None = None,
+        covariates: Any = None,
+        sample_name: str = "sample",
+    ) -> Self:
+        """Find the groups of samples of a fitted model; the parameters are those of `sample_groups`.
+
+        `sample_name` is the word for a sample in the results, such as "cell".
+        """
         model = fitted_model(model)
         n_samples = np.shape(X)[0] if np.shape(X) else len(X)
         if names is not None and len(names) != n_samples:
@@ -66,7 +77,7 @@ class SampleGroups:
         for module, (scores, found) in enumerate(zip(every, groups, strict=True), start=1):
             labels = [GROUP_NAMES[label] for label in found.labels.tolist()]
             tables.append(pd.DataFrame({"module": module, "sample": samples, "score": scores, "group": labels}))
-            summaries.append(_summary(module, n_samples, bool(selected[module - 1]), found))
+            summaries.append(_summary(module, n_samples, bool(selected[module - 1]), found, sample_name))
         table = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=_COLUMNS)
         columns = list(_summary(0, 0, False, score_groups(np.empty(0))))
         return cls(table, pd.DataFrame(summaries, columns=columns))
@@ -160,7 +171,9 @@ def selected_samples(model: SparseGraphSVD) -> Bools:
     return np.asarray(~model.rows_.all(axis=1))
 
 
-def _summary(module: int, n_samples: int, selected: bool, found: ScoreGroups) -> dict[str, Any]:
+def _summary(
+    module: int, n_samples: int, selected: bool, found: ScoreGroups, sample_name: str = "sample"
+) -> dict[str, Any]:
     up, down = int((found.labels == 1).sum()), int((found.labels == -1).sum())
     if np.isnan(found.gain):
         result = "too few different scores to find groups: use the scores"
@@ -168,8 +181,8 @@ def _summary(module: int, n_samples: int, selected: bool, found: ScoreGroups) ->
         result = "gradient: use the scores"
     else:
         parts = [f"{name} in {count}" for name, count in (("up", up), ("down", down)) if count]
-        caution = " (the fit selected samples: no evidence of groups)" if selected else ""
-        result = f"{' and '.join(parts)} of {n_samples} samples{caution}"
+        caution = f" (the fit selected {sample_name}s: no evidence of groups)" if selected else ""
+        result = f"{' and '.join(parts)} of {n_samples} {sample_name}s{caution}"
     kind = "gradient" if found.is_gradient else "groups"
     counts = {"up": up, "down": down, "samples": n_samples, "n_groups": found.means.size}
     limits = {"up_above": found.up_above, "down_below": found.down_below}

@@ -133,6 +133,7 @@ def verdicts(
     random_state: RandomState = None,
     n_jobs: Jobs = None,
     feature_name: str = "feature",
+    sample_name: str = "sample",
 ) -> Verdicts:
     """Judge every module of a fitted model, and each of its features, in samples that were not used to find it.
 
@@ -177,6 +178,8 @@ def verdicts(
         As for `stability`.
     feature_name : str
         The word for features in reasons and columns: with "gene", `genes_found_again` and `gene_overlap`.
+    sample_name : str
+        The word for samples in reasons, such as "cell".
 
     Examples
     --------
@@ -197,7 +200,7 @@ def verdicts(
     seed = draw_seed(random_state)
     with quiet():
         splits = Splits(model, X, numbers, seed)
-    words = Words(feature_name)
+    words = Words(feature_name, sample=sample_name)
     return judged(
         splits,
         n_pairs,
@@ -227,7 +230,7 @@ def judged(
     fits = Fits(splits.X, 2 * n_pairs, n_jobs, progress, n_modules=model.n_components_)
     with quiet():
         n_covariates = 0 if splits.covariates is None else splits.covariates.shape[1]
-        plan = Plan.of(splits.groups, n_covariates, grouped=grouped)
+        plan = Plan.of(splits.groups, n_covariates, grouped=grouped, sample=words.sample)
         evidence, nothing = _Evidence(splits.components), not model.n_components_ or plan.too_few
         measured = iter(()) if nothing else plan.measured(splits, fits, seed, n_pairs)
         known = _Known.of(
@@ -258,20 +261,20 @@ class Plan:
     unit: str
 
     @classmethod
-    def of(cls, groups: Indices, n_covariates: int = 0, *, grouped: bool = False) -> Plan:
+    def of(cls, groups: Indices, n_covariates: int = 0, *, grouped: bool = False, sample: str = "sample") -> Plan:
         """Halves of the `groups` of samples (a number per sample) or, if these are fewer than 20 but large, each."""
         sizes = np.bincount(groups)
         needed = FEWEST_SAMPLES + 2 * n_covariates  # covariates count in each half
         in_group, plural = _FEWEST_IN_GROUP + n_covariates, "s" * (sizes.size != 1)
         large = np.flatnonzero(sizes >= in_group)
         if sizes.size >= needed:
-            return cls(large[:0], "", f"pairs of halves of the {'groups of ' * grouped}samples")
+            return cls(large[:0], "", f"pairs of halves of the {'groups of ' * grouped}{sample}s")
         if grouped and large.size >= FEWEST_GROUPS:
-            return cls(large, "", "groups of samples, each left out in turn")
-        given = f"{sizes.size} {f'group{plural} of ' * grouped}samples"
+            return cls(large, "", f"groups of {sample}s, each left out in turn")
+        given = f"{sizes.size} {f'group{plural} of ' * grouped}{sample}s"
         given += f" and {n_covariates} degrees of freedom of covariates" if n_covariates else ""
-        also = f", or {FEWEST_GROUPS} groups of at least {in_group} samples" if grouped else ""
-        return cls(large[:0], f"Too few samples to tell: {given}, at least {needed}{also} are needed.", "")
+        also = f", or {FEWEST_GROUPS} groups of at least {in_group} {sample}s" if grouped else ""
+        return cls(large[:0], f"Too few {sample}s to tell: {given}, at least {needed}{also} are needed.", "")
 
     @property
     def smallest_sd(self) -> float:
@@ -519,12 +522,12 @@ def _table(
             features, samples = (float(jaccard(side[[k]], side[[closest]])[0]) for side in sides)
             if model.rows_[[k, closest]].all():  # the overlap of all samples says nothing
                 samples = np.nan
-        technical = _technical(known.followed[k], known.carried[k])
+        technical = _technical(known.followed[k], known.carried[k], words.sample)
         reason, other = too_few, words.module(closest)
         if one.verdict != TOO_FEW:
             reason = words.reason(one, known.followed[k], bool(known.carried[k]))
             if one.repeats >= 0:
-                reason = _repetition(other, correlated, features, samples, words.feature)
+                reason = _repetition(other, correlated, features, samples, words)
             reason += f" {technical[0].upper()}{technical[1:]}." if technical else ""
             if one.verdict not in ("doubtful", f"repeats {one.repeats + 1}") and abs(correlated) >= REPEATED:
                 reason += f" Its scores are similar to those of {other} (correlation {correlated:.2f})."
@@ -545,7 +548,7 @@ def _table(
 # Verdicts in words
 
 
-def _technical(followed: Followed, carried: list[str]) -> str:
+def _technical(followed: Followed, carried: list[str], sample: str = "sample") -> str:
     """What a module follows, and which samples carry it; "" if nothing is known.
 
     Examples
@@ -555,9 +558,11 @@ def _technical(followed: Followed, carried: list[str]) -> str:
     """
     parts = []
     if followed.name:
-        parts.append(f"may be technical: its scores follow {followed.name} (correlation {followed.correlation:.2f})")
+        name = followed.name.replace("samples", f"{sample}s")
+        parts.append(f"may be technical: its scores follow {name} (correlation {followed.correlation:.2f})")
     if carried:
-        parts.append(f"{'one sample carries' if len(carried) == 1 else 'two samples carry'} it: {some_names(carried)}")
+        who = f"one {sample} carries" if len(carried) == 1 else f"two {sample}s carry"
+        parts.append(f"{who} it: {some_names(carried)}")
     return "; ".join(parts)
 
 
@@ -576,6 +581,7 @@ class Words:
     feature: str = "feature"
     names: Sequence[str] | None = None
     searched: bool = True
+    sample: str = "sample"
 
     def module(self, k: int) -> str:
         """Module k in a sentence."""
@@ -583,15 +589,16 @@ class Words:
 
     def reason(self, one: _Judgement, followed: Followed, carried: bool) -> str:
         """The verdict as a sentence, unless the module repeats another one."""
-        features, unused = f"{self.feature}s", "samples not used to find it" if self.searched else "other samples"
+        features, samples = f"{self.feature}s", f"{self.sample}s"
+        unused = f"{samples} not used to find it" if self.searched else f"other {samples}"
         if one.score < _SCORE:
             limits = f"correlation of scores {_down(one.score, 2)}, at least {_SCORE:g} is needed"
             if not self.searched:
-                return f"Doubtful: weights from half of the samples do not give the same scores ({limits})."
-            return f"Doubtful: a search in only half of the samples does not find it again ({limits})."
+                return f"Doubtful: weights from half of the {samples} do not give the same scores ({limits})."
+            return f"Doubtful: a search in only half of the {samples} does not find it again ({limits})."
         if one.verdict == BROAD:
             listed = f"the list of {features}, which has only those that follow it most"
-            return f"Broad axis: most {features} follow it. So interpret the scores of samples, not {listed}."
+            return f"Broad axis: most {features} follow it. So interpret the scores of {samples}, not {listed}."
         if one.z < _Z:
             beyond = f"{_down(one.z, 1)} standard deviations, {_Z:g} are needed"
             what = f"its {features} do not move together clearly more than random {features} ({beyond})"
@@ -600,12 +607,14 @@ class Words:
         if one.confidence < _MODERATE:
             return f"Doubtful: its {features} do not stand out from the others ({right})."
         if followed.is_depth:
-            return "Doubtful: it is hardly more than the mean of each sample, as the depth of sequencing gives it."
+            return (
+                f"Doubtful: it is hardly more than the mean of each {self.sample}, as the depth of sequencing gives it."
+            )
         times = f"{one.ratio:.1f} times" if one.ratio < 10 else f"{one.ratio:.0f} times"
         together = f"in {unused}, its {features} move together {times} as much as random {features}"
         if one.verdict == "strong":
             return f"Strong: {together}; {right}."
-        causes = [f"only {right}"] if one.confidence < _STRONG else ["few samples carry it"] if carried else []
+        causes = [f"only {right}"] if one.confidence < _STRONG else [f"few {samples} carry it"] if carried else []
         if one.by_data_alone < _BY_DATA:
             share = _down(100 * one.by_data_alone)
             causes.append(f"only {share} % of its {features} would be chosen without the graph")
@@ -616,17 +625,18 @@ class Words:
         return f"{one.verdict.capitalize()}: {together}, but {' and '.join(causes)}."
 
 
-def _repetition(other: str, correlated: float, features: float, samples: float, feature_name: str) -> str:
+def _repetition(other: str, correlated: float, features: float, samples: float, words: Words) -> str:
     """The repeated module, the correlation of the scores, and how many members are the same.
 
     Examples
     --------
-    >>> print(_repetition("module 1", -0.95, 0.1, 0.5, "gene"))
+    >>> print(_repetition("module 1", -0.95, 0.1, 0.5, Words("gene")))
     Repeats module 1: it is high in samples in which module 1 is low (correlation of scores -0.95); 10 % of their genes
     and 50 % of their samples are in both.
     """
-    alike = f"it is high and low in similar samples as {other}"
-    alike = alike if correlated > 0 else f"it is high in samples in which {other} is low"
-    shared = f"{features:.0%} of their {feature_name}s"
-    shared = (shared if np.isnan(samples) else f"{shared} and {samples:.0%} of their samples").replace("%", " %")
+    alike = f"it is high and low in similar {words.sample}s as {other}"
+    alike = alike if correlated > 0 else f"it is high in {words.sample}s in which {other} is low"
+    shared = f"{features:.0%} of their {words.feature}s"
+    both = shared if np.isnan(samples) else f"{shared} and {samples:.0%} of their {words.sample}s"
+    shared = both.replace("%", " %")
     return f"Repeats {other}: {alike} (correlation of scores {correlated:.2f}); {shared} are in both."

@@ -35,7 +35,7 @@ from netbic.operators.corrected import Corrected
 from netbic.penalties import L0, Dense
 from netbic.solver.half_step import Side, State, Vector, half_step, scored, step_without_graph
 from netbic.solver.problem import REDUCTIONS, reduced_weight
-from netbic.solver.search import LOW_RANK, Axis, Module, described
+from netbic.solver.search import LOW_RANK, Axis, Module, described, n_standing_out
 from netbic.solver.solve import Outcome, Settings, Solution
 
 POWER: Final = 0.75  # a
@@ -239,7 +239,13 @@ def joint_modules(
     found = zip(problem.sides, state.vectors, state.products, strict=True)
     kept = [(side, v, z) for side, v, z in found if v.support.size]
     images = operator.products([(v.support, v.values) for _, v, _ in kept])
-    modules = [_module(*one, image, outcome, np.array(objectives)) for one, image in zip(kept, images, strict=True)]
+    modules = [
+        replace(
+            _module(side, v, z, image, outcome, np.array(objectives)),
+            standing_out=n_standing_out(columns.penalty, side, v, z),
+        )
+        for (side, v, z), image in zip(kept, images, strict=True)
+    ]
     ended = "X has no further direction" if len(kept) == rank < n_modules else ""
     if len(kept) < rank:
         ended = f"the column penalty {columns.penalty!r} keeps no column in {rank - len(kept)} directions of X"

@@ -12,8 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from netbic.arrays import Floats
 from netbic.graph_terms import GraphTerm
 from netbic.operators.corrected import Corrected
-from netbic.penalties import Dense, Penalty
-from netbic.solver.half_step import Side, Vector
+from netbic.penalties import BeyondBulk, Dense, Penalty
+from netbic.solver.half_step import Side, Vector, scored
 from netbic.solver.problem import ROUGH, ModuleProblem, share_by_data, solve_with_graph, worst_rank
 from netbic.solver.solve import Deflation, Outcome, Settings, Solution
 from netbic.solver.starts import Direction, Starts, image
@@ -71,7 +71,7 @@ class Module:
     / d: from 1 on the graph alone can carry a set of entries; both are the larger ones of both axes. `worst_rank` is
     the worst rank, by abs(X'u) alone, of the 20 columns with the largest entries in v (without a graph 20, or the
     number of columns of a smaller module), `by_data_alone` the share of the columns that are among as many columns with
-    the largest abs(X'u).
+    the largest abs(X'u), `standing_out` how many columns stand out if sizes come from the data.
     """
 
     u: Vector
@@ -83,6 +83,7 @@ class Module:
     graph_weight: float = 0.0
     worst_rank: int = 0
     by_data_alone: float = 1.0
+    standing_out: float = float("nan")
 
 
 class ModuleSearch:
@@ -140,7 +141,19 @@ class ModuleSearch:
         if solution.state.d <= self._noise:
             self.ended = "the best remaining module explains nothing (d <= 0)"
             return None
-        return described(solution, problem.rows, problem.columns)
+        found = described(solution, problem.rows, problem.columns)
+        state = solution.state
+        return replace(
+            found, standing_out=n_standing_out(self._columns.penalty, problem.columns, state.v, state.column_scores)
+        )
+
+
+def n_standing_out(asked: Penalty, side: Side, vector: Vector, scores: Floats | None) -> float:
+    """How many entries stand out in the scores of a module, if its size comes from the data; NaN otherwise."""
+    if not isinstance(asked, BeyondBulk) or scores is None:
+        return float("nan")
+    magnitudes = side.magnitudes(scored(side, scores, side.smooth(vector)))
+    return float(asked.n_standing_out(np.maximum(magnitudes, 0.0)))
 
 
 def solve_module(
@@ -267,10 +280,10 @@ class Words(NamedTuple):
         return f"{self.module}{'s' if len(numbers) > 1 else ''} {shown}{more}"
 
 
-def matrix_words(feature_name: str) -> Words:
+def matrix_words(feature_name: str, sample_name: str = "sample") -> Words:
     """The words for the modules of one table."""
     features = AxisWords("column", feature_name, f"{feature_name}s", "n_columns")
-    return Words("module", AxisWords("row", "sample", "samples", "n_rows"), features)
+    return Words("module", AxisWords("row", sample_name, f"{sample_name}s", "n_rows"), features)
 
 
 def pair_words(table_names: tuple[str, str]) -> Words:

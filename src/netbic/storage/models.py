@@ -69,7 +69,7 @@ SHAPES: Final[dict[str, str]] = {
     **{"covariates": "nc", "effects": "cp", "study_of_samples": "n", "study_weights": "S", "study_factors": "Sp"},
     **dict.fromkeys(_STUDY_NUMBERS, "KS"),
 }
-_MODULE_NUMBERS = ("d", "graph_share", "graph_weight", "worst_rank", "by_data_alone")
+_MODULE_NUMBERS = ("d", "graph_share", "graph_weight", "worst_rank", "by_data_alone", "standing_out")
 _GRAPH_ARRAYS = ("data", "indices", "indptr", "size")
 _DAMAGED = "it is damaged or was changed: fit again"
 _GIVE_FOLDER = "give the output folder of netbic fit"

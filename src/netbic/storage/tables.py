@@ -18,6 +18,7 @@ from netbic.estimators.results import DIAGNOSTIC_NUMBERS, heaviest, name_feature
 from netbic.estimators.studies import shared_by
 from netbic.estimators.svd import SparseGraphSVD, fitted_model
 from netbic.graph import Graph
+from netbic.penalties import BeyondBulk
 from netbic.simulate import Cohort
 from netbic.storage.models import PairModel, fitted_pair_model, npz_bytes
 
@@ -74,10 +75,10 @@ def summary_table(
 ) -> pd.DataFrame:
     """A row per module: singular value, sizes, variance explained, edges inside, diagnostics, top features, sides.
 
-    Modules are numbered from 1. `features_up` and `features_down` are the numbers of features with positive and with
-    negative weights; `feature_name` stands for the word in these columns (`genes_up`). If the model was fitted to
-    several studies, `studies` says where each module lives: "shared by 2 of 4 studies (a, b)". `further` columns, a row
-    per module, replace those of the same name.
+    Modules are numbered from 1. `size_reason` says why a module has so many features. `features_up` and
+    `features_down` are the numbers of features with positive and with negative weights; `feature_name` stands for the
+    word in these columns (`genes_up`). If the model was fitted to several studies, `studies` says where each module
+    lives: "shared by 2 of 4 studies (a, b)". `further` columns, a row per module, replace those of the same name.
     """
     model = fitted_model(model)
     studies = {} if model.studies_ is None else {"studies": shared_by(model.studies_)}
@@ -87,6 +88,7 @@ def summary_table(
             "singular_value": model.singular_values_,
             "n_features": model.columns_.sum(axis=1),
             "n_samples": model.rows_.sum(axis=1),
+            "size_reason": size_reasons(model),
             "explained_variance_ratio": model.explained_variance_ratio_,
             "n_edges": _edges_inside(model.graphs_["columns"], model.columns_),
             "graph_share": model.graph_share_,
@@ -100,6 +102,15 @@ def summary_table(
     )
     table["features_up"], table["features_down"] = ((sign * model.components_ > 0).sum(axis=1) for sign in (1, -1))
     return name_features(table, feature_name)
+
+
+def size_reasons(model: SparseGraphSVD) -> list[str]:
+    """Why each module has as many features as it has."""
+    standing_out, sizes = model.diagnostics_["standing_out"], model.columns_.sum(axis=1)
+    usual = model.column_penalty if isinstance(model.column_penalty, BeyondBulk) else BeyondBulk()
+    known = zip(sizes.tolist(), standing_out, standing_out.isna(), strict=True)
+    n = model.columns_.shape[1]
+    return ["as given" if is_given else usual.size_reason(size, int(out), n) for size, out, is_given in known]
 
 
 def _edges_inside(graph: Graph | None, members: Iterable[Array]) -> list[int]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -16,10 +16,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from netbic import __version__
-from netbic.arrays import Matrix, checked, kind_of
+from netbic.arrays import Array, Bools, Floats, Matrix, checked, kind_of
 from netbic.errors import InputError, import_optional, shown
-from netbic.estimators.covariates import own_covariates
-from netbic.estimators.results import name_features, names_of
+from netbic.estimators.prediction import module_scores
+from netbic.estimators.results import DIAGNOSTIC_NUMBERS, name_features, names_of
 from netbic.estimators.svd import SparseGraphSVD, fitted_model
 from netbic.graph import Graph
 from netbic.io.checks import check_expression
@@ -28,18 +28,22 @@ from netbic.io.matching import Alignment, NamesDiffer, align, with_names
 from netbic.io.stores import open_store
 from netbic.io.tables import as_matrix
 from netbic.operators.blocks import select_columns
-from netbic.storage.models import SHAPES, ModelState, PairModel, model_from, state_of
-from netbic.storage.tables import SIDES
+from netbic.storage.models import SHAPES, ModelState, model_from, state_of
+from netbic.storage.tables import summary_table
 
 if TYPE_CHECKING:
     from anndata import AnnData
-    from mudata import MuData
 
-PAIRS_KEY: Final = "netbic_pairs"
+Mask: TypeAlias = "str | NDArray[np.bool_] | None"
+AUTO: Final = "auto"  # the genes of the column below, if there is one: as scanpy's PCA
+_HIGHLY_VARIABLE: Final = "highly_variable"
 # Arrays of a model with a row for each cell (in obsm) or gene (in varm), and the ends of their keys; others are in uns.
 _PER_CELL: Final = {"left_vectors": "", "covariates": "_covariates", "study_of_samples": "_studies"}
 _PER_GENE: Final = {"components": "", "effects": "_covariates", "study_factors": "_studies"}
+_ENDS: Final = ("_preparation", "_groups", "_confidence", "_stability")  # of tables that netbic writes, too
 _AS_JSON: Final = ("covariates", "count", "studies")  # what else is stored in uns
+_PREPARATION: Final = ("offset", "factor", "used")
+_ROUNDING: Final = {4: 1e-5, 8: 1e-9}  # relative difference of equal scores, by the bytes of a number
 _REMEDIES: Final = {
     "raw counts": "run sc.pp.normalize_total(adata) and sc.pp.log1p(adata) first",
     "not logarithms": "run sc.pp.log1p(adata) first",
@@ -88,7 +92,18 @@ def read_matrix(adata: AnnData, layer: str | None, kept: NDArray[np.intp]) -> Ma
     return matrix if np.array_equal(kept, np.arange(matrix.shape[1])) else matrix[:, kept]
 
 
-def chosen_genes(adata: AnnData, mask_var: str | NDArray[np.bool_] | None) -> NDArray[np.intp]:
+def usual_mask(adata: AnnData, mask_var: Mask) -> Mask:
+    """The mask itself; for "auto" the highly variable genes if they are known, and a line that says so."""
+    if not (isinstance(mask_var, str) and mask_var == AUTO):
+        return mask_var
+    if _HIGHLY_VARIABLE not in adata.var.columns:
+        return None
+    n_kept, where = chosen_genes(adata, _HIGHLY_VARIABLE).size, f"adata.var[{_HIGHLY_VARIABLE!r}]"
+    print(f"using the {n_kept:,} of {adata.n_vars:,} genes in {where} (mask_var=None uses all)")
+    return _HIGHLY_VARIABLE
+
+
+def chosen_genes(adata: AnnData, mask_var: Mask) -> NDArray[np.intp]:
     """Positions of the genes to use."""
     if mask_var is None:
         return np.arange(adata.n_vars)
@@ -134,9 +149,22 @@ def check_obs(adata: AnnData, names: Iterable[str], parameter: str) -> None:
             raise InputError(f"{parameter}={name!r} is not a column of obs (there are: {known})")
 
 
+def check_key(adata: AnnData, key: str) -> None:
+    """Raise if results of another program are stored under a key."""
+    if key in adata.uns and not (isinstance(adata.uns[key], Mapping) and "model" in adata.uns[key]):
+        raise InputError(f"adata.uns[{key!r}] is not netbic's and would be replaced: choose another `key_added`")
+
+
+def one_of(name: str, value: int | None, other: str, other_value: int | None, default: int | None = None) -> Any:
+    """The value of a parameter that has two names."""
+    if value is not None and other_value is not None:
+        raise InputError(f"{name}={value!r} and {other}={other_value!r} are the same parameter: give one of them")
+    return next((given for given in (value, other_value) if given is not None), default)
+
+
 def columns_of_modules(key: str, n_modules: int) -> list[str]:
-    """Names of columns with the scores of the cells, numbered from 1: `module_1`, or `key_1` with another key."""
-    prefix = "module" if key == "netbic" else key
+    """Names of modules (or pairs) as columns, numbered from 1: `module_1`, or `key_1` with another key."""
+    prefix = {"netbic": "module", "netbic_pairs": "pair"}.get(key, key)
     return [f"{prefix}_{number}" for number in range(1, n_modules + 1)]
 
 
@@ -146,7 +174,7 @@ def storable(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def to_anndata(model: SparseGraphSVD, X: object = None, key: str = "netbic") -> AnnData:
-    """Store a fitted model in a new AnnData object of its samples and features, with the data if X is given.
+    """Store a fitted model in a new AnnData object of its samples and features, with data and scores if X is given.
 
     A Dask array is not computed.
     """
@@ -155,54 +183,80 @@ def to_anndata(model: SparseGraphSVD, X: object = None, key: str = "netbic") -> 
     X = checked(X)
     values = X if X is None or kind_of(X) in ("sparse", "dask") else np.asarray(X)
     adata: AnnData = anndata.AnnData(values, obs=pd.DataFrame(index=rows), var=pd.DataFrame(index=columns))
-    store(adata, model, key, np.arange(len(columns)), None)
-    if X is not None:
-        adata.obsm[f"X_{key}"] = own_scores(model, X)
+    store(adata, model, key, np.arange(len(columns)), None, scores=None if X is None else module_scores(model, X))
     return adata
 
 
-def own_scores(model: SparseGraphSVD, X: Matrix) -> NDArray[Any]:
-    """Scores of the cells that a model was fitted to."""
-    return model.transform(X, covariates=own_covariates(model), studies=model.study_labels_)
+def store(
+    adata: AnnData,
+    model: SparseGraphSVD,
+    key: str,
+    kept: NDArray[np.intp],
+    layer: str | None,
+    *,
+    mask_var: object = None,
+    scores: Floats | None = None,
+) -> None:
+    """Write a fitted model to an AnnData object; `kept` are the genes that were used in the fit.
 
-
-def store(adata: AnnData, model: SparseGraphSVD, key: str, kept: NDArray[np.intp], layer: str | None) -> None:
-    """Write a fitted model to an AnnData object; `kept` are the genes that were used in the fit."""
+    If the `scores` Xv of the cells are given, weights of the cells are only stored where they say something else.
+    """
     model = fitted_model(model)
     state, size = state_of(model), int(adata.n_vars)
     for part in (adata.obsm, adata.varm, adata.obsp, adata.varp, adata.uns):
-        for end in ("_members", "_preparation", "_scores", "_groups", "_confidence", *_PER_CELL.values()):
+        for end in (*_ENDS, *_PER_CELL.values()):
             part.pop(f"{key}{end}", None)
-    per_cell, per_gene = {"_members": model.rows_.T}, {"_members": model.columns_.T}
-    offsets = state.arrays["offsets"]
+    adata.obsm.pop(f"X_{key}", None)
+    modules, arrays = columns_of_modules(key, model.n_components_), dict(state.arrays)
+    effects, studies = model.covariate_effects_, model.study_scaling_
+    columns = {"left_vectors": modules, "components": modules, "study_of_samples": ["study"]}
+    columns |= {} if effects is None else dict.fromkeys(("covariates", "effects"), _column_names(effects.index))
+    columns |= {} if studies is None else {"study_factors": _column_names(studies.names)}
+    if scores is not None:
+        adata.obsm[f"X_{key}"] = scores
+        if _are_proportional(scores, arrays["left_vectors"], arrays["singular_values"]):
+            del arrays["left_vectors"]
+    for name, end in _PER_CELL.items():
+        if name in arrays:
+            values = arrays.pop(name)
+            values = values[:, None] if values.ndim == 1 else values
+            adata.obsm[f"{key}{end}"] = pd.DataFrame(values, index=adata.obs_names, columns=columns[name])
+    offsets = arrays.pop("offsets")
     used = np.ones_like(offsets)
-    per_gene["_preparation"] = np.column_stack([offsets, state.arrays.get("factors", used), used])
-    found: dict[str, Any] = {}
-    for name, values in state.arrays.items():
-        if name in _PER_CELL:
-            per_cell[_PER_CELL[name]] = values[:, None] if values.ndim == 1 else values
-        elif name in _PER_GENE:
-            per_gene[_PER_GENE[name]] = values.T
-        elif name not in ("offsets", "factors", "diagnostics"):
-            found[name] = values
-    for end, values in per_cell.items():
-        adata.obsm[f"{key}{end}"] = values
-    for end, values in per_gene.items():
+    preparation = np.column_stack([offsets, arrays.pop("factors", used), used])
+    per_gene = {"_preparation": (preparation, list(_PREPARATION))}
+    per_gene |= {end: (arrays.pop(name).T, columns[name]) for name, end in _PER_GENE.items() if name in arrays}
+    for end, (values, names) in per_gene.items():
         full = np.zeros((size, values.shape[1]), dtype=values.dtype)  # zeros for genes that were not used
         full[kept] = values
-        adata.varm[f"{key}{end}"] = full
+        adata.varm[f"{key}{end}"] = pd.DataFrame(full, index=adata.var_names, columns=names)
     if "column_graph" in state.graphs:
         adata.varp[key] = graph_matrix(state.graphs["column_graph"], kept, size)
     if "row_graph" in state.graphs:
         adata.obsp[key] = state.graphs["row_graph"].weights
-    about = {"class": state.kind, "settings": json.dumps(state.settings), "layer": layer or "X", "n_genes": len(kept)}
-    about |= {name: json.dumps(state.further[name]) for name in _AS_JSON if name in state.further}
-    tables = {"diagnostics": storable(name_features(model.diagnostics_, "gene"))}
+    # What `from_anndata` needs; users read the tables.
+    internal: dict[str, Any] = {name: values for name, values in arrays.items() if name != "diagnostics"}
+    internal |= {name: json.dumps(state.further[name]) for name in _AS_JSON if name in state.further}
+    masked = mask_var if isinstance(mask_var, str) else "" if mask_var is None else "an array"
+    params = {"layer": layer or "X", "mask_var": masked, "n_genes": len(kept), "settings": json.dumps(state.settings)}
+    tables = {"modules": summary_table(model, feature_name="gene").set_axis(modules)}
     if "groups" in state.further:
         tables["kept_groups"] = storable(model.groups_)
     if model.studies_ is not None:
-        tables["studies_table"] = storable(model.studies_)
-    adata.uns[key] = found | tables | about | {"netbic": __version__}
+        tables["studies"] = storable(model.studies_)
+    params |= {"class": state.kind, "netbic": __version__}
+    adata.uns[key] = {**tables, "params": params, "model": internal}
+
+
+def _are_proportional(scores: Floats, weights: Array, d: Array) -> bool:
+    """Whether the weights of the cells are the scores Xv / d: they are not if cells are selected or values imputed."""
+    limit = _ROUNDING[weights.dtype.itemsize] * np.abs(weights).max(axis=0, initial=0.0)
+    return bool((d > 0).all() and (np.abs(scores / d - weights) <= limit).all())
+
+
+def _column_names(names: Iterable[object]) -> list[str]:
+    """Names of columns that files of AnnData can hold: a slash would be the path of a group."""
+    return [str(name).replace("/", "_") for name in names]
 
 
 def graph_matrix(graph: Graph, kept: NDArray[np.intp], size: int) -> sp.csr_matrix:
@@ -217,86 +271,50 @@ def from_anndata(adata: AnnData, key: str = "netbic") -> SparseGraphSVD:
     if key not in adata.uns or key not in adata.varm:
         known = ", ".join(name for name in adata.uns if name in adata.varm) or "none"
         raise InputError(f"this AnnData object has no modules {shown(key)} (there are: {known}): run tl.modules")
-    found = adata.uns[key]
-    preparation = np.asarray(adata.varm[f"{key}_preparation"])
-    used = preparation[:, 2] == 1
-    if used.sum() != int(found["n_genes"]):
+    stored, params = adata.uns[key], adata.uns[key]["params"]
+    internal, preparation = stored["model"], np.asarray(adata.varm[f"{key}_preparation"])
+    used = used_genes(adata, key)
+    if used.sum() != int(params["n_genes"]):
         raise InputError(
-            f"the modules {key!r} use {int(found['n_genes']):,} genes, but only {used.sum():,} of them are in this "
+            f"the modules {key!r} use {int(params['n_genes']):,} genes, but only {used.sum():,} of them are in this "
             "object: subset cells only, not genes"
         )
-    settings = json.loads(str(found["settings"]))
-    arrays = {name: np.asarray(found[name]) for name in SHAPES if name in found and name not in _PER_CELL}
-    arrays["diagnostics"] = found["diagnostics"].iloc[:, 1:].to_numpy(dtype=np.float64, na_value=np.nan)
+    settings = json.loads(str(params["settings"]))
+    arrays = {name: np.asarray(internal[name]) for name in SHAPES if name in internal}
+    numbers = stored["modules"][[*name_features(pd.DataFrame(columns=DIAGNOSTIC_NUMBERS), "gene").columns]]
+    arrays["diagnostics"] = numbers.to_numpy(dtype=np.float64, na_value=np.nan)
     arrays["offsets"] = np.ascontiguousarray(preparation[used, 0])
     if (preparation[used, 1] != 1).any():
         arrays["factors"] = np.ascontiguousarray(preparation[used, 1])
+    for name, end in _PER_GENE.items():
+        if f"{key}{end}" in adata.varm:
+            arrays[name] = np.ascontiguousarray(np.asarray(adata.varm[f"{key}{end}"])[used].T)
     for name, end in _PER_CELL.items():
         if f"{key}{end}" in adata.obsm:
             values = np.asarray(adata.obsm[f"{key}{end}"])
             arrays[name] = values.reshape(values.shape[: len(SHAPES[name])])
-    for name, end in _PER_GENE.items():
-        if f"{key}{end}" in adata.varm:
-            arrays[name] = np.ascontiguousarray(np.asarray(adata.varm[f"{key}{end}"])[used].T)
+    if "left_vectors" not in arrays:
+        if f"X_{key}" not in adata.obsm:
+            raise InputError(f"the scores obsm['X_{key}'] of the modules {shown(key)} were removed: run tl.modules")
+        scores, d = np.asarray(adata.obsm[f"X_{key}"]), arrays["singular_values"]
+        arrays["left_vectors"] = (scores / d).astype(arrays["components"].dtype)
     cells, genes = (np.asarray(names, dtype=object) for names in (adata.obs_names, adata.var_names[used]))
     graphs = {}
     if key in adata.varp:
         graphs["column_graph"] = Graph(sp.csr_array(adata.varp[key])[used][:, used], genes, signed=True)
     if key in adata.obsp:
         graphs["row_graph"] = Graph(sp.csr_array(adata.obsp[key]), cells, signed=True)
-    further = {name: json.loads(str(found[name])) for name in _AS_JSON if name in found}
-    if "kept_groups" in found:
-        further["groups"] = found["kept_groups"].to_numpy(dtype=object).tolist()
+    further = {name: json.loads(str(internal[name])) for name in _AS_JSON if name in internal}
+    if "kept_groups" in stored:
+        further["groups"] = stored["kept_groups"].to_numpy(dtype=object).tolist()
     names = {"rows": cells.tolist(), "columns": genes.tolist()}
-    model: SparseGraphSVD = model_from(ModelState(str(found["class"]), settings, arrays, names, graphs, further))
-    return model
-
-
-def pair_state(model: PairModel) -> dict[str, Any]:
-    """A model of two tables as arrays and JSON, which .h5mu files can hold; graphs are in the modalities."""
-    state = state_of(model)
-    names = {axis: np.array(known, dtype=object) for axis, known in state.names.items() if known is not None}
-    return {"arrays": state.arrays, "names": names, "further": json.dumps(state.further)}
-
-
-def from_mudata(mdata: MuData, key: str = PAIRS_KEY) -> PairModel:
-    """The fitted model of two tables that `pairs` stored in a MuData object.
-
-    Parameters
-    ----------
-    mdata : MuData
-        After `pairs`.
-    key : str
-        Key of the pairs.
-
-    Returns
-    -------
-    SparseGraphPLS or SparseGraphCCA
-        For `netbic.pl.pairs`, `netbic.exports`, `netbic.enrichment.gene_sets`, `netbic.association.associate_pairs`
-        and all else that takes such a model.
-    """
-    if kind_of(mdata) != "mudata" or key not in mdata.uns:
-        known = ", ".join(getattr(mdata, "uns", ())) or "none"
-        raise InputError(f"this object has no pairs {shown(key)} (there are: {known}): run tl.pairs on a MuData object")
-    found = mdata.uns[key]
-    stored, graphs = found["model"], {}
-    names: dict[str, Any] = {axis: list(map(str, known)) for axis, known in stored["names"].items()}
-    for name, side in zip(map(str, found["mods"]), SIDES, strict=True):
-        adata = mdata.mod[name]
-        if key in adata.varp:
-            features = np.array(names[side], dtype=object)
-            if (at := adata.var_names.get_indexer(features)).min(initial=0) < 0:
-                raise InputError(f"{name!r} lacks features of the pairs: subset cells only, not features")
-            graphs[f"{side}_graph"] = Graph(sp.csr_array(adata.varp[key])[at][:, at], features, signed=True)
-    arrays = {name: np.asarray(values) for name, values in stored["arrays"].items()}
-    settings, further = json.loads(str(found["settings"])), json.loads(str(stored["further"]))
-    model: PairModel = model_from(ModelState(str(found["class"]), settings, arrays, names, graphs, further))
+    model: SparseGraphSVD = model_from(ModelState(str(params["class"]), settings, arrays, names, graphs, further))
     return model
 
 
 def stored_layer(adata: AnnData, key: str) -> str | None:
     """The layer in which the modules were found; None is X."""
-    layer = str(adata.uns[key]["layer"])
+    layer = str(adata.uns[key]["params"]["layer"])
     return None if layer == "X" else layer
 
 
@@ -309,5 +327,18 @@ def matrix_of(adata: AnnData, key: str = "netbic") -> Matrix:
 
 def matrix_of_model(adata: AnnData, key: str) -> Matrix:
     """The matrix in which the modules were found, with the genes that were used."""
-    used = np.asarray(adata.varm[f"{key}_preparation"])[:, 2] == 1
-    return read_matrix(adata, stored_layer(adata, key), np.flatnonzero(used))
+    return read_matrix(adata, stored_layer(adata, key), np.flatnonzero(used_genes(adata, key)))
+
+
+def used_genes(adata: AnnData, key: str) -> Bools:
+    """Which genes were used to find the modules."""
+    return np.asarray(adata.varm[f"{key}_preparation"]["used"] == 1)
+
+
+def has_other_modules(adata: AnnData, model: SparseGraphSVD, key: str) -> bool:
+    """Whether the object has modules under this key that are not those of the model."""
+    if key not in adata.uns or key not in adata.varm:
+        return False
+    weights = pd.DataFrame(model.components_.T, index=[str(name) for name in names_of(model, "columns")])
+    own, others = np.asarray(adata.varm[key]), weights.reindex(adata.var_names.astype(str), fill_value=0.0).to_numpy()
+    return own.shape != others.shape or not np.allclose(own, others, atol=1e-6)
