@@ -31,27 +31,55 @@ def shell_lines(page):
     return [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("netbic ")]
 
 
-def test_the_readme_runs_and_shows_what_the_fit_prints(capsys, tmp_path, monkeypatch):
+PROLIFERATION = """
+ASPM BIRC5 TYMS ZWINT CENPF TOP2A BUB1 CCNB1 CDK1 KIF20A MKI67 NUSAP1 TTK CCNA2 DLGAP5
+""".split()  # noqa: SIM905
+
+
+def test_the_readme_runs_and_shows_what_is_printed(tmp_path, monkeypatch):
+    """The files of the demo stand in for those of the reader."""
     monkeypatch.chdir(tmp_path)
-    printed = ""
-    for arguments in shell_lines("README.md"):
-        fit = arguments[0] == "fit"
-        done = run(*arguments, *["--verdict", "--no-report"] * fit)
+    demo = run("demo").output.splitlines()
+    Path("expression.tsv.gz").symlink_to("netbic-demo/expression.tsv.gz")
+    Path("clinical.tsv").symlink_to("netbic-demo/samples.tsv")
+    Path("sets.gmt").write_text("\t".join(["proliferation", "", *PROLIFERATION]) + "\n")
+    table, printed = (text.splitlines() for text in blocks("README.md", "text"))
+    assert len(table) == 7
+    assert [line for line in table[2:] if line not in [each.rstrip() for each in demo]] == []
+    lines = shell_lines("README.md")
+    assert {arguments[0] for arguments in lines} >= {
+        "fit",
+        "plot",
+        "associate",
+        "export",
+        "score",
+        "replicate",
+        "judge",
+    }
+    for arguments in lines:
+        done = run(*arguments, *["--verdict"] * (arguments[0] == "fit"))
         assert done.exit_code == 0, done.output
-        printed = done.output if fit else printed
-    shown = blocks("README.md", "text")[1].splitlines()
-    assert [line for line in shown if line not in printed.splitlines()] == ["  ..."]
+        if arguments[0] == "fit":
+            assert [line for line in printed if line not in done.output.splitlines()] == []
+
+
+def test_the_python_of_the_readme_runs(tmp_path, monkeypatch):
+    pytest.importorskip("anndata")
+    monkeypatch.chdir(tmp_path)
     scope = {}
     for code in blocks("README.md"):
         exec(code, scope)
-    study, model = scope["study"], scope["model"]
-    assert model.n_components_ == len(study.genes)
-    assert set(scope["verdicts"].table["verdict"]) == {"strong"}
-    planted = [set(scope["X"].columns[own]) for own in study.genes]
-    assert max(len(own & set(scope["genes"])) for own in planted) >= 0.9 * len(scope["genes"])
-    assert set(scope["groups"]["group"]) <= {"up", "down", ""}
-    assert "worst_rank" in capsys.readouterr().out
-    assert netbic.load("model").n_components_ == model.n_components_
+    adata, model = scope["adata"], scope["model"]
+    verdicts = adata.uns["netbic"]["verdicts"].set_index("module")["verdict"]
+    tests = netbic.get.associations_df(adata)
+    mait = tests[(tests["level"] == "T_mait") & (tests["effect_name"] == "AUC")]
+    best = mait.loc[mait["effect"].idxmax()]
+    assert best["effect"] > 0.95
+    assert verdicts[best["module"]] in ("strong", "moderate")
+    assert {"FAP", "LUM"} <= {gene for own in model.columns_ for gene in scope["X"].columns[own]}
+    assert "strong" in set(scope["verdicts"].table["verdict"])
+    assert scope["tests"].table["q"].min() < 1e-4
+    assert netbic.load("model").n_components_ == model.n_components_ == 15
 
 
 def test_the_commands_of_the_page_about_files_run(tmp_path, monkeypatch):

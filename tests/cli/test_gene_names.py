@@ -142,3 +142,14 @@ def test_dates_in_gene_sets_and_networks_are_named(study, tmp_path):
     assert "2 names of the gene sets were changed to dates by a spreadsheet (1-Mar is MARCHF1 (formerly MARCH1)" in said
     assert "2 names of the network were changed to dates by a spreadsheet" in said
     assert said.count("or rename them (--id-map)") == 2
+
+
+def test_gene_sets_without_enough_genes_are_refused_before_the_search(study, tmp_path):
+    genes = pd.read_csv(study / "symbols.tsv", sep="\t", index_col=0).index
+    (tmp_path / "few.gmt").write_text("".join(f"{k}\t\t" + "\t".join(genes[k : k + 5]) + "\n" for k in (0, 20)))
+    line = last_line("fit", study / "symbols.tsv", "--gene-sets", tmp_path / "few.gmt", "--out", tmp_path / "out")
+    assert line == (
+        "Error: none of the 2 gene sets has 10 to 500 genes in the data, as sets that are tested (they have 5 to 5): "
+        "give other sets\n"
+    )
+    assert not (tmp_path / "out").exists()

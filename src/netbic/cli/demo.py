@@ -76,7 +76,7 @@ def _tumours(out: Path, seed: int) -> tuple[list[str], Answer]:
     cohort = ovarian()
     write_tumours(cohort, out)
     arguments = [str(out / "expression.tsv.gz"), "--sample-info", str(out / "samples.tsv")]
-    arguments += ["--survival", ",".join(cohort.survival), "--modules", str(_MODULES)]
+    arguments += ["--modules", str(_MODULES)]
     arguments += ["--seed", str(seed)] * (seed != 0)
     return arguments, lambda folder: _found_in_tumours(cohort, folder)
 

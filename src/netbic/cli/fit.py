@@ -101,6 +101,7 @@ def fit(
     DIR/report.html      all results as a web page
     DIR/model/           the fitted model: netbic.load("DIR")
     """
+    from netbic.enrichment import check_sizes
     from netbic.errors import some_names
     from netbic.files import labelled
     from netbic.io.dataset import digest
@@ -120,6 +121,8 @@ def fit(
     reading = given | {"lazy": dask is not None, "gene_sets": sets}
     dataset = read_data(expression, graph, settings["zscore"], settings["missing"], **reading)
     names, sets = dataset.names[0], dataset.gene_sets
+    if sets is not None:
+        check_sizes(sets, dataset.names[1])
     labels = SampleTable.read(sample_info, expression, names, tests, studies)
     model = _estimator(dataset, settings, jobs)
     matched = None if labels is None else labels.matched

@@ -7,6 +7,7 @@ from netbic.enrichment.edges import repeated_in_rows as repeated_in_rows
 from netbic.enrichment.edges import sequential_p_values as sequential_p_values
 from netbic.enrichment.gene_sets import DEFAULT_LEVEL as DEFAULT_LEVEL
 from netbic.enrichment.gene_sets import ONE_SIDE as ONE_SIDE
+from netbic.enrichment.gene_sets import check_sizes as check_sizes
 from netbic.enrichment.gene_sets import enrichment_record as enrichment_record
 from netbic.enrichment.gene_sets import fit_used_graph as fit_used_graph
 from netbic.enrichment.gene_sets import gene_sets, module_names, naming_sets, shared_names, write_enrichment

@@ -36,6 +36,7 @@ Sets = Mapping[str, Iterable[str]]  # term to genes
 
 FEWEST_PER_SIDE: Final = 10  # genes that both sides of a module need to be tested separately
 _COLUMNS = ["module", "term", "name", "n_overlap", "n_module", "n_term", "fold_change", "p_value", "q_value", "genes"]
+SIZES: Final = (10, 500)  # genes of the data in the sets that are tested
 DEFAULT_LEVEL: Final = 0.05  # largest adjusted p-value of a gene set that is written, or gives a module its name
 # A set that stands for the module has at least so many of its genes. In tumours, sets with a smaller share were found
 # on the side of a few genes, or say nothing about the leading ones.
@@ -54,8 +55,8 @@ def gene_sets(
     *,
     names: Iterable[object] | None = None,
     background: Iterable[object] | None = None,
-    min_size: int = 10,
-    max_size: int = 500,
+    min_size: int = SIZES[0],
+    max_size: int = SIZES[1],
     by_sign: bool | None = None,
     collapse: float | None = None,
 ) -> pd.DataFrame:
@@ -183,6 +184,17 @@ def _tests(
         }
         tables.append(pd.DataFrame(table))
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=[*_COLUMNS, "side"])
+
+
+def check_sizes(sets: Sets, genes: Iterable[object]) -> None:
+    """An error if none of the sets has as many genes of the data as a set that is tested by default."""
+    known = set(map(str, genes))
+    if not any(SIZES[0] <= len(known.intersection(own)) <= SIZES[1] for own in sets.values()):
+        sizes = [len(known.intersection(own)) for own in sets.values()]
+        raise InputError(
+            f"none of the {len(sizes):,} gene sets has {SIZES[0]} to {SIZES[1]} genes in the data, as sets that are "
+            f"tested (they have {min(sizes)} to {max(sizes)}): give other sets"
+        )
 
 
 def _tested_sets(sets: Sets, genes: Array, min_size: int, max_size: int) -> tuple[Array, sp.csr_array]:

@@ -452,8 +452,8 @@ def associate(
     table = adata.obs.drop(columns=[str(name) for each in own for name in each], errors="ignore")
     groups = adata.obsm[f"{key}_groups"].astype(object).set_axis(scores.columns, axis=1)
     groups = groups.where(groups.notna(), "")
-    objects.check_obs(adata, listed_names(by), "by")
-    objects.check_obs(adata, listed_names(within), "within")
+    for parameter, columns in {"keys": keys, "by": by, "within": within}.items():
+        objects.check_obs(adata, listed_names(columns), parameter)
     options: dict[str, Any] = {"types": types, "survival": survival, "adjust": adjust, "by": by, "within": within}
     found = associate_scores(scores, groups, table, variables=keys, **options, removed=removed, sample_name="cell")
     adata.uns[key]["associations"] = objects.storable(found.table)
