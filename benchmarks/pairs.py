@@ -1,6 +1,6 @@
 """Two tables: are p-values of pairs calibrated, are supports recovered, and what do the pairs of nutrimouse show?
 
-python benchmarks/pairs.py calibration | residuals | statistics | recovery | nutrimouse [--runs 200] [--jobs 2]
+python benchmarks/pairs.py calibration | residuals | statistics | recovery | missing | nutrimouse [--runs 200] [--jobs 2]
 
 calibration: share of data sets in which a pair without signal has p <= 0.05 (`selection.pair_tests`, 19 permutations):
     the first pair of independent tables, and the second pair after a real first one, with the power of the first.
@@ -9,6 +9,7 @@ residuals: the level of the second pair after a strong first one, if residuals a
 statistics: level and power if the strength d, or the held-out correlation, is compared with permuted tables.
 recovery: F1 of the features of planted pairs, with a graph, by the rule of PMA, and with a permuted graph whose
     smoothness is tuned. Differences are paired over data sets.
+missing: level, and power, with 30 % missing values: at random, low values in uneven samples, or by feature.
 nutrimouse: p-values, and associations of scores with genotype and diet (NETBIC_DATA names the folder of the data).
 """
 
@@ -204,9 +205,46 @@ def nutrimouse(run, runs):
         print(name, table.to_string(index=False), found.verdict, sep="\n", flush=True)
 
 
+def with_holes(kind, planted, seed, n=40, share=0.3):
+    """Two tables with background factors and, if planted, a common variable; a share of the values is missing."""
+    rng = np.random.default_rng(seed)
+    X, Y = rng.standard_normal((n, 60)), rng.standard_normal((n, 40))
+    for table in (X, Y):
+        table += 0.7 * rng.standard_normal((n, 1)) * (rng.random((1, table.shape[1])) < 0.4)
+    if planted:
+        common = 2 * rng.standard_normal((n, 1))
+        X[:, :N_X] += common
+        Y[:, :N_Y] += common
+    for table in (X, Y):
+        if kind == "at random":
+            table[rng.random(table.shape) < share] = np.nan
+        if kind == "low values":
+            seen = table + rng.standard_normal(table.shape) + np.maximum(rng.standard_normal((n, 1)), -1)
+            table[seen < np.quantile(seen, share)] = np.nan
+        if kind == "by feature":
+            of_features = np.clip(rng.beta(1, 1 / share - 1, (1, table.shape[1])), 0, 0.85)
+            table[rng.random(table.shape) < of_features] = np.nan
+    return X, Y
+
+
+def tested_with_holes(kind, planted, seed):
+    model = SparseGraphCCA(1 + planted, n_x=N_X, n_y=N_Y, missing="ignore")
+    with quiet():
+        found = pair_tests(model, *with_holes(kind, planted, seed), n_permutations=19, n_folds=2, random_state=seed)
+    return found.table["p_value"].to_numpy() <= 0.05
+
+
+def missing(run, runs):
+    rows = {}
+    for kind in ("complete", "at random", "low values", "by feature"):
+        none, both = (np.mean(run(tested_with_holes, kind, planted, runs=runs), axis=0) for planted in (False, True))
+        rows[kind] = {"no pair": none[0], "planted": both[0], "second pair": both[1]}
+    print(pd.DataFrame(rows).T.round(3).to_string())
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parts = {each.__name__: each for each in (calibration, residuals, statistics, recovery, nutrimouse)}
+    parts = {each.__name__: each for each in (calibration, residuals, statistics, recovery, missing, nutrimouse)}
     parser.add_argument("part", choices=parts)
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--jobs", type=int, default=2)
