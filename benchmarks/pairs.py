@@ -1,6 +1,6 @@
 """Two tables: are p-values of pairs calibrated, are supports recovered, and what do the pairs of nutrimouse show?
 
-python benchmarks/pairs.py calibration | residuals | statistics | recovery | missing | nutrimouse [--runs 200] [--jobs 2]
+python benchmarks/pairs.py PART [--runs 200] [--jobs 2]
 
 calibration: share of data sets in which a pair without signal has p <= 0.05 (`selection.pair_tests`, 19 permutations):
     the first pair of independent tables, and the second pair after a real first one, with the power of the first.
