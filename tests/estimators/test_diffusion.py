@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.feature_extraction.image import grid_to_graph
 
 import netbic
 from netbic import SparseGraphSVD
@@ -149,3 +150,18 @@ def test_what_cannot_be_smoothed_is_refused_with_the_remedy():
     ):
         with pytest.raises(ValueError, match=message):
             use(data)
+
+
+def test_the_number_of_modules_comes_from_the_data_before_they_are_smoothed():
+    """Smoothed noise has strong directions that come back in all halves."""
+    grid, random = grid_to_graph(12, 12), np.random.default_rng(0)
+    noise = random.standard_normal((200, 144))
+    options = {"column_graph": grid, "diffusion": 0.5, "random_state": 0}
+    with pytest.warns(UserWarning, match="no module is found again"):
+        assert netbic.SparseGraphSVD(**options).fit(noise).count_.n == 0
+    regions = np.arange(144) // 24 == np.arange(3)[:, None]
+    signal = noise + random.standard_normal((200, 3)) @ regions
+    smooth, plain = netbic.SparseGraphSVD(**options).fit(signal), netbic.SparseGraphSVD(random_state=0).fit(signal)
+    assert smooth.n_components_ == plain.n_components_ == 3
+    best = [(smooth.columns_ & own).sum(axis=1).max() / own.sum() for own in regions]
+    assert min(best) > 0.9

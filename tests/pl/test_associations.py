@@ -8,6 +8,7 @@ from scipy.stats import norm
 
 import netbic
 from netbic import pl
+from netbic.pl.tables import effect_grid
 
 COLUMNS = ["module", "variable", "level", "test", "effect", "effect_name", "q"]
 
@@ -112,3 +113,15 @@ def test_an_annotated_object_has_its_own_table():
     assert len(texts) == 1
     with pytest.raises(TypeError, match=r"table=int: expected the result of netbic.associate or its \.table"):
         pl.associations(3)
+
+
+def test_two_levels_inside_the_levels_of_a_column_are_drawn_in_the_same_direction():
+    """Red has one meaning in neighbouring columns, whatever is stronger inside each level."""
+    rows = [
+        (1, f"age within {cell}", cell, level, "Mann-Whitney", effect, "AUC", p)
+        for cell, above, p in (("B", 0.9, 0.001), ("T", 0.2, 0.002))
+        for level, effect in (("old", above), ("young", 1 - above))
+    ]
+    names = ["module", "variable", "within", "level", "test", "effect", "effect_name", "p"]
+    table = pd.DataFrame(rows, columns=names).assign(q=lambda own: own["p"], n=40)
+    assert effect_grid(table, 10).columns == ["age within B: old", "age within T: old"]

@@ -146,8 +146,13 @@ def test_diagnostics_say_what_is_wrong_with_a_module():
     repeated = {"repeats": 1, "correlation": 0.83, "gene_overlap": 0.1}
     assert badges(module_page(**repeated)) == ["repeats module 1"]
     assert "0.83 with those of module 1; both contain 10%" in module_page(**repeated).details[0].text
-    verdict = modules.Verdict("repeats 1", "Repeats module 1: same samples, further genes.", 1, 0.83, 0.1)
+    verdict = modules.Verdict("repeats 1", "Repeats module 1: same samples, further genes.", "", 1, 0.83, 0.1)
     assert module_page(verdict=verdict, **repeated).details == []
+    for text, badge in (("may be technical: its scores follow the depth", "may be technical"),
+                        ("one sample carries it: 's7'", "few samples")):  # fmt: skip
+        page = module_page(verdict=modules.Verdict("strong", "Strong.", text, None, 0.0, 0.0))
+        assert badges(page) == [badge]
+        assert page.details[0].text[1:] == f"{text[1:]}."
     assert all(kind in modules.EXPLANATIONS for kind in ("graph-driven", "repeats", same.kind))
     star, everyone = np.zeros((20, 20)), np.arange(20)
     star[0, 1:] = star[1:, 0] = 1

@@ -64,7 +64,7 @@ class RepeatedAssociations:
         yield from map(one_line, self.notes)
         known = self.table["p_other"].notna().groupby(self.table["variable"]).transform("any")
         for name, own in self.table[known].groupby("variable", sort=False):
-            found = own[own["q"] <= LEVEL]
+            found = own[own["q"] <= LEVEL].sort_values("holds", ascending=False, kind="stable")
             for row in found.head(_LISTED).to_dict("records"):
                 yield one_line(f"{name}: {_in_words(row)}")
             if found.empty:
@@ -212,7 +212,8 @@ def _in_words(row: dict[Any, Any]) -> str:
     if np.isnan(row["p_other"]):
         return f"{what} ({there} in the fit; cannot be tested here)"
     other = {key.removesuffix("_other"): value for key, value in row.items() if str(key).endswith("_other")}
-    said = "holds" if row["holds"] else "same direction" if row["same_direction"] else "the opposite"
+    said = "holds" if row["holds"] else "same direction" if row["same_direction"] else "other direction"
+    said = said if row["holds"] or other["p"] <= LEVEL else f"not seen here, {said}"
     return f"{what} ({there} in the fit; here {_effect(other)}, p = {other['p']:.1g}, q = {other['q']:.1g}: {said})"
 
 

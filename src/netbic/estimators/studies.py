@@ -49,7 +49,7 @@ from netbic.estimators.inputs import has_missing, holds_studies, names_of_index
 from netbic.operators.base import as_operator
 from netbic.operators.corrected import Corrected, Scaler
 from netbic.operators.masked import learn_from_observed
-from netbic.solver.search import REPEATED, correlations
+from netbic.solver.search import SIMILAR, correlations
 
 if TYPE_CHECKING:
     from netbic.estimators.svd import SparseGraphSVD
@@ -349,7 +349,7 @@ def study_numbers(operator: Corrected, components: Floats, numbers: Indices, n_s
         sets = [_similar(ranked, component, members, generator) for _ in range(_RANDOM_SETS)]
         # Earlier scores are regressed out, but not those that this module repeats, and of each study only as many as
         # there are enough samples for.
-        earlier = scores[:k][np.abs(correlations(scores[k], scores[:k])) < REPEATED]
+        earlier = scores[:k][np.abs(correlations(scores[k], scores[:k])) < SIMILAR]
         kept = [earlier[: own.size // _SAMPLES_PER_SCORE, own] for own in studies]
         bases = [np.asarray(orth(each.T)) if each.any() else np.empty((each.shape[1], 0)) for each in kept]
         parts = list(zip(studies, bases, halves, strict=True))

@@ -381,7 +381,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
             if self.diffusion is not None:
                 by, diffusion_scores = smoother_of(self, operator, given.X, column_graph)
                 searched = apply_smoother(operator, by, self.low_memory)
-            search = self._search(searched, rows, columns, settings, noise, known)
+            search = self._search(searched, rows, columns, settings, noise, known, counted=operator)
             modules = list[Module]()
             for module in islice(search, self._n_wanted):
                 modules.append(module)
@@ -522,11 +522,11 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         noise: float,
         known: Sequence[Module] = (),
         starts: Starts | None = None,
+        counted: Corrected | None = None,
     ) -> ModuleSearch | JointSearch:
         if self.is_joint:
-            return JointSearch(
-                operator, columns, _of_joint_search(settings, rows, columns), noise, self._n_wanted, known
-            )
+            settings = _of_joint_search(settings, rows, columns)
+            return JointSearch(operator, columns, settings, noise, self._n_wanted, known, counted)
         return ModuleSearch(operator, rows, columns, settings, noise, known, starts)
 
     def _scaled(self, given: StudyInput) -> Scaled:

@@ -507,11 +507,15 @@ def effect_grid(table: pd.DataFrame, most: int) -> EffectGrid:
     needed = ("module", "variable", "level", "test", "effect", "effect_name", "q")
     if missing := [name for name in needed if name not in table]:
         raise InputError(f"the table has no column {missing[0]!r}: give the table of netbic.associate")
-    # Of two levels, the one that sentences about the strongest association name.
+    # Of two levels, the one that sentences about the strongest association name, also inside the levels of a column.
+    insides = table.get("within", pd.Series("", table.index)).fillna("")
+    tested = [name.removesuffix(f" within {inside}") for name, inside in zip(table["variable"], insides, strict=True)]
+    table = table.assign(tested=tested)
     known = table["level"].where(table["level"].fillna("").ne(""))
-    has_two = known.groupby(table["variable"]).transform("nunique") == 2
-    named = main_tests(table[has_two]).drop_duplicates("variable").set_index("variable")["level"]
-    drawn = signed_effects(table[~has_two | known.isna() | known.eq(table["variable"].map(named))])
+    has_two = known.groupby(table["tested"]).transform("nunique") == 2
+    named = main_tests(table[has_two]).sort_values("q", kind="stable").drop_duplicates("tested")
+    chosen = table["tested"].map(named.set_index("tested")["level"])
+    drawn = signed_effects(table[~has_two | known.isna() | known.eq(chosen)])
     if drawn.empty:
         return EffectGrid([], {}, [], 0)
     best = drawn.groupby("column", sort=False)["q"].min().nsmallest(most).index

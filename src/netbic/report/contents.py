@@ -16,7 +16,7 @@ from netbic.arrays import Floats
 from netbic.association.associate import matched_scores
 from netbic.association.stored import stored_record, stored_samples
 from netbic.enrichment import DEFAULT_LEVEL, enrichment_record, fit_used_graph, module_names
-from netbic.errors import InputError, unusable
+from netbic.errors import InputError, one_line, unusable
 from netbic.estimators.parameters import smoothness_of
 from netbic.estimators.results import leading_features, names_of, recurrent_features
 from netbic.estimators.svd import SparseGraphSVD, fitted_model
@@ -53,7 +53,7 @@ _REPLICATED = {"strong": "replicated in", "weak": "weakly replicated in", "not r
 _COMPARED = {"expected", "fold_change", "p_value", "q_value"}
 _EDGES = {"module", "n_nodes", "n_edges", *_COMPARED, *(f"degree_{name}" for name in _COMPARED)}
 SETS = {"module", "term", "name", "n_overlap", "n_term", "n_module", "fold_change", "q_value", "genes"}
-_VERDICTS = ["verdict", "reason", "closest", "correlation", "gene_overlap"]
+_VERDICTS = ["verdict", "reason", "technical", "closest", "correlation", "gene_overlap"]
 TESTS = {"variable", "level", "test", "n", "effect", "effect_name", "ci_low", "ci_high", "p", "q"}
 
 
@@ -228,9 +228,10 @@ def _read(folder: Path, model: SparseGraphSVD) -> SimpleNamespace:
         numbers = found.edges.columns.drop("degree_matched_on", errors="ignore")
         found.edges[numbers] = found.edges[numbers].apply(pd.to_numeric, errors="coerce")
     if (judged := of_all_modules("verdicts.tsv", _VERDICTS, "fit again")) is not None and n:
+        known = judged[_VERDICTS].fillna({"technical": ""})
         found.verdicts = [
-            Verdict(str(word), str(reason), None if pd.isna(other) else int(other), *similar)
-            for word, reason, other, *similar in judged[_VERDICTS].itertuples(index=False, name=None)
+            Verdict(str(word), str(reason), one_line(str(text)), None if pd.isna(other) else int(other), *similar)
+            for word, reason, text, other, *similar in known.itertuples(index=False, name=None)
         ]
         found.verdict_sentence = verdict_sentence(judged)
     judged = of_all_modules("replication.tsv", ["verdict", "reason"], "run netbic replicate again")

@@ -30,12 +30,13 @@ EXPLANATIONS: Final = {
     "not judged": "There are too few samples to tell whether modules are found again, so any of them may be noise.",
     "doubtful": "Possibly noise: the reason is given with the module.",
     "broad axis": "Most genes follow them: interpret the scores of samples, not the lists of genes.",
+    "may be technical": "",
     "graph-driven": f"More than {LARGE_GRAPH_SHARE:.0%} of the scores come from the network, or a gene with one of the "
     f"largest weights has a rank beyond {LOW_RANK} by the data alone: decrease the smoothness unless you want the "
     "network to dominate.",
     "hub-driven": "",
     "edges as expected": "",
-    "repeats": "Their scores are correlated (0.7 or more) with those of an earlier module.",
+    "repeats": "Their scores are correlated (0.9 or more) with those of an earlier module.",
     "same leading genes": "A gene is among the ten leading genes of half of the modules or more.",
     "not converged": "The search stopped before these modules were stable.",
 }
@@ -67,6 +68,7 @@ class Verdict(NamedTuple):
 
     word: str
     reason: str
+    technical: str  # what the scores follow, or the samples that carry the module; "" if it is not technical
     closest: int | None  # the earlier module that is most similar
     correlation: float
     gene_overlap: float
@@ -162,6 +164,10 @@ class ModulePage:
             )
             text = f"{text}; both contain {own['gene_overlap']:.0%} of all their genes."
             found.append(Diagnostic("repeats", text, f"repeats module {other}"))
+        if self.verdict is not None and self.verdict.technical:
+            text = self.verdict.technical
+            badge = "may be technical" if text.startswith("may be") else "few samples"
+            found.append(Diagnostic("may be technical", f"{text[0].upper()}{text[1:]}.", badge))
         if self.recurrent:
             names, verb = ", ".join(self.recurrent), "is" if len(self.recurrent) == 1 else "are"
             text = f"{names} {verb} among the ten leading genes of half of the modules or more."

@@ -36,7 +36,7 @@ from netbic.selection.resampling import (
     seeded,
 )
 from netbic.solver.joint import SURPLUS, Subspace, leading_subspace
-from netbic.solver.search import REPEATED
+from netbic.solver.search import SIMILAR
 
 FEWEST_GROUPS: Final = 3  # of samples, of which each is left out in turn if they are too few for halves
 _MOST_FEATURES = 500  # of a module by which its coherence is judged, the heaviest ones
@@ -156,7 +156,7 @@ class Splits:
 
     def _removed(self, alike: Floats, k: int, most: int) -> Indices:
         """The modules to regress out: those correlated with module k that do not repeat it, the closest first."""
-        others = np.flatnonzero((alike < REPEATED) & (alike >= _UNRELATED) & (np.arange(alike.size) != k))
+        others = np.flatnonzero((alike < SIMILAR) & (alike >= _UNRELATED) & (np.arange(alike.size) != k))
         return others[np.argsort(-alike[others], kind="stable")[: min(most, _MOST_SCORES)]]
 
     def _judge(self, vectors: Floats, fitted: Part, other: Part) -> Measures:

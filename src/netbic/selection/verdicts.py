@@ -26,7 +26,7 @@ from netbic.selection.fits import Fits, Jobs, Progress, quiet
 from netbic.selection.halves import FEWEST_GROUPS, Measures, Splits
 from netbic.selection.resampling import correlation, draw_seed
 from netbic.selection.technical import Followed, SampleProperties, carriers
-from netbic.solver.search import LOW_RANK, REPEATED
+from netbic.solver.search import LOW_RANK, REPEATED, SIMILAR
 
 TOO_FEW: Final = "too few samples to tell"
 BROAD: Final = "broad axis"
@@ -35,7 +35,6 @@ FEWEST_SAMPLES: Final = 20  # fewer leave fewer than ten in each half
 _FEWEST_IN_GROUP = 10  # samples of a group that is left out
 _MIN_PAIRS = 3
 _MORE_PAIRS = 2  # after which it is checked again whether verdicts change
-_SAME = 0.9  # correlation of scores from which a module repeats another one
 _SCORE = 0.6  # smallest correlation of the scores of a module found again
 _Z = 5.0  # standard deviations of random features by which those of a module move together more
 _STRONG, _MODERATE = 0.8, 0.4  # smallest mean confidence of the features
@@ -442,7 +441,7 @@ def _judged_by(sums: _Sums, known: _Known) -> list[_Judgement]:
     judged: list[_Judgement] = []
     for k in range(len(known.weights)):
         one = _evidence(sums, known, k)
-        redundant = np.flatnonzero(np.abs(known.correlations[k, :k]) >= _SAME)
+        redundant = np.flatnonzero(np.abs(known.correlations[k, :k]) >= REPEATED)
         # One that repeats nothing itself is the better reference.
         order = sorted(redundant, key=lambda j: (judged[j].repeats >= 0, -abs(known.correlations[k, j])))
         repeats = next((int(j) for j in order if known.may_repeat and judged[j].verdict != "doubtful"), -1)
@@ -529,7 +528,7 @@ def _table(
             if one.repeats >= 0:
                 reason = _repetition(other, correlated, features, samples, words)
             reason += f" {technical[0].upper()}{technical[1:]}." if technical else ""
-            if one.verdict not in ("doubtful", f"repeats {one.repeats + 1}") and abs(correlated) >= REPEATED:
+            if one.verdict not in ("doubtful", f"repeats {one.repeats + 1}") and abs(correlated) >= SIMILAR:
                 reason += f" Its scores are similar to those of {other} (correlation {correlated:.2f})."
             limit = one.closest_other
             reason += f" Close to the limit: part of the evidence alone says {limit}." if limit else ""

@@ -3,7 +3,17 @@
 from netbic.solver.count import Count, JointSearch
 from netbic.solver.half_step import Side, State, Vector, rounds
 from netbic.solver.pairs import PAIR_DEFLATIONS, Pair, PairSearch
-from netbic.solver.search import DEFLATIONS, REPEATED, SOLVERS, Axis, Module, ModuleSearch, correlations, diagnostics
+from netbic.solver.search import (
+    DEFLATIONS,
+    REPEATED,
+    SIMILAR,
+    SOLVERS,
+    Axis,
+    Module,
+    ModuleSearch,
+    correlations,
+    diagnostics,
+)
 from netbic.solver.solve import IncompatibleSolver, Settings, Solution, solve
 from netbic.solver.starts import Starts
 
@@ -11,6 +21,7 @@ __all__ = [
     "DEFLATIONS",
     "PAIR_DEFLATIONS",
     "REPEATED",
+    "SIMILAR",
     "SOLVERS",
     "Axis",
     "Count",

@@ -81,7 +81,9 @@ class Count(NamedTuple):
 class JointSearch:
     """The search for all modules together, with the interface of `ModuleSearch`; `n_modules` None: from the data.
 
-    If all `known` modules of an earlier search are given, nothing is searched for again.
+    If all `known` modules of an earlier search are given, nothing is searched for again. The number comes from
+    `counted`: if the matrix was smoothed over a network, the one before, because smoothed noise has strong directions
+    that come back in all halves.
     """
 
     def __init__(
@@ -92,11 +94,13 @@ class JointSearch:
         noise: float,
         n_modules: int | None,
         known: Sequence[Module] = (),
+        counted: Corrected | None = None,
     ) -> None:
         self.ended = ""
         self.count: Count | None = None
         self._operator, self._columns, self._settings, self._noise = operator, columns, settings, noise
         self._n_modules, self._known = n_modules, known
+        self._counted = operator if counted is None else counted
 
     def __iter__(self) -> Iterator[Module]:
         if len(self._known) == self._n_modules:
@@ -104,9 +108,10 @@ class JointSearch:
             return
         operator, space, wanted = self._operator, None, self._n_modules
         if wanted is None:
-            space = leading_subspace(operator, min(MOST_MODULES, *operator.shape), self._noise)
-            self.count = count_modules(operator, space, self._columns, self._settings)
+            space = leading_subspace(self._counted, min(MOST_MODULES, *operator.shape), self._noise)
+            self.count = count_modules(self._counted, space, self._columns, self._settings)
             wanted = max(self.count.n, 1)
+            space = space if self._counted is operator else None
         if operator.imputes:
             operator, space = imputed(operator, wanted, self._noise), None
         modules, self.ended = joint_modules(operator, self._columns, self._settings, wanted, self._noise, space)

@@ -21,7 +21,8 @@ from netbic.solver.starts import Direction, Starts, image
 SOLVERS: Final = ("auto", "aisp", "monotone")
 DEFLATIONS: Final = ("hotelling", "projection", "schur")
 MAX_MODULES: Final = 10_000  # of one search; modules of one row and one column could be as many as entries of X
-REPEATED: Final = 0.7  # absolute correlation of scores from which a module repeats an earlier one
+SIMILAR: Final = 0.7  # absolute correlation of the scores of similar modules
+REPEATED: Final = 0.9  # from which a module repeats an earlier one
 LARGE_GRAPH_SHARE: Final = 0.3  # share of the scores above which the graph dominates the data
 LOW_RANK: Final = 200  # rank of a leading column by the data alone beyond which the graph has put it there
 
