@@ -91,7 +91,7 @@ def test_unusable_data_are_refused(data):
     for bad, message in (
         (np.where(data > 2, np.nan, data), r"missing or infinite: fill them"),
         (data[:2], "2 samples: at least 3"),
-        (data[:, :10], r"`k=10` but X_other has 10 genes: choose 1 to 9"),
+        (data[:, :10], r"`k=10` but X_other has 10 features: choose 1 to 9"),
         (pd.DataFrame(data, columns=["a"] * 60), "'a' occurs more than once"),
     ):
         with pytest.raises(ValueError, match=message):
