@@ -209,3 +209,24 @@ def test_stages_that_the_fit_did_not_have_take_their_place_in_its_order():
     given = pd.DataFrame({"stage": finer}, index=scores.index)
     notes = repeat_associations(tested.table, other, given, record=down).notes
     assert any("'stage' has the value 'IIA', which is not among the levels III, II, I" in note for note in notes)
+
+
+def test_survival_of_the_same_endpoint_is_found_by_its_names(model, study, tables):
+    """Overall survival is in days here and in months in the fit; relapse is only in the fit."""
+    first, second, other = tables
+    fit = first.rename(columns={"months": "os_months", "dead": "os_event"})
+    fit = fit.assign(rfs_months=fit["os_months"] * 0.9, rfs_event=fit["os_event"])
+    tested = netbic.associate(model, study.expression[:200], fit).table
+    assert {"os_months", "rfs_months"} < set(tested["variable"])
+    scores = netbic.replicate(model, other, random_state=0).scores
+    record = {"survival": [("os_months", "os_event"), ("rfs_months", "rfs_event")], "variables": []}
+    here = second.rename(columns={"months": "os_days", "dead": "os_event"})
+    here["os_days"] *= 30
+    by_name = repeat_associations(tested, scores, here, record=record)
+    given = repeat_associations(tested, scores, here, record=record, survival=("os_days", "os_event"))
+    assert "os_months: os_days and os_event here, found by their names" in by_name.notes
+    for found in (by_name, given):
+        effects = found.table.set_index("variable")["effect_other"]
+        assert effects["os_months"].notna().all()
+        assert effects["rfs_months"].isna().all()
+    pd.testing.assert_frame_equal(by_name.table, given.table)

@@ -11,6 +11,7 @@ import pandas as pd
 
 from netbic.association.associate import associate_scores
 from netbic.association.guesses import order_of
+from netbic.association.survival import find_survival, role_of_name
 from netbic.association.values import label
 from netbic.association.variables import CATEGORICAL, NUMERIC, ORDERED, Survival, match_samples, survival_pairs
 from netbic.association.words import LEVEL, direction, main_tests
@@ -97,7 +98,8 @@ def repeat_associations(
         The content of associations.json: types of the variables, covariates, columns of survival. Default: types are
         guessed.
     survival : (str, str) or list of such pairs, optional
-        Columns of the time and the event here, in the order of those of the fit. Default: they have the same names.
+        Columns of the time and the event here, in the order of those of the fit, or of some endpoints that their names
+        say. Default: those with the same names or, by their names, of the same endpoint (`os_days` for `os_months`).
 
     Examples
     --------
@@ -163,17 +165,29 @@ def _survival_of_fit(
         raise InputError(f"the sample table has no column {shown(missing[0])}: name two of its columns (`survival`)")
     if pairs and record and not there:
         return table, ["survival was not tested in the fit: test it there first"]
-    if there and pairs and len(pairs) != len(there):
+    by_endpoint = _same_endpoints(there, pairs or find_survival(table).pairs)
+    if there and pairs and len(pairs) != len(there) and len(by_endpoint) < len(pairs):
         of_fit = " and ".join(map(",".join, there))
         raise InputError(
             f"{len(pairs)} pairs of a time and an event are named (`survival`), but the fit has {len(there)} "
             f"({of_fit}): name as many, in this order, or give the columns the names of the fit",
             ["survival"],
         )
-    names: dict[str, str] = {}
-    for pair, own in zip(there, pairs, strict=False):  # none, if one of both has none
-        names |= dict(zip(pair, own, strict=True))
-    return table.assign(**{name: table[own] for name, own in names.items()}), []
+    matched = by_endpoint if len(pairs) != len(there) else dict(zip(there, pairs, strict=True))
+    if not pairs:
+        matched = {pair: own for pair, own in matched.items() if not {*pair} <= set(table)}
+    names = {name: own for pair, here in matched.items() for name, own in zip(pair, here, strict=True)}
+    notes = [f"{pair[0]}: {here[0]} and {here[1]} here, found by their names" for pair, here in matched.items()]
+    return table.assign(**{name: table[own] for name, own in names.items()}), [] if pairs else notes
+
+
+def _same_endpoints(
+    there: Sequence[tuple[str, str]], here: Sequence[tuple[str, str]]
+) -> dict[tuple[str, str], tuple[str, str]]:
+    """Pairs of a time and an event of the fit, and those whose names say the same endpoint, such as death."""
+    known = {role.endpoint: pair for pair in here if (role := role_of_name(pair[0])) is not None and role.endpoint}
+    roles = {pair: role_of_name(pair[0]) for pair in there}
+    return {pair: known[role.endpoint] for pair, role in roles.items() if role is not None and role.endpoint in known}
 
 
 def _types(column: pd.Series[Any], variable: Mapping[str, Any] | None) -> dict[str, Any] | None:
