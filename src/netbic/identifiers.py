@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
 
-FEW: Final = 0.05  # below this share of the smaller side, different kinds of names are likelier than a small overlap
+FEW: Final = 0.05  # below this share of the smaller side, names are probably of different kinds
 ENSEMBL: Final = re.compile(r"^(?P<prefix>ENS[A-Z]*(?P<type>[GTP]))\d{6,}")
 _VERSION = re.compile(r"(?<=\d)\.\d+$")
 _TYPES = {"G": "gene", "T": "transcript", "P": "protein"}
