@@ -58,6 +58,18 @@ def test_effects_are_those_of_a_plain_test_of_standardised_scores(model, study, 
         assert alone["q_other"].iloc[0] == alone["p_other"].iloc[0]
 
 
+def test_doubtful_modules_are_marked_and_come_after_others(model, study, tables):
+    first, second, other = tables
+    tested = netbic.associate(model, study.expression[:200], first, variables="type").table
+    tested = tested.assign(q=0.01)  # all modules
+    scores = netbic.replicate(model, other, random_state=0).scores
+    for doubtful, order in ((1, [1, 2, 3]), (2, [1, 3, 2])):  # an association that holds comes first in any case
+        found = repeat_associations(tested, scores, second, verdicts={doubtful: "doubtful", 3: "strong"})
+        said = [line for line in found.lines() if line.startswith("type: ") and "in module" in line]
+        assert [int(line.split("module ")[1][0]) for line in said] == order
+        assert [f"module {doubtful} (doubtful):" in line for line in said] == [at == doubtful for at in order]
+
+
 def test_associations_without_effect_here_hold_rarely(model, study, tables):
     generator, held = np.random.default_rng(1), []
     tested = netbic.associate(model, study.expression[:200], tables[0], variables="type").table
@@ -134,11 +146,13 @@ def test_replicate_repeats_the_associations_of_a_fit(folder):
     about = ("--sample-info", folder / "other_samples.tsv", "--survival", "days,died")
     done = run_successfully("replicate", folder / "fit", folder / "other.tsv", *about)
     assert "months: the risk" in done.output
-    assert ": holds)" in done.output
+    assert " (holds)" in done.output
     path = folder / "fit" / "replication_associations.tsv"
     table = netbic.io.read_table(path)
-    assert {"effect", "effect_other", "p_other", "q_other", "same_direction", "module_verdict"} <= {*table}
+    assert {"effect", "effect_other", "p_other", "q_other", "same_direction"} <= {*table}
     assert set(table["variable"]) == {"type", "site", "months"}
+    replicated = netbic.io.read_table(folder / "fit" / "replication.tsv").set_index("module")["verdict"]
+    assert (table["replication"] == table["module"].map(replicated)).all()
     out = folder / "elsewhere.tsv"
     run_successfully("replicate", folder / "fit", folder / "other.tsv", *about, "--out", out)
     pd.testing.assert_frame_equal(netbic.io.read_table(folder / "elsewhere_associations.tsv"), table)
@@ -208,7 +222,8 @@ def test_stages_that_the_fit_did_not_have_take_their_place_in_its_order():
     down = {"variables": [{"name": "stage", "type": "ordered", "levels": ["III", "II", "I"]}]}  # an order of one's own
     given = pd.DataFrame({"stage": finer}, index=scores.index)
     notes = repeat_associations(tested.table, other, given, record=down).notes
-    assert any("'stage' has the value 'IIA', which is not among the levels III, II, I" in note for note in notes)
+    refused = "stage: 'IIA', 'IIB', 'IV' here are no levels of the fit (III < II < I): rename them in the sample table"
+    assert any(note.startswith(refused) for note in notes)
 
 
 def test_survival_of_the_same_endpoint_is_found_by_its_names(model, study, tables):

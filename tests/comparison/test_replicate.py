@@ -184,12 +184,12 @@ def test_grades_rest_on_leading_genes_and_signs_too(model, other):
     exchanged.iloc[:, members[:20]] = generator.permuted(other.iloc[:, members[:20]], axis=0)
     found = judged(exchanged)
     assert found["verdict"].tolist() == ["not replicated", "strong", "strong"]
-    assert "the leading features do not hold" in found.loc[1, "reason"]
+    assert "its leading features correlate hardly more than random ones" in found.loc[1, "reason"]
     turned = other.copy()
     turned.iloc[:, members[40:55]] *= -1
     found = judged(turned)
     assert found["verdict"].tolist() == ["weak", "strong", "strong"]
-    assert "80 % in the expected direction are needed" in found.loc[1, "reason"]
+    assert "80 % have to move in the expected direction" in found.loc[1, "reason"]
 
 
 def test_missing_genes_and_entries_are_counted(model, other):

@@ -88,6 +88,17 @@ def reliability(word: str) -> int:
     return 2 if word in ("doubtful", NOT_SIGNIFICANT) else 1 if word.startswith("repeats") else 0
 
 
+def mark(word: str) -> str:
+    """A verdict behind the name of a module or pair that cannot be trusted, or that repeats another one; else "".
+
+    Examples
+    --------
+    >>> mark("doubtful"), mark("repeats 2"), mark("strong")
+    (' (doubtful)', ' (repeats 2)', '')
+    """
+    return f" ({word})" if reliability(word) else ""
+
+
 def strongest(table: pd.DataFrame, verdicts: Words | None = None) -> pd.DataFrame:
     """The main test of every module and level, the strongest of each variable first.
 
@@ -206,12 +217,11 @@ def in_words(row: dict[Any, Any], verdicts: Words | None = None) -> str:
     >>> in_words(row, {1: "doubtful"})
     'the risk rises with module 1 (doubtful), hazard ratio per sd 1.50, q = 0.002'
     """
-    level, word = str(row["level"]), (verdicts or {}).get(int(row.get("pair", row.get("module", 0))), "")
+    level, after = str(row["level"]), mark((verdicts or {}).get(int(row.get("pair", row.get("module", 0))), ""))
     place = f"pair {int(row['pair'])}, {row['table']}" if "pair" in row else ""
     place = place or f"module {int(row['module'])}"
-    mark = f" ({word})" if reliability(word) else ""
     what = f"{level} is {direction(row)} in {place}" if level else f"{direction(row)} with {place}"
-    return f"{what}{mark}, {numbers(row)}" if mark else f"{what} ({numbers(row)})"
+    return f"{what}{after}, {numbers(row)}" if after else f"{what} ({numbers(row)})"
 
 
 def direction(row: dict[Any, Any]) -> str:

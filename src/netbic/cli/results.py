@@ -487,6 +487,8 @@ def replicate(
     written to FOLDER/replication_associations.tsv, or beside OUT with _associations in the name.
     """
     from netbic import files
+    from netbic.association.stored import stored_verdicts
+    from netbic.association.words import reliability
     from netbic.comparison import replicate as look_for
     from netbic.storage.models import load_modules
     from netbic.storage.runs import read_like
@@ -514,7 +516,7 @@ def replicate(
     found = look_for(model, data.matrix, **named, random_state=seed, feature_name="gene")
     tables, repeated = [found.table], None
     if about is not None:
-        repeated = _repeated(found, *about, survival)
+        repeated = _repeated(found, *about, survival, stored_verdicts(folder))
         tables.append(repeated.table)
     contents = {place: files.table_bytes(place, table) for place, table in zip(places, tables, strict=True)}
     if out is None:
@@ -531,9 +533,11 @@ def replicate(
     if found.n_shared:
         click.echo("--new-samples-only leaves these samples out")
     top = summary_table(model)["top_features"]
+    verdicts = stored_verdicts(folder)
     for number, genes, reason in zip(found.table["module"], top, found.table["reason"], strict=True):
-        names = genes.split(", ")
-        click.echo(f"  module {number} ({', '.join([*names[:3], *['...'] * (len(names) > 3)])}): {reason}")
+        names, word = genes.split(", "), verdicts.get(number, "")
+        said = f"{word} in the fit; " * bool(reliability(word))
+        click.echo(f"  module {number} ({said}{', '.join([*names[:3], *['...'] * (len(names) > 3)])}): {reason}")
     if repeated is not None:
         echo(*map(in_options, repeated.lines()))
     echo(*map(str, places))
@@ -553,12 +557,16 @@ def _associations_of_fit(folder: Path, sample_info: str) -> tuple[Any, Any, Any]
     return read_table(folder / TABLE), stored_record(folder), read_sample_info(sample_info)
 
 
-def _repeated(found: Replication, tested: Any, record: Any, table: Any, survival: Any) -> RepeatedAssociations:
-    """The associations of the fit, tested in another study, with the verdict on each module."""
+def _repeated(
+    found: Replication, tested: Any, record: Any, table: Any, survival: Any, verdicts: dict[int, str]
+) -> RepeatedAssociations:
+    """The associations of the fit, tested in another study, with the verdict on each module, and how far it holds."""
     from dataclasses import replace
 
     from netbic.comparison import repeat_associations
 
-    repeated = repeat_associations(tested, found.scores, table, record=record, survival=list(survival) or None)
-    verdicts = found.table.set_index("module")["verdict"].rename("module_verdict")
-    return replace(repeated, table=repeated.table.join(verdicts, on="module"))
+    named: Any = {"record": record, "survival": list(survival) or None, "verdicts": verdicts}
+    repeated = repeat_associations(tested, found.scores, table, **named)
+    modules, holds = repeated.table["module"], found.table.set_index("module")["verdict"]
+    of_fit = {"verdict": modules.map(verdicts)} if verdicts else {}
+    return replace(repeated, table=repeated.table.assign(**of_fit, replication=modules.map(holds)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -14,7 +14,7 @@ from netbic.association.guesses import order_of
 from netbic.association.survival import find_survival, role_of_name
 from netbic.association.values import label
 from netbic.association.variables import CATEGORICAL, NUMERIC, ORDERED, Survival, match_samples, survival_pairs
-from netbic.association.words import LEVEL, direction, main_tests
+from netbic.association.words import LEVEL, Words, direction, main_tests, mark, reliability
 from netbic.enrichment import adjust_p_values
 from netbic.errors import InputError, one_line, shown, some_names
 
@@ -40,10 +40,13 @@ class RepeatedAssociations:
         `same_direction`; `holds` (found in the fit, in the same direction and with `q_other` at most 0.05).
     notes : tuple of str
         Which samples are in the table, and what could not be tested.
+    verdicts : dict
+        Verdicts on the modules in the fit, by their numbers: `lines` marks doubtful modules.
     """
 
     table: pd.DataFrame
     notes: tuple[str, ...] = ()
+    verdicts: Words = field(default_factory=dict)
 
     @property
     def verdict(self) -> str:
@@ -65,11 +68,13 @@ class RepeatedAssociations:
         yield from map(one_line, self.notes)
         known = self.table["p_other"].notna().groupby(self.table["variable"]).transform("any")
         for name, own in self.table[known].groupby("variable", sort=False):
-            found = own[own["q"] <= LEVEL].sort_values("holds", ascending=False, kind="stable")
+            trust = [reliability(self.verdicts.get(int(module), "")) for module in own["module"]]
+            found = own.assign(_fails=~own["holds"], _trust=trust)[own["q"] <= LEVEL]
+            found = found.sort_values(["_fails", "_trust"], kind="stable")
             for row in found.head(_LISTED).to_dict("records"):
-                yield one_line(f"{name}: {_in_words(row)}")
+                yield one_line(f"{name}: {_in_words(row, self.verdicts)}")
             if found.empty:
-                best = _in_words(own.iloc[0].to_dict())
+                best = _in_words(own.iloc[0].to_dict(), self.verdicts)
                 yield one_line(f"{name}: no association in the fit (q <= {LEVEL}); the strongest: {best}")
             elif len(found) > _LISTED:
                 yield one_line(f"{name}: and {len(found) - _LISTED:,} more in the table")
@@ -82,6 +87,7 @@ def repeat_associations(
     *,
     record: Mapping[str, Any] | None = None,
     survival: Survival | None = None,
+    verdicts: Words | None = None,
 ) -> RepeatedAssociations:
     """Test in another study what was tested in the fit.
 
@@ -100,6 +106,8 @@ def repeat_associations(
     survival : (str, str) or list of such pairs, optional
         Columns of the time and the event here, in the order of those of the fit, or of some endpoints that their names
         say. Default: those with the same names or, by their names, of the same endpoint (`os_days` for `os_months`).
+    verdicts : dict, optional
+        Verdicts on the modules in the fit, by their numbers: doubtful modules are marked, and listed after others.
 
     Examples
     --------
@@ -139,7 +147,11 @@ def repeat_associations(
         if missing := [column for column in (name, events.get(name, name)) if column not in matched]:
             notes.append(f"{name}: the sample table of the other study has no column {shown(missing[0])}")
             continue
-        options: dict[str, Any] = {"variables": [name], "types": _types(matched[name], types.get(name))}
+        given = _types(matched[name], types.get(name))
+        if other := _other_levels(matched[name], given):
+            notes.append(f"{name}: {other}")
+            continue
+        options: dict[str, Any] = {"variables": [name], "types": given}
         if name in events:
             options = {"variables": [], "survival": [(name, events[name])]}
         try:
@@ -153,7 +165,7 @@ def repeat_associations(
             notes.append(f"{name}: levels are {_listed(here)} here, and {_listed(wanted)} in the fit: rename them")
         elif wanted and not here and len(found.table):
             notes.append(f"{name}: numbers here, but levels in the fit ({_listed(wanted)}): use the same ones")
-    return RepeatedAssociations(_side_by_side(first, parts), tuple(notes))
+    return RepeatedAssociations(_side_by_side(first, parts), tuple(notes), dict(verdicts or {}))
 
 
 def _survival_of_fit(
@@ -202,6 +214,23 @@ def _types(column: pd.Series[Any], variable: Mapping[str, Any] | None) -> dict[s
     return {name: kind} if kind in (CATEGORICAL, NUMERIC, ORDERED) else None
 
 
+def _other_levels(column: pd.Series[Any], types: Mapping[str, Any] | None) -> str:
+    """Why a column cannot be tested in the order of the levels of the fit; "" if it has no others."""
+    levels = (types or {}).get(str(column.name))
+    others = [] if not isinstance(levels, list) else [each for each in _labels(column) if each not in levels]
+    if not others:
+        return ""
+    named = f"{some_names(others, 5)} here {'is no level' if len(others) == 1 else 'are no levels'} of the fit"
+    return f"{named} ({' < '.join(levels)}): rename them in the sample table, or leave them empty"
+
+
+def _labels(column: pd.Series[Any]) -> list[str]:
+    """The different values of a column as labels, without those of a known scale that mean "not assessed"."""
+    labels = [str(each) for each in column.dropna().map(label).unique()]
+    scale = order_of(str(column.name), labels)
+    return labels if scale is None else [each for each in labels if each not in scale.not_assessed]
+
+
 def _side_by_side(first: pd.DataFrame, parts: list[pd.DataFrame]) -> pd.DataFrame:
     """The tests of the fit, and the same tests in the other study."""
     columns = [*_TEST, "n", *_NUMBERS[:-1]]
@@ -218,17 +247,17 @@ def _side_by_side(first: pd.DataFrame, parts: list[pd.DataFrame]) -> pd.DataFram
     return table.assign(_order=order).sort_values(["_order", "p"], kind="stable", ignore_index=True)[_COLUMNS]
 
 
-def _in_words(row: dict[Any, Any]) -> str:
+def _in_words(row: dict[Any, Any], verdicts: Words) -> str:
     """An association there and here in words."""
-    level, module = str(row["level"]), f"module {int(row['module'])}"
+    level, module = str(row["level"]), f"module {int(row['module'])}{mark(verdicts.get(int(row['module']), ''))}"
     what = f"{level} is {direction(row)} in {module}" if level else f"{direction(row)} with {module}"
     there = f"{row['effect_name']} {_effect(row)}, q = {row['q']:.1g}"
     if np.isnan(row["p_other"]):
-        return f"{what} ({there} in the fit; cannot be tested here)"
+        return f"{what}: {there} in the fit; cannot be tested here"
     other = {key.removesuffix("_other"): value for key, value in row.items() if str(key).endswith("_other")}
     said = "holds" if row["holds"] else "same direction" if row["same_direction"] else "other direction"
     said = said if row["holds"] or other["p"] <= LEVEL else f"not seen here, {said}"
-    return f"{what} ({there} in the fit; here {_effect(other)}, p = {other['p']:.1g}, q = {other['q']:.1g}: {said})"
+    return f"{what}: {there} in the fit; here {_effect(other)}, p = {other['p']:.1g}, q = {other['q']:.1g} ({said})"
 
 
 def _effect(row: Mapping[Any, Any]) -> str:

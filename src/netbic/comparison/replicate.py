@@ -356,47 +356,53 @@ def _verdict(found: dict[Any, Any], feature_name: str) -> tuple[str, str]:
         return TOO_FEW, f"Cannot be judged: {found['reason']}."
     problems = {grade: list(_problems(found, grade, feature_name)) for grade in (STRONG, WEAK)}
     grade = next((grade for grade, own in problems.items() if not own), NOT_REPLICATED)
-    interval = f"95 % interval {found['ci_low']:.2f} to {found['ci_high']:.2f}"
+    interval = f"95 % interval {found['ci_low']:z.2f} to {found['ci_high']:z.2f}"
     text = (
-        f"{found['n_available']:,} of its {found['n_features']:,} {feature_name}s correlate by {found['density']:.2f}"
+        f"{found['n_available']:,} of its {found['n_features']:,} {feature_name}s correlate by {found['density']:z.2f}"
     )
-    text += f" ({interval}; random {feature_name}s by {found['density_expected']:.2f}, q {found['q']:.2g})"
+    text += f" ({interval}; random {feature_name}s by {found['density_expected']:z.2f}, q {found['q']:.2g})"
     text += f", {found['sign_agreement']:.0%} of them move as expected"
     if not np.isnan(found["leading_density"]):
         there = f"{found['n_leading_available']} of the {found['n_leading']} leading {feature_name}s"
-        text += f"; {there} correlate by {found['leading_density']:.2f}"
+        text += f"; {there} by {found['leading_density']:z.2f}"
     words = {STRONG: "Replicated", WEAK: "Weakly replicated", NOT_REPLICATED: "Not replicated"}
     why = problems.get({WEAK: STRONG, NOT_REPLICATED: WEAK}.get(grade, ""), [])
-    text = f"{words[grade]}: {text}{': ' * bool(why)}{', '.join(why)}."
-    return grade, text.replace("%", " %").replace("  %", " %")
+    missing = f" {'Not strong' if grade == WEAK else 'Not enough'}: {'; '.join(why)}." if why else ""
+    return grade, f"{words[grade]}: {text}.{missing}".replace("%", " %").replace("  %", " %")
 
 
 def _problems(found: dict[Any, Any], grade: str, feature_name: str) -> Iterator[str]:
     """What keeps a module from a grade."""
     excess = found["density"] - found["density_expected"]
     if found["q"] > LEVEL:
-        yield "this may be chance"
+        yield f"all this may be chance (q {found['q']:.2g})"
     if excess < EXCESS[grade]:
-        yield f"only {_down(excess)} more than random ones ({EXCESS[grade]:g} is needed)"
+        yield f"its {feature_name}s correlate {_more(excess)} ({EXCESS[grade]:g} is needed)"
     elif grade == STRONG and found["ci_low"] - found["density_expected"] < EXCESS[WEAK]:
         yield "the interval is wide"
     elif excess < EXCESS[STRONG] and found["p_loadings"] > LEVEL:
-        yield f"so little counts only if loadings agree with the weights (p {found['p_loadings']:.2g})"
+        yield f"so little counts only if loadings agree with the weights beyond chance (p {found['p_loadings']:.2g})"
     if found["sign_agreement"] < AGREEMENT[grade]:
-        yield f"{AGREEMENT[grade]:.0%} in the expected direction are needed"
+        yield f"{AGREEMENT[grade]:.0%} have to move in the expected direction"
     if np.isnan(found["leading_density"]):
         if grade == STRONG:
             there = f"{found['n_leading_available']} of its {found['n_leading']} leading {feature_name}s"
             yield f"only {there} are there"
-    elif (grade == STRONG or found["n_leading_available"] >= MIN_FEATURES) and (
-        found["p_leading"] > LEVEL or found["leading_density"] - found["leading_expected"] < EXCESS[grade]
-    ):
-        yield f"the leading {feature_name}s do not hold (p {found['p_leading']:.2g})"
+    elif grade == STRONG or found["n_leading_available"] >= MIN_FEATURES:
+        excess = found["leading_density"] - found["leading_expected"]
+        if excess < EXCESS[grade]:
+            yield f"its leading {feature_name}s correlate {_more(excess)} ({EXCESS[grade]:g} is needed)"
+        elif found["p_leading"] > LEVEL:
+            yield f"as much as its leading {feature_name}s, random ones may correlate too (p {found['p_leading']:.2g})"
 
 
-def _down(number: float) -> str:
-    """A number below its limit, rounded down: 0.098 as 0.09, because 0.10 would seem to be enough."""
-    return f"{np.floor(round(100 * number, 9)) / 100:.2f}"
+def _more(excess: float) -> str:
+    """How much more than random features some correlate, if that is too little.
+
+    It is rounded down: 0.098 as 0.09, because 0.10 would seem to be enough.
+    """
+    down = np.floor(round(100 * excess, 9)) / 100
+    return f"by only {down:.2f} more than random ones" if down > 0 else "hardly more than random ones"
 
 
 def preservation(
