@@ -7,11 +7,9 @@ as well, from a fitted model, the folder of `netbic pairs`, or :class:`PairResul
 
 from __future__ import annotations
 
-import io
 import re
 import warnings
 import xml.etree.ElementTree as ElementTree
-import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -27,13 +25,15 @@ from netbic.arrays import kind_of
 from netbic.association.associate import matched_scores
 from netbic.association.membership import gene_membership
 from netbic.association.stored import stored_samples, stored_verdicts
+from netbic.association.words import mark
 from netbic.enrichment import module_names
-from netbic.errors import InputError, import_optional, one_line, shown
+from netbic.errors import InputError, import_optional, shown
 from netbic.estimators.results import heaviest, names_of, position_of
 from netbic.estimators.svd import SparseGraphSVD, fitted_model, is_model
 from netbic.files import FolderInUse
 from netbic.graph import match
 from netbic.selection import SampleGroups
+from netbic.spreadsheets import overview, plain, workbook_bytes
 from netbic.storage.models import PairModel, fitted_pair_model, is_pair_model, load, load_modules
 from netbic.storage.tables import (
     SIDES,
@@ -56,6 +56,7 @@ __all__ = [
     "write_gmt",
     "write_lists",
     "write_membership",
+    "write_overview",
     "write_workbook",
 ]
 
@@ -64,7 +65,7 @@ AnySource: TypeAlias = "Source | PairModel | PairResults"
 Attributes: TypeAlias = dict[str, Any]  # text, integers and finite floats
 _SIDES: Final = ("up", "down")
 _OF_PAIRS: Final = ("pairs", "gene_sets", "associations")
-_TABLES: Final = ("summary", "modules", "gene_sets", "verdicts", "samples", "associations")
+_TABLES: Final = ("summary", "modules", "gene_sets", "verdicts", "samples", "associations", "replication")
 _JUDGED: Final = ["found_again", "kme", "confidence"]  # columns of modules.tsv if modules were judged
 
 
@@ -78,8 +79,8 @@ class Results:
         Fitted.
     tables : mapping of str to DataFrame, optional
         Tables about the modules, as in the folder of a fit: "summary", "modules", "gene_sets" (of
-        `enrichment.gene_sets`), "verdicts" (of `selection.verdicts`), "samples" (of `selection.sample_groups`) and
-        "associations".
+        `enrichment.gene_sets`), "verdicts" (of `selection.verdicts`), "samples" (of `selection.sample_groups`),
+        "associations" and "replication".
     sample_info : DataFrame, optional
         What is known about the samples, with their names as index.
     folder : path, optional
@@ -148,6 +149,11 @@ class Results:
         known = table.set_index("module")["verdict"].dropna().to_dict() if "verdict" in table else {}
         return [str(known.get(module, "")) for module in self.modules]
 
+    @property
+    def marked_names(self) -> list[str]:
+        """The names of the modules; behind those of doubtful ones and repetitions the verdict."""
+        return [name + mark(word) for name, word in zip(self.names, self.verdicts, strict=True)]
+
     @cached_property
     def summary(self) -> pd.DataFrame:
         """A row per module: the summary of the folder, or of the model."""
@@ -180,6 +186,17 @@ class Results:
         judged = own[_JUDGED].set_axis(own.index.astype(str)).reindex([str(name) for name in plain])
         genes = genes.join(judged.set_axis(genes.index))
         return genes.sort_values(["confidence", "kme"], ascending=False, kind="stable")
+
+    def overview(self, n_genes: int = 5) -> pd.DataFrame:
+        """A row per module: name, verdict, its leading genes, and findings in words.
+
+        The surest genes come first; of doubtful modules and broad axes, which have none, those of the largest weights.
+        """
+        unsure, genes = ("doubtful", "broad axis"), list[list[str]]()
+        for module, word in zip(self.modules, self.verdicts, strict=True):
+            table = self.genes(module) if word in unsure else self.judged_genes(module)
+            genes.append(table["name"].tolist())
+        return overview(self.names, genes, self.tables, self.verdicts, n_genes)
 
     def genes_by_side(self, module: int) -> dict[str, list[str]]:
         """The genes with positive and with negative weights, largest absolute weight first."""
@@ -377,7 +394,7 @@ def write_gmt(source: AnySource, path: Path | str, *, force: bool = False) -> Pa
     for number, name, word in zip(results.modules, results.names, results.verdicts, strict=True):
         verdict = f", {word}" if word else ""
         for kind, side, own in results.lists(number):
-            description = _plain(f"{name} ({results.unit.capitalize()} {number}, {kind} {side}{verdict})")
+            description = plain(f"{name} ({results.unit.capitalize()} {number}, {kind} {side}{verdict})")
             if own and (results.unit == "pair" or kind == "genes"):
                 table = f"_{_slug(kind)}" if results.unit == "pair" else ""
                 lines.append("\t".join([f"{results.unit}_{number}{table}_{side}", description, *own]) + "\n")
@@ -413,7 +430,7 @@ def write_lists(source: AnySource, path: Path | str, *, force: bool = False) -> 
         for kind, side, own in results.lists(number):
             if own:
                 what = f"features of {kind}" if results.unit == "pair" else kind
-                title = _plain(f"{results.unit.capitalize()} {number}: {len(own):,} {what} {side} ({name})")
+                title = plain(f"{results.unit.capitalize()} {number}: {len(own):,} {what} {side} ({name})")
                 text = "".join(f"{each}\n" for each in own)
                 blocks.append(f"# {title}\n{text}")
                 contents[f"{results.unit}_{number}_{_slug(kind)}_{side}.txt"] = text.encode()
@@ -447,16 +464,39 @@ def write_membership(source: Source, X: Any, path: Path | str, *, force: bool = 
     return _write(results, path, files.table_bytes(Path(path), table), force)
 
 
-_WIDEST, _LONGEST_CELL = 60, 32_000  # characters of a column and of a cell
+def write_overview(source: Source, path: Path | str, *, n_genes: int = 5, force: bool = False) -> Path:
+    """Write a small table with a row per module: name, verdict, leading genes (the surest first), findings in words.
+
+    Parameters
+    ----------
+    source, path, force : as for `write_gmt`
+    n_genes : int
+        Columns with leading genes.
+
+    Examples
+    --------
+    >>> import tempfile, netbic, pandas as pd
+    >>> study = netbic.simulate.cohort(200, 500, n_modules=2, strength=2, random_state=0)
+    >>> model = netbic.SparseGraphSVD(2, n_columns=60).fit(study.expression)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = netbic.exports.write_overview(model, f"{folder}/overview.tsv", n_genes=2)
+    ...     pd.read_table(path).columns.tolist()
+    ['module', 'name', 'verdict', 'gene_1', 'gene_2', 'n_genes']
+    """
+    table = Results.of(source).overview(n_genes)
+    return _write(Results.of(source), path, files.table_bytes(Path(path), table), force)
+
+
 _MOST_SAMPLES = 50_000  # of a sheet
 
 
 def write_workbook(source: AnySource, path: Path | str, *, force: bool = False) -> Path:
-    """Write a workbook (.xlsx) with a summary, a sheet per module, gene sets and associations.
+    """Write a workbook (.xlsx) with a summary, a sheet per module, gene sets, associations and all numbers.
 
-    The sheet of a module lists its genes with weights and sides, and the samples with their scores and groups, or with
-    their weights if scores are not known; that of a pair the features and scores of both tables. All names are cells
-    of text: SEPT1 does not become a date, and a name that starts with =, +, - or @ is not a formula.
+    The summary is that of `write_overview`; summary.tsv is the sheet Numbers. The sheet of a module lists its genes
+    with weights and sides, and the samples with their scores and groups, or with their weights if scores are not known;
+    that of a pair the features and scores of both tables. All names are cells of text: SEPT1 does not become a date,
+    and a name that starts with =, +, - or @ is not a formula.
 
     Parameters
     ----------
@@ -471,7 +511,7 @@ def write_workbook(source: AnySource, path: Path | str, *, force: bool = False) 
     results = results_of(source)
     summary = results.summary.copy()
     summary.insert(1, "name", results.names)
-    sheets = {"Summary": [summary]}
+    sheets = {"Summary": [results.overview() if isinstance(results, Results) else summary]}
     for number in results.modules:
         *members, samples = results.sheet(number)
         samples = samples.sort_values(str(samples.columns[1]), ascending=False, kind="stable")[:_MOST_SAMPLES]
@@ -479,40 +519,9 @@ def write_workbook(source: AnySource, path: Path | str, *, force: bool = False) 
     for title, name in (("Gene sets", "gene_sets"), ("Associations", "associations")):
         if name in results.tables:
             sheets[title] = [results.tables[name]]
-    content = io.BytesIO()
-    with pd.ExcelWriter(content, engine="openpyxl") as book:
-        for title, tables in sheets.items():
-            _add_sheet(book, title, tables)
-    return _write(results, path, _undated(content.getvalue()), force)
-
-
-def _undated(workbook: bytes) -> bytes:
-    """The same workbook without the time at which it was made, so that equal results are equal files."""
-    made = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(workbook)) as book, zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as undated:
-        for name in book.namelist():
-            part = book.read(name)
-            if name == "docProps/core.xml":
-                part = re.sub(rb"<dcterms:(created|modified)\b.*?</dcterms:\1>", b"", part)
-            undated.writestr(zipfile.ZipInfo(name), part, zipfile.ZIP_DEFLATED)  # dated 1980-01-01
-    return made.getvalue()
-
-
-def _add_sheet(book: Any, title: str, tables: list[pd.DataFrame]) -> None:
-    """A sheet with tables side by side, an empty column between them; text stays text, whatever it looks like."""
-    start = 0
-    for table in tables:
-        plain = table.map(lambda value: _plain(value, _LONGEST_CELL) if isinstance(value, str) else value)
-        plain.columns = [_plain(name) for name in table.columns]
-        plain.to_excel(book, sheet_name=title, index=False, startcol=start, freeze_panes=(1, 0))
-        start += len(table.columns) + 1
-    for column in book.sheets[title].columns:
-        texts = [cell for cell in column if isinstance(cell.value, str)]
-        for cell in texts:
-            cell.data_type = "s"  # openpyxl takes text that starts with = for a formula, and #N/A for an error
-            cell.number_format = "@"  # text that a spreadsheet program leaves alone, also when the cell is edited
-        widest = max((len(cell.value) for cell in texts[:200]), default=0)
-        book.sheets[title].column_dimensions[column[0].column_letter].width = min(max(widest, 10), _WIDEST) + 2
+    if isinstance(results, Results):
+        sheets["Numbers"] = [summary]
+    return _write(results, path, workbook_bytes(sheets), force)
 
 
 _TOKEN = re.compile(r"[\w.:-]+", re.ASCII)  # what GraphML allows as an identifier
@@ -657,15 +666,10 @@ def _slug(text: str) -> str:
     return re.sub(r"[^\w.-]+", "_", text)
 
 
-def _plain(text: object, longest: int = 1000) -> str:
-    """Text in one line, cut if it is longer; tabs, line breaks and other unprintable characters become spaces."""
-    return one_line(str(text), longest).strip()
-
-
 def _plain_names(names: Iterable[object], kind: str) -> list[str]:
     """Names in one line each, numbered where they would be equal or empty; a warning says how many were changed."""
     given = [str(name) for name in names]
-    written = _distinct(given, [_plain(name) or "unnamed" for name in given])
+    written = _distinct(given, [plain(name) or "unnamed" for name in given])
     if changed := [pair for pair in zip(given, written, strict=True) if pair[0] != pair[1]]:
         some = f"{len(changed):,} name{'s' * (len(changed) > 1)} of {kind}s"
         before, after = map(shown, changed[0])

@@ -55,7 +55,7 @@ ADDED_FILES: Final = (
     *("edges.tsv", "gene_sets.tsv", "enrichment.json", "samples.tsv", "verdicts.tsv", "associations.tsv"),
     *("associations.json", "sample_info.tsv", "replication.json", "replication.tsv", "gene_moments.npz"),
     *("replication_associations.tsv", "heatmaps.npz", "report.html", "modules.gmt", "lists.txt", "modules.xlsx"),
-    *("membership.tsv", "pairs.gmt", "pairs.xlsx"),
+    *("membership.tsv", "overview.tsv", "pairs.gmt", "pairs.xlsx"),
 )
 RUN_FILES: Final = ("modules.tsv", "summary.tsv", "alignment.json", "studies.tsv", *ADDED_FILES, *_MODEL)
 PAIR_FILES: Final = (

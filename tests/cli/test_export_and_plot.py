@@ -50,6 +50,30 @@ def test_exported_files_are_replaced_and_removed_with_the_results(results, cohor
     assert contents(results / "cytoscape") == {"module_1.cyjs": b"mine"}
 
 
+def test_an_overview_has_as_many_genes_as_asked_for(results):
+    assert run("export", results, "--format", "overview", "--genes", 3).exit_code == 0
+    table = pd.read_table(results / "overview.tsv")
+    assert [name for name in table if name.startswith("gene_")] == ["gene_1", "gene_2", "gene_3"]
+    assert "overview.tsv" in json.loads((results / "run.json").read_text())["files"]
+    assert "--genes is for --format overview" in failed(run("export", results, "--format", "gmt", "--genes", 3))
+
+
+def test_gene_sets_of_some_modules_are_drawn(results, tmp_path):
+    out = tmp_path / "sets.svg"
+    (results / "gene_sets.tsv").unlink(missing_ok=True)
+    assert "has no gene_sets.tsv: run netbic enrich" in failed(run("plot", results, "enrichment", "--out", out))
+    genes = netbic.get.modules_df(results).groupby("module")["name"].agg(list)
+    sets = [f"HALLMARK_SET{module}_GENES\t\t" + "\t".join(own[:12]) for module, own in genes.items()]
+    (tmp_path / "sets.gmt").write_text("\n".join(sets) + "\n")
+    assert run("enrich", results, "--gene-sets", tmp_path / "sets.gmt").exit_code == 0
+    assert run("plot", results, "enrichment", "--module", "1,2", "--out", out).exit_code == 0
+    svg = out.read_text()
+    assert ">SET1 genes<" in svg  # the table keeps the identifier
+    assert pd.read_table(results / "gene_sets.tsv")["term"].str.startswith("HALLMARK_SET").all()
+    assert run("plot", results, "enrichment", "--module", "1", "--out", out, "--force").exit_code == 0
+    assert ">SET2 genes<" not in out.read_text()
+
+
 def test_the_membership_of_all_genes_is_exported(results, cohort, tmp_path):
     assert run("export", results, "--format", "membership").exit_code == 0
     table = pd.read_csv(results / "membership.tsv", sep="\t", index_col="gene")
@@ -147,9 +171,11 @@ def test_figures_are_drawn(with_labels, tmp_path):
 def test_what_cannot_be_drawn_is_said_in_one_line(results, cohort, tmp_path):
     out = tmp_path / "figure.png"
     assert "must end in .pdf, .png or .svg" in failed(run("plot", results, "scores", "--out", tmp_path / "fig.doc"))
-    for number in (0, 99):
-        line = failed(run("plot", results, "scores", "--out", out, "--module", number))
-        assert f"--module {number}: modules are numbered from 1; {results} has " in line
+    line = failed(run("plot", results, "scores", "--out", out, "--module", 99))
+    assert f"--module 99: modules are numbered from 1; {results} has " in line
+    assert "expected numbers of at least 1" in failed(run("plot", results, "scores", "--out", out, "--module", 0))
+    line = failed(run("plot", results, "scores", "--out", out, "--module", "1,2"))
+    assert "--module 1,2: scores shows one module, so give one number" in line
     assert "netbic associate" in failed(run("plot", results, "associations", "--out", out))
     assert "run netbic fit without --modules" in failed(run("plot", results, "n-modules", "--out", out))
     assert "--survival TIME,EVENT" in failed(run("plot", results, "survival", "--out", out))

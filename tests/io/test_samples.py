@@ -124,7 +124,7 @@ def test_gmt(tmp_path):
         assert sets.names == {"GO:1": "DNA repair", "GO:2": "GO:2", "GO:3": "apoptosis"}
     text = "HALLMARK_A\thttps://example.org/A\tTP53\nB\tna\tATM\nC\tNAD metabolism\tATM\nD\t\tATM\n"
     names = read_gene_sets(written(tmp_path / "msigdb.gmt", text)).names  # web addresses are not names
-    assert names == {"HALLMARK_A": "HALLMARK_A", "B": "B", "C": "NAD metabolism", "D": "D"}
+    assert names == {"HALLMARK_A": "a", "B": "B", "C": "NAD metabolism", "D": "D"}
 
 
 def test_the_real_gene_ontology(real_data):

@@ -56,6 +56,19 @@ def test_effects_are_signed_and_opposite_levels_are_drawn_once():
     }
 
 
+def test_doubtful_modules_are_marked_and_paler():
+    ax = pl.associations(MIXED, names=["one", "two", "three"], verdicts={1: "strong", 2: "repeats 1", 3: "doubtful"})
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["1: one", "3: three (doubtful)"]
+    opaque, pale = ax.images[0].get_alpha()
+    assert (opaque == 1).all()
+    assert (pale < 0.5).all()
+    bar = next(each for each in ax.figure.axes if each is not ax)
+    assert all(each.get_alpha() is None for each in bar.collections)  # the scale is that of the others
+    sets = {"module": [1, 3], "term": ["a", "b"], "n_overlap": [5, 5], "q_value": [0.01, 0.01]}
+    ax = pl.enrichment(pd.DataFrame(sets), verdicts={3: "doubtful"})
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "3 (doubtful)"]
+
+
 def test_adjusted_differences_are_on_the_scale_of_the_auc():
     sizes = (1, 0, -2)
     rows = [

@@ -5,7 +5,7 @@ import pytest
 from matplotlib import colormaps
 from matplotlib.colors import to_rgb
 
-from netbic.pl.base import CLEAR, LABELS, MISSING, MODULES, OTHER
+from netbic.pl.base import CLEAR, LABELS, MISSING, MODULES, OTHER, module_colours
 from netbic.pl.colours import diverging, sequential
 
 # Linear RGB as it is seen without red or green cones (Machado, Oliveira and Fernandes 2009, severity 1).
@@ -81,6 +81,13 @@ def test_labels_can_be_told_apart(vision):
     assert many.min() > 8
     neighbours = [differences([MODULES[k - 1]], [colour], vision).item() for k, colour in enumerate(MODULES)]
     assert min(neighbours) > 16
+
+
+def test_thirty_modules_have_thirty_colours_and_dark_numbers():
+    colours, written = zip(*map(module_colours, range(30)), strict=True)
+    assert colours[:10] == written[:10] == MODULES
+    assert (differences(colours, colours, "all cones") + 99 * np.eye(30)).min() > 4
+    assert lab(written, "all cones")[:, 0].max() <= lab(MODULES, "all cones")[:, 0].max()
 
 
 def test_modules_have_other_colours_than_labels():

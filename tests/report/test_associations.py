@@ -7,7 +7,7 @@ import pandas as pd
 
 import netbic
 from netbic.association.words import in_words, strongest
-from netbic.report.associations import AnswerLine, answer_lines, findings
+from netbic.report.associations import AnswerLine, answer_lines, association_grid, findings
 from netbic.report.contents import gather
 from netbic.report.modules import distinct_terms
 from support import report_folders
@@ -26,7 +26,7 @@ def test_cards_and_grid_show_the_tests(labelled_folder):
     assert cell["text"] == f"{2 * best['effect'] - 1:.2f}".replace("-", "\N{MINUS SIGN}") + "***"
     assert cell["colour"] == (6 if best["effect"] > 0.5 else 0)
     finding = contents.modules[int(best["module"]) - 1].findings[0]
-    assert finding.startswith("type: in higher" if best["effect"] > 0.5 else "type: out higher")
+    assert finding.text.startswith("type: in is higher" if best["effect"] > 0.5 else "type: out is higher")
     for cell in (cell for row in grid["rows"] for cell in row if cell):
         assert (cell["colour"] != 3) == cell["text"].endswith("*")
     weak = grid["rows"][int(best["module"]) - 1][grid["columns"].index("age")]
@@ -41,7 +41,7 @@ def test_labels_that_are_frequent_among_samples_up_or_down_are_found():
         for ratio in (0.2, 5.0)
     )
     assert findings(rare) == {}
-    assert findings(frequent)[1] == ["type: in more often up (odds ratio 5.00, q = 1e-09)"]
+    assert [each.text for each in findings(frequent)[1]] == ["type: in is more often up (odds ratio 5.00, q = 1e-09)"]
     assert in_words(rare.iloc[0].to_dict()) == "in is less often up in module 1 (odds ratio 0.20, q = 1e-09)"
     samples = [f"s{k}" for k in range(60)]
     groups = pd.DataFrame({0: ["up"] * 10 + ["down"] * 10 + [""] * 40}, index=samples)
@@ -49,7 +49,7 @@ def test_labels_that_are_frequent_among_samples_up_or_down_are_found():
     labels = pd.DataFrame({"type": ["in"] * 20 + ["out"] * 40}, index=samples)
     table = netbic.association.associate_scores(scores, groups, labels).table
     assert (table.loc[table["test"] == "Mann-Whitney", "q"] > 0.05).all()
-    assert findings(table)[1][0].startswith("type: in more often up and down (odds ratio \N{INFINITY}, q = ")
+    assert findings(table)[1][0].text.startswith("type: in is more often up and down (odds ratio \N{INFINITY}, q = ")
 
 
 def test_gene_sets_that_repeat_one_before_are_left_out():
@@ -75,7 +75,10 @@ def test_best_modules_have_a_line_each_and_the_level_and_auc_of_the_terminal():
         assert in_words(row).startswith(f"{level} is higher in module {module} (AUC ")
         own = table[table["module"] == module]
         assert findings(table)[module] == findings(own)[module]
-        assert findings(table)[module][0] == f"er: {level} higher {in_words(row).partition(f'module {module} ')[2]}"
+        assert (
+            findings(table)[module][0].text
+            == f"er: {level} is higher {in_words(row).partition(f'module {module} ')[2]}"
+        )
     lines, n_left_out = answer_lines(table, {})
     assert n_left_out == 0
     assert [(line.label, line.module) for line in lines] == [("er: ER+", 2), ("age", 3), ("other", None)]
@@ -112,3 +115,30 @@ def test_the_page_leads_with_the_best_modules(labelled_folder):
     assert first.label == "type: in"
     assert f'<a href="#module-{first.module}"' in page
     assert re.search(r"smallest q [^(]*\(<bdi>(Mann-Whitney|Kruskal-Wallis|Fisher|chi-squared)", page)
+
+
+def test_survival_is_on_the_card_of_every_module_if_it_was_tested():
+    columns = ["module", "variable", "level", "test", "effect", "effect_name", "p", "q"]
+    strong = [(1, name, "", "Spearman", 0.9, "Spearman rho", 1e-9, 1e-8) for name in ("age", "size", "grade")]
+    times = [(1, "os", "", "Cox score", 1.1, "hazard ratio per sd", 0.5, 0.6)]
+    times += [(1, "rfs", "", "Cox score", 1.2, "hazard ratio per sd", 0.3, 0.4)]
+    found = findings(pd.DataFrame(strong + times, columns=columns))[1]
+    assert [(each.text.partition(":")[0], each.found) for each in found] == [
+        ("age", True),
+        ("size", True),
+        ("os", False),
+    ]
+    assert found[-1].text == "os: no association (hazard ratio per sd 1.10, q = 0.6)"
+    times[1] = (1, "rfs", "", "Cox score", 2.0, "hazard ratio per sd", 0.001, 0.002)
+    found = findings(pd.DataFrame(strong + times, columns=columns))[1]
+    assert [each.text.partition(":")[0] for each in found] == ["age", "size", "rfs"]
+
+
+def test_doubtful_modules_are_marked_and_paler_in_the_grid():
+    rows = [(1, "er", level, "Mann-Whitney", effect, "AUC", 1e-9, 1e-8) for level, effect in (("+", 0.99), ("-", 0.01))]
+    columns = ["module", "variable", "level", "test", "effect", "effect_name", "p", "q"]
+    tests = pd.DataFrame(rows, columns=columns).assign(ci_low=0.9, ci_high=1.0, n=50)
+    for word, colour, mark in (("strong", 6, ""), ("repeats 2", 6, " (repeats 2)"), ("doubtful", 4, " (doubtful)")):
+        grid = association_grid(tests, 1, {1: word})
+        assert grid["rows"][0][0]["colour"] == colour
+        assert grid["marks"][0][0] == mark

@@ -367,7 +367,7 @@ def test_a_factor_on_all_features_has_no_list_of_features_to_interpret(both_sign
     data = generator.standard_normal((100, 500)) + np.outer(generator.standard_normal(100), 0.8 * loadings)
     result = verdicts(SparseGraphSVD(1, n_columns=50).fit(data), data, random_state=0)
     assert result.table["verdict"][0] == "broad axis"
-    assert "interpret the scores of samples" in result.table["reason"][0]
+    assert "Interpret the scores of samples" in result.table["reason"][0]
     assert bool(result.table["technical"][0]) is not both_signs
 
 

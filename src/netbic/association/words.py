@@ -70,6 +70,11 @@ def main_tests(table: pd.DataFrame, by: Sequence[str] = ("variable",)) -> pd.Dat
     return main.drop(columns=["_away", "_lower"])
 
 
+def is_survival(table: pd.DataFrame) -> pd.Series[bool]:
+    """Which tests are about survival times."""
+    return table["effect_name"].astype(str).str.startswith("hazard ratio")
+
+
 def membership_tests(table: pd.DataFrame) -> pd.DataFrame:
     """Levels that are more frequent among samples that are up or down, with the column `sides`; the strongest first.
 

@@ -65,9 +65,9 @@ class Command(click.Command):
         super().__init__(*args, **keywords)
         self.resume_hint, self.restart_hint, self.unchanged_hint = resume_hint, restart_hint, unchanged_hint
         self.params.append(click.Option(["--debug"], is_flag=True, help="Show the full traceback of an error."))
-        if any(hasattr(param, "section") for param in self.params):
-            more: Any = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": _show_all}
-            self.params.append(click.Option(["--help-all"], **more, help="Show all options and exit."))
+        more: Any = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": _show_all}
+        more["hidden"] = not any(hasattr(param, "section") for param in self.params)  # it would say what --help says
+        self.params.append(click.Option(["--help-all"], **more, help="Show all options and exit."))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the arguments; an option without a value, such as that of an unset shell variable, is an error."""

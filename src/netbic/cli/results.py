@@ -18,7 +18,7 @@ from click import option
 
 from netbic.cli import options
 from netbic.cli.command import Command, counted, echo, echo_report_is_older, in_options
-from netbic.cli.options import File, Finite, Folder, Output, names, two_columns
+from netbic.cli.options import File, Finite, Folder, Numbers, Output, names, two_columns
 
 if TYPE_CHECKING:
     from netbic.comparison import RepeatedAssociations, Replication
@@ -30,11 +30,13 @@ _OF_PAIRS = {"gmt": "pairs.gmt", "lists": "lists.txt", "xlsx": "pairs.xlsx"}
 _EXPORTS = {  # the file of each format, and the function of `netbic.exports` that writes it
     "gmt": ("modules.gmt", "write_gmt"),
     "lists": ("lists.txt", "write_lists"),
+    "overview": ("overview.tsv", "write_overview"),
     "xlsx": ("modules.xlsx", "write_workbook"),
     "cytoscape": ("cytoscape", "write_cytoscape"),
     "membership": ("membership.tsv", "write_membership"),
 }
 _REPLICATION = ("replication.tsv", "replication.json", "replication_associations.tsv")
+_TERMS = 30  # of a figure of gene sets
 _WITHOUT_NETWORK = "the modules were found without a network (netbic fit --graph)"
 
 
@@ -122,12 +124,13 @@ def enrich(
 @option(
     "--out",
     type=Output,
-    show_default="FOLDER/modules.gmt, lists.txt, modules.xlsx, cytoscape or membership.tsv",
+    show_default="FOLDER/modules.gmt, lists.txt, overview.tsv, modules.xlsx, cytoscape or membership.tsv",
     help="File to write; for cytoscape, and for lists unless it ends in .txt, a new folder.",
 )
+@option("--genes", type=options.COUNT, show_default="5", help="Leading genes of each module (overview).")
 @option("--expression", type=File, show_default="where they were", help="The data of the fit (membership).")
 @option("--force", is_flag=True, help="Replace existing files.")
-def export(folder: Path, kind: str, out: Path | None, expression: str | None, force: bool) -> None:
+def export(folder: Path, kind: str, out: Path | None, genes: int | None, expression: str | None, force: bool) -> None:
     """Write the modules in FOLDER (written by netbic fit) for other programs and other people.
 
     Of pairs (written by netbic pairs), gmt, lists and xlsx can be written: pairs.gmt, lists.txt and pairs.xlsx.
@@ -135,7 +138,8 @@ def export(folder: Path, kind: str, out: Path | None, expression: str | None, fo
     \b
     gmt        the genes of each module and side as gene sets (GSEA, Enrichr, ...)
     lists      plain lists of genes and samples, per module and side
-    xlsx       a workbook: summary, a sheet per module, gene sets, associations
+    overview   a row per module: leading genes, verdict, strongest findings
+    xlsx       a workbook: overview, a sheet per module, gene sets, associations
     cytoscape  the network of each module as GraphML and Cytoscape JSON
     membership correlation of every gene with the scores of every module (kME)
 
@@ -148,6 +152,8 @@ def export(folder: Path, kind: str, out: Path | None, expression: str | None, fo
 
     if expression is not None and kind != "membership":
         raise click.UsageError("--expression is for --format membership")
+    if genes is not None and kind != "overview":
+        raise click.UsageError("--genes is for --format overview")
     name, write = _EXPORTS[kind]
     if pairs := is_pair_model(load(folder)):
         if kind not in _OF_PAIRS:
@@ -168,17 +174,20 @@ def export(folder: Path, kind: str, out: Path | None, expression: str | None, fo
         if kind == "membership":
             expressed = read_again(str(folder), expression)
             data, size = [expressed.matrix], f"{len(expressed.genes):,} genes by {modules}"
-        echo(f"{getattr(exports, write)(results, *data, path, force=force)}: {size}")
+        more = {} if genes is None else {"n_genes": genes}
+        echo(f"{getattr(exports, write)(results, *data, path, force=force, **more)}: {size}")
 
 
 _USED = {  # options that each kind of figure uses
     "heatmap": {"module", "annotate", "expression", "colour"},
     "network": {"module", "expression"},
     "associations": set[str](),
+    "enrichment": {"module"},
     "scores": {"module", "annotate", "colour"},
     "survival": {"module", "survival", "until", "colour"},
     "n-modules": set[str](),
 }
+_OF_SEVERAL = ("heatmap", "enrichment")  # figures of several modules
 _USED_FOR_PAIRS = {"scores": {"module", "annotate", "colour"}, "loadings": {"module"}, "associations": set[str]()}
 
 
@@ -186,7 +195,13 @@ _USED_FOR_PAIRS = {"scores": {"module", "annotate", "colour"}, "loadings": {"mod
 @click.argument("folder", type=Folder)
 @click.argument("kind", type=click.Choice([*_USED, "loadings"]), metavar="KIND")
 @option("--out", required=True, type=Output, help="File to write: .pdf, .png or .svg.")
-@option("--module", "--pair", type=int, show_default="1; for heatmap all", help="Number of the module or pair.")
+@option(
+    "--module",
+    "--pair",
+    type=Numbers(int, 1),
+    show_default="1; for heatmap and enrichment all",
+    help="Number of the module or pair; for heatmap and enrichment also several: 3,7.",
+)
 @option("--annotate", type=names, metavar="NAME,...", help="Columns of the sample table to draw (heatmap, scores).")
 @option(
     "--survival",
@@ -195,20 +210,23 @@ _USED_FOR_PAIRS = {"scores": {"module", "annotate", "colour"}, "loadings": {"mod
     show_default="the first ones that were tested",
     help="Columns of the sample table with times and events (survival).",
 )
-@option("--until", type=Finite(0, min_open=True), help="End of the time axis (survival).")
-@option("--expression", type=File, show_default="where they were", help="The data of the fit (heatmap, network).")
-@option("--title", help="Title of the figure; ' ' for none.")
-@option("--xlabel", metavar="TEXT", help="Label of the horizontal axis.")
-@option("--ylabel", metavar="TEXT", help="Label of the vertical axis.")
-@option("--size", type=Finite(1, 100), nargs=2, metavar="WIDTH HEIGHT", help="Size of the figure in inches.")
-@option(
-    "--colour",
-    multiple=True,
-    metavar="LEVEL=COLOUR",
-    help="Colour of a label of samples, or of a curve (high, low, up, down, others): Basal=red, 'ER-=#0072B2', or "
-    "'sex: F=orange' if several columns have it. May be repeated (heatmap, scores, survival).",
-)
 @option("--force", is_flag=True, help="Replace an existing file.")
+@options.group(
+    option("--title", help="Title of the figure; ' ' for none."),
+    option("--xlabel", metavar="TEXT", help="Label of the horizontal axis."),
+    option("--ylabel", metavar="TEXT", help="Label of the vertical axis."),
+    option("--size", type=Finite(1, 100), nargs=2, metavar="WIDTH HEIGHT", help="Size of the figure in inches."),
+    option("--until", type=Finite(0, min_open=True), help="End of the time axis (survival)."),
+    option(
+        "--colour",
+        multiple=True,
+        metavar="LEVEL=COLOUR",
+        help="Colour of a label of samples, or of a curve (high, low, up, down, others): Basal=red, 'ER-=#0072B2', or "
+        "'sex: F=orange' if several columns have it. May be repeated (heatmap, scores, survival).",
+    ),
+    option("--expression", type=File, show_default="where they were", help="The data of the fit (heatmap, network)."),
+    section="Look and data",
+)
 def plot(folder: Path, kind: str, out: Path, force: bool, **given: Any) -> None:
     """Draw a figure of the modules in FOLDER (written by netbic fit).
 
@@ -217,6 +235,7 @@ def plot(folder: Path, kind: str, out: Path, force: bool, **given: Any) -> None:
     network       the network between the genes of a module; without a network,
                   their coexpression
     associations  modules by variables of the sample table (see netbic associate)
+    enrichment    modules by their gene sets
     scores        the scores of the samples in a module
     survival      Kaplan-Meier curves of a module
     n-modules     modules found again in halves of the samples, by their number
@@ -228,6 +247,7 @@ def plot(folder: Path, kind: str, out: Path, force: bool, **given: Any) -> None:
     associations  pairs by variables of the sample table
     """
     from netbic import pl
+    from netbic.association.stored import stored_verdicts
     from netbic.exports import Results
     from netbic.files import check_output_file, files_of, write_atomic
     from netbic.storage.models import is_pair_model, load
@@ -243,26 +263,30 @@ def plot(folder: Path, kind: str, out: Path, force: bool, **given: Any) -> None:
             raise click.UsageError(f"--{name} has no effect on {kind}: leave it out")
     if out.suffix.lower() not in _ENDINGS:
         raise click.UsageError(f"--out {out}: the name must end in .pdf, .png or .svg")
-    module, expression = given["module"], given["expression"]
+    chosen, expression = given["module"], given["expression"]
+    if chosen and len(chosen) > 1 and kind not in _OF_SEVERAL:
+        noun = "pair" if pairs else "module"
+        raise click.UsageError(f"--{noun} {','.join(map(str, chosen))}: {kind} shows one {noun}, so give one number")
+    number = chosen[0] if chosen else 1
     inputs = {"the data": expression, **files_of(folder)}
     check_output_file(out, inputs, force=force)
     if pairs:
-        content = _image(_drawing_of_pairs(folder, kind, given, look), out)
+        content = _image(_drawing_of_pairs(folder, kind, number, given, look), out)
         check_output_file(out, inputs, force=force)
         write_atomic(out, content)
         click.echo(f"{out}")
         return
     results = Results.of(folder)
-    if module is not None and module not in results.modules:
+    if absent := [module for module in chosen or () if module not in results.modules]:
         has = f"modules are numbered from 1; {folder} has {results.n_modules}"
-        raise click.UsageError(f"--module {module}: {has}")
-    number, named = module or 1, dict[str, Any](names=results.names) | look
+        raise click.UsageError(f"--module {absent[0]}: {has}")
+    named, verdicts = dict[str, Any](names=results.marked_names) | look, stored_verdicts(folder)
     chosen_colours = _chosen_colours(given["colour"])
     beside = named | _annotation(results, folder, given["annotate"], {} if kind == "survival" else chosen_colours)
     associate = f"run netbic associate {folder} --sample-info TABLE"
     draw: Any
     if kind == "heatmap":
-        data, chosen = read_again(folder, expression), None if module is None else [number]
+        data = read_again(folder, expression)
         draw = partial(pl.heatmap, results.model, data.matrix, modules=chosen, **beside)
     elif kind == "network":
         coexpressed = results.model.column_graph is None
@@ -273,7 +297,14 @@ def plot(folder: Path, kind: str, out: Path, force: bool, **given: Any) -> None:
     elif kind == "associations":
         if (tests := results.tables.get("associations")) is None:
             raise click.UsageError(f"{folder} has no associations.tsv: {associate}")
-        draw = partial(pl.associations, tests, **named)
+        draw = partial(pl.associations, tests, verdicts=verdicts, **named | {"names": results.names})
+    elif kind == "enrichment":
+        if (sets := results.tables.get("gene_sets")) is None:
+            raise click.UsageError(f"{folder} has no gene_sets.tsv: run netbic enrich {folder} --gene-sets FILE")
+        own = sets[sets["module"].isin(chosen or results.modules)]
+        if own.empty:
+            raise click.UsageError(f"no gene set is enriched in {'these' if chosen else 'the'} modules of {folder}")
+        draw = partial(pl.enrichment, own, n_terms=_TERMS, verdicts=verdicts, **look)
     elif kind == "scores":
         if (samples := results.tables.get("samples")) is None:
             raise click.UsageError(f"{folder} has no samples.tsv: write the modules by netbic fit")
@@ -297,12 +328,12 @@ def plot(folder: Path, kind: str, out: Path, force: bool, **given: Any) -> None:
     click.echo(f"{out}")
 
 
-def _drawing_of_pairs(folder: Path, kind: str, given: dict[str, Any], look: dict[str, Any]) -> Any:
+def _drawing_of_pairs(folder: Path, kind: str, number: int, given: dict[str, Any], look: dict[str, Any]) -> Any:
     """The function that draws a figure of pairs into axes."""
     from netbic import pl
     from netbic.exports import PairResults
 
-    results, number = PairResults.of(folder), given["module"] or 1
+    results = PairResults.of(folder)
     if number not in results.modules:
         has = f"pairs are numbered from 1; {folder} has {len(results.modules)}"
         raise click.UsageError(f"--pair {number}: {has}")

@@ -216,7 +216,7 @@ def _types(column: pd.Series[Any], variable: Mapping[str, Any] | None) -> dict[s
 
 def _other_levels(column: pd.Series[Any], types: Mapping[str, Any] | None) -> str:
     """Why a column cannot be tested in the order of the levels of the fit; "" if it has no others."""
-    levels = (types or {}).get(str(column.name))
+    levels: Any = (types or {}).get(str(column.name))
     others = [] if not isinstance(levels, list) else [each for each in _labels(column) if each not in levels]
     if not others:
         return ""

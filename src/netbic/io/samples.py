@@ -30,6 +30,16 @@ NA_VALUES: Final = ("unknown", "not known", "not reported", "not available", "mi
 _OF_NUMBERS = {"None"}  # missing in a column of numbers, but possibly a label ("no treatment") in others
 _UNKNOWN = {"<NA>", "[Not Available]", "[Not Applicable]", "[Not Evaluated]", "[Unknown]", "[Discrepancy]"}  # TCGA
 _NOT_KNOWN = (set(MISSING) - _OF_NUMBERS) | _UNKNOWN
+# Collections of MSigDB, and what is added to the names of their sets.
+_COLLECTIONS: Final = {
+    **dict.fromkeys(("HALLMARK", "GOBP", "GOCC", "GOMF", "HP"), ""),
+    **{"KEGG": "KEGG", "REACTOME": "Reactome", "WP": "WikiPathways", "BIOCARTA": "BioCarta", "PID": "PID"},
+}
+# Words of these names that keep their capitals.
+_SYMBOLS: Final = re.compile(
+    "AKT|AMPK|ATP|BCR|DNA|EGFR|ERK|FGFR|GTP|JAK|KRAS|MAPK|MHC|MTOR|MYC|NFKB|NMD|PDGF|RNA|TCA|TCR|TGF|TNFA?|UV|VEGF|WNT"
+    r"|.*\d.*"
+)
 _NO_NAME = re.compile(r"$|na$|https?://", re.IGNORECASE)  # MSigDB has an address where others have a name
 
 
@@ -185,10 +195,27 @@ def read_gene_sets(path: Path | str) -> GeneSets:
         if term in members:
             raise unusable(path, f"the set {shown(term)} occurs again", "rename or remove one of them", line=number)
         members[term] = tuple(dict.fromkeys(filter(None, fields[2:])))
-        names[term] = term if _NO_NAME.match(fields[1]) else fields[1]
+        names[term] = readable_term(term) if _NO_NAME.match(fields[1]) else fields[1]
     if not members:
         raise unusable(path, "holds no gene set", "a line is: term, description, genes, separated by tabs")
     return GeneSets(members, names)
+
+
+def readable_term(term: str) -> str:
+    """The name of a set of MSigDB in plain words; other terms are unchanged.
+
+    Examples
+    --------
+    >>> [readable_term(term) for term in ("HALLMARK_E2F_TARGETS", "REACTOME_CELL_CYCLE", "MY_SET")]
+    ['E2F targets', 'cell cycle (Reactome)', 'MY_SET']
+    """
+    collection, _, rest = term.partition("_")
+    if collection not in _COLLECTIONS or not rest or term != term.upper():
+        return term
+    words = re.sub("_DN$", "_DOWN", rest).split("_")
+    plain = " ".join(each if _SYMBOLS.fullmatch(each) else each.lower() for each in words)
+    origin = _COLLECTIONS[collection]
+    return f"{plain} ({origin})" if origin else plain
 
 
 def translate_gene_sets(sets: Mapping[str, Iterable[str]], names: Mapping[str, Sequence[str]]) -> GeneSets:

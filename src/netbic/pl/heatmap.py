@@ -23,6 +23,7 @@ _SHARP = 500_000  # entries up to which cells are drawn sharply; more are averag
 _SHARP_STRIP = 500  # the same for members in a strip
 _WIDTH, _HEIGHT, _HIGHEST = 7.0, 6.0, 10.0  # inches, without the legend
 _BELOW = 1.5  # inches of the height for title, label and colour bar
+_CAPTION = 1.4  # height of a lane with a caption, in lines before the layout
 _FINE = 4  # lines of a lane that is averaged per pixel
 _LINE = 10.0  # points, height of a strip with a caption
 _NUMBERS = 20.0  # points at the right of the data for the numbers of the modules
@@ -104,7 +105,7 @@ def heatmap(
     samples, scores = order._replace(members=drawn[order.members]), scores[:, order.members]
     values = values[order.members].T
     strips = base.annotation_strips(annotation, model, names_of(found, "rows"), colours)
-    inks = [base.MODULES[k % len(base.MODULES)] for k in chosen]
+    inks, written = zip(*(base.module_colours(k) for k in chosen), strict=True)
     named = [] if names is None or len(chosen) == 1 else list(zip(chosen, inks, strict=True))
     listed = [(f"{k + 1}: {names[k]}", ink) for k, ink in named] if names is not None else []
     legend = [("module", listed)] * bool(listed) + [(strip.name, strip.legend) for strip in strips]
@@ -117,7 +118,7 @@ def heatmap(
     label = "z-score" if is_z_score else "value" if found.center is None else "centred value"
     below: Any = {"location": "bottom", "shrink": 0.35, "aspect": 18, "anchor": (1.0, 0.5)}
     base.colour_bar(image, ax, label, extend="both", **below)
-    captions = _draw_lanes(ax, genes, samples, scores, [str(k + 1) for k in chosen], inks)
+    captions = _draw_lanes(ax, genes, samples, scores, [str(k + 1) for k in chosen], inks, written)
     captions += _draw_strips(ax, strips, samples.members, genes.members.size)
     if len(chosen) > 1:
         for k in range(len(chosen)):
@@ -146,7 +147,7 @@ def heatmap(
     middles, right = (genes.bounds[:-1] + genes.bounds[1:] - 1) / 2, ax.get_xlim()[1]
     if len(chosen) > 1:
         for k in base.apart(_in_pixels(ax, middles), np.diff(genes.bounds), base.pixels(ax, base.SMALL)):
-            style = {"ha": "left", "va": "center", "weight": "bold", "color": inks[k]}
+            style = {"ha": "left", "va": "center", "weight": "bold", "color": written[k]}
             _write(ax, str(chosen[k] + 1), (right, middles[k]), (3, 0), **style)
     return ax
 
@@ -200,12 +201,18 @@ def module_order(weights: NDArray[Any], n_others: int = 0) -> Order:
 
 
 def _draw_lanes(
-    ax: Axes, genes: Order, samples: Order, scores: Floats, numbers: list[str], inks: list[str]
+    ax: Axes,
+    genes: Order,
+    samples: Order,
+    scores: Floats,
+    numbers: list[str],
+    inks: Sequence[str],
+    written: Sequence[str],
 ) -> list[tuple[float, str, str]]:
     """One lane per module at the left of the data and above it, inside the same axes; captions of those above it.
 
-    Members have the colour of the module, others are light grey. Where everything is a member, the scores are shown. A
-    single module of all that is drawn has no lane.
+    Members have the colour of the module, others are light grey; captions have the colours in which numbers are
+    `written`. Where everything is a member, the scores are shown. A single module of all that is drawn has no lane.
     """
     from matplotlib import colormaps
     from matplotlib.colors import to_rgb
@@ -218,7 +225,8 @@ def _draw_lanes(
         lane = colormaps[base.DIVERGING](0.5 + 0.5 * drawn / base.symmetric_limit(drawn))[:, :3]
         both[1][k] = np.where(np.isfinite(drawn)[:, None], lane, 0.85)
     height, width = genes.members.size, samples.members.size
-    share = min(_LANE * len(inks), _WIDEST) if len(inks) > 1 else max(_LANE, _one_line(ax))
+    share = min(max(_LANE, _CAPTION * _one_line(ax)) * len(inks), _WIDEST)
+    share = share if len(inks) > 1 else max(_LANE, _one_line(ax))
     top, left = -0.5 - _GAP * height, -0.5 - _GAP * width
     drawn_as = list[dict[str, Any]]()
     for which, size in enumerate((height, width)):
@@ -238,7 +246,7 @@ def _draw_lanes(
     words = ["score" if samples.belongs.all() else "module"] if len(inks) == 1 else numbers
     return [
         (top - share * height + (k + 0.5) * step, word, ink)
-        for k, (word, ink) in enumerate(zip(words, inks if len(inks) > 1 else ["black"], strict=True))
+        for k, (word, ink) in enumerate(zip(words, written if len(inks) > 1 else ["black"], strict=True))
     ]
 
 

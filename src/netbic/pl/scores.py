@@ -157,7 +157,7 @@ def sample_scores(source: Any, X: Any, module: int, key: str) -> ModuleScores:
         from netbic.exports import Results
 
         results = Results.of(source)
-        name = results.names[position_of(module, results.n_modules)]
+        name = results.marked_names[position_of(module, results.n_modules)]
         if (table := results.tables.get("samples")) is None:
             raise InputError(f"{source} has no scores of the samples (samples.tsv): fit again with this version")
         return sample_scores(table, None, module, key)._replace(name=name)
@@ -259,7 +259,7 @@ def survival(
     ax.set_xlabel(base.label_text(variable.name, 40), **base.LITERAL)
     base.despine(ax)
     log_rank = f"log-rank {_in_words(found.log_rank, '/'.join(found.names))}"
-    cox = f"Cox model {_in_words(found.cox, 'per sd')}"
+    cox = f"Cox model {_in_words(found.cox, 'per sd')}, not adjusted"
     name = scores.name if names is None else names[scores.number - 1]
     base.module_title(ax, scores.number, name, f"{log_rank}\n{cox}")
     base.write_labels(ax, given)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, cast
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from netbic.association.associate import Associations
+    from netbic.association.words import Words
     from netbic.comparison import Comparison
     from netbic.selection import Stability, Tuning
 
@@ -42,11 +43,19 @@ _STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 _LEGEND = "* q \N{LESS-THAN OR EQUAL TO} 0.05, ** 0.01, *** 0.001"
 _LONGEST_NAME = 72
 _LONGEST_BAR = 3.0  # inches
+_PALE = 0.35  # opacity of the cells of doubtful modules
 _LINE = 32  # letters of a line of the name of a variable and its level
 
 
 @base.documented
-def enrichment(table: pd.DataFrame, *, n_terms: int = 10, ax: Axes | None = None, **given: Unpack[base.Labels]) -> Axes:
+def enrichment(
+    table: pd.DataFrame,
+    *,
+    n_terms: int = 10,
+    verdicts: Words | None = None,
+    ax: Axes | None = None,
+    **given: Unpack[base.Labels],
+) -> Axes:
     """Plot gene sets by modules: the colour is -log10 of the adjusted p-value, the size the number of shared genes.
 
     Terms are selected in turn from the most significant ones of each module. Terms that are not significant (0.05) in
@@ -59,6 +68,8 @@ def enrichment(table: pd.DataFrame, *, n_terms: int = 10, ax: Axes | None = None
         The result of `enrichment.gene_sets`. Modules whose sides were tested separately have two columns, + and -.
     n_terms : int
         Maximum number of terms, for all modules together.
+    verdicts : dict, optional
+        Verdicts by the number of the module: doubtful modules are marked and paler.
     $ax
 
     Examples
@@ -69,6 +80,8 @@ def enrichment(table: pd.DataFrame, *, n_terms: int = 10, ax: Axes | None = None
     >>> [label.get_text() for label in netbic.pl.enrichment(table).get_yticklabels()]
     ['abc']
     """
+    from netbic.association.words import mark, reliability
+
     check_count("n_terms", n_terms)
     needed = ("module", "term", "n_overlap", "q_value")
     if missing := [name for name in needed if name not in getattr(table, "columns", ())]:
@@ -76,7 +89,10 @@ def enrichment(table: pd.DataFrame, *, n_terms: int = 10, ax: Axes | None = None
     side = table["side"].map({"up": 1, "down": -1}) if "side" in table else pd.Series(0.0, index=table.index)
     marks = side.fillna(0).map({1: " +", 0: "", -1: f" {base.MINUS}"})
     table = table.assign(side=-side.fillna(0), column=table["module"].astype(str) + marks)
-    columns = list(dict.fromkeys(table.sort_values(["module", "side"], kind="stable")["column"]))
+    words = table["module"].map(verdicts or {}).fillna("")
+    table = table.assign(pale=words.map(reliability) == 2, label=table["column"] + words.map(mark))
+    labels_of = table.sort_values(["module", "side"], kind="stable").drop_duplicates("column").set_index("column")
+    columns = list(labels_of.index)
     # The most significant terms of each module in turn, in the order of the modules.
     ranked = table.sort_values(["q_value", "n_overlap"], ascending=[True, False], kind="stable")
     ranked = ranked.assign(turn=ranked.groupby("column").cumcount())
@@ -95,7 +111,10 @@ def enrichment(table: pd.DataFrame, *, n_terms: int = 10, ax: Axes | None = None
     described = drawn.drop_duplicates("term").set_index("term")
     descriptions = described["name"].to_dict() if "name" in described else {}
     labels = [base.label_text(descriptions.get(term) or term, _LONGEST_TERM) for term in terms]
-    ax.set_xticks(range(len(columns)), columns, fontsize=base.SMALL)
+    marked = (labels_of["label"] != labels_of.index).any()
+    ax.set_xticks(range(len(columns)), labels_of["label"], fontsize=base.SMALL, rotation=90 if marked else 0)
+    for tick, is_pale in zip(ax.get_xticklabels(), labels_of["pale"], strict=True):
+        tick.set_color("0.45" if is_pale else "black")
     ax.set_yticks(range(len(terms)), labels, fontsize=base.SMALL, **base.LITERAL)
     ax.set(xlabel="module", xlim=(-0.6, len(columns) - 0.4), ylim=(len(terms) - 0.4, -0.6))
     ax.grid(color="0.93", lw=0.6)
@@ -109,20 +128,24 @@ def enrichment(table: pd.DataFrame, *, n_terms: int = 10, ax: Axes | None = None
 
 def _draw_dots(ax: Axes, table: pd.DataFrame, columns: list[str], terms: list[Any]) -> None:
     """A dot for each pair, with a legend of colours and one of sizes."""
+    from matplotlib.colors import PowerNorm
+
     table = table.sort_values("n_overlap", ascending=False)
     q_values = table["q_value"].to_numpy(dtype=float)
     smallest = q_values[q_values > 0].min(initial=1.0)  # instead of 0, which is a rounding error
     evidence = -np.log10(np.maximum(q_values, smallest)) + 0.0
     x = table["column"].map({column: k for k, column in enumerate(columns)})
     y = table["term"].map({term: k for k, term in enumerate(terms)})
-    most = float(table["n_overlap"].max()) or 1.0
+    most, opacity = float(table["n_overlap"].max()) or 1.0, cast("Any", np.where(table["pale"], _PALE, 1.0))
 
     def areas(overlaps: Any) -> NDArray[Any]:
         return np.asarray(_SMALLEST_DOT + (_LARGEST_DOT - _SMALLEST_DOT) * np.asarray(overlaps, dtype=float) / most)
 
+    norm = PowerNorm(0.5, 0, float(evidence.max()) or 1.0)  # q-values of 1e-5 and 1e-80 are both seen
     dots = ax.scatter(
-        x, y, s=areas(table["n_overlap"]), c=evidence, cmap=_UNSIGNED, vmin=0, vmax=float(evidence.max()) or 1.0,
+        x, y, s=areas(table["n_overlap"]), c=evidence, cmap=_UNSIGNED, norm=norm,
         edgecolors=np.where(q_values <= _LEVEL, "black", "0.8").tolist(), lw=0.9,
+        alpha=opacity,
     )  # fmt: skip
     base.colour_bar(dots, ax, r"$-\log_{10}$ q", anchor=(0.0, 0.0))
     sizes = sorted({1, max(1, round(most / 2)), round(most)})
@@ -398,6 +421,7 @@ def associations(
     table: Associations | pd.DataFrame | AnnData | str | Path,
     *,
     names: Sequence[str] | None = None,
+    verdicts: Words | None = None,
     n_columns: int = 40,
     key: str = "netbic",
     ax: Axes | None = None,
@@ -420,6 +444,9 @@ def associations(
         row for the scores in each table.
     names : list of str, optional
         Names of all modules, e.g. of `netbic.enrichment.module_names`.
+    verdicts : dict, optional
+        Verdicts by the number of the module: doubtful modules are marked and paler. Default: those of the folder or of
+        the AnnData object.
     n_columns : int
         Maximum number of columns; those with the smallest adjusted p-values are drawn.
     $key
@@ -436,10 +463,11 @@ def associations(
     ['0.88***', '−0.10']
     """
     from netbic.association.associate import Associations
-    from netbic.association.words import one_row_each, unit_of
+    from netbic.association.words import mark, one_row_each, reliability, unit_of
     from netbic.get import associations_df
 
     check_count("n_columns", n_columns)
+    verdicts = _verdicts_of(table, key) if verdicts is None else verdicts
     if isinstance(table, Associations):
         table = table.table
     elif isinstance(table, (str, Path)) or kind_of(table) == "anndata":
@@ -454,6 +482,8 @@ def associations(
         ax.set_axis_off()
         return ax
     from matplotlib import colormaps
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
 
     rows, all_labels = one_row_each(table)
     columns, modules = grid.columns, sorted({int(module) for module in rows["module"]})
@@ -467,24 +497,46 @@ def associations(
         raise InputError(f"{len(names)} names are given but the table has module {max(modules)}: name all")
     if names is not None:
         labels = [base.label_text(f"{module}: {names[module - 1]}", _LONGEST_NAME) for module in modules]
+    per_row = len(all_labels) // max(int(table[unit_of(table)].max()), 1)  # two tables of a pair, one of a module
+    words = [verdicts.get(1 + (module - 1) // per_row, "") for module in modules]
+    labels = [label + mark(word) for label, word in zip(labels, words, strict=True)]
+    pale = np.array([reliability(word) == 2 for word in words])
     width = 2.0 + 0.06 * max(map(len, labels)) + 0.52 * len(columns)
     ax = base.axes_for(ax, (width, max(1.9 + 0.27 * len(modules), 3.2)), given)
     colours = colormaps[base.DIVERGING].with_extremes(bad="0.88")
-    image = ax.imshow(values, cmap=colours, vmin=-1, vmax=1, aspect="auto", interpolation="none")
+    shades: Any = np.repeat(np.where(pale, _PALE, 1.0)[:, None], len(columns), axis=1)
+    drawn: dict[str, Any] = {"cmap": colours, "vmin": -1, "vmax": 1, "aspect": "auto", "interpolation": "none"}
+    ax.imshow(values, alpha=shades, **drawn)
     style: dict[str, Any] = {"ha": "center", "va": "center", "size": base.SMALL - 1.5}
     for (module, column), row in grid.cells.items():
-        ink = "white" if abs(row["signed"]) > 0.6 else "black"
-        ax.text(column, modules.index(module), f"{row['text']}{row['stars']}", color=ink, **style)
+        at = modules.index(module)
+        ink = "0.35" if pale[at] else "white" if abs(row["signed"]) > 0.6 else "black"
+        ax.text(column, at, f"{row['text']}{row['stars']}", color=ink, **style)
     ax.set_yticks(range(len(modules)), labels, fontsize=base.SMALL, **base.LITERAL)
+    for tick, is_pale in zip(ax.get_yticklabels(), pale, strict=True):
+        tick.set_color("0.45" if is_pale else "black")
     rotated: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor", **base.LITERAL}
     texts = ["\n".join(wrap(base.label_text(name, 3 * _LINE), _LINE)) for name in columns]
     ax.set_xticks(range(len(columns)), texts, fontsize=base.SMALL, **rotated)
     ax.set_ylabel(unit_of(table))
     base.without_frame(ax)
     share = min(0.9, _LONGEST_BAR / (ax.figure.get_window_extent().height / base.pixels(ax, 72)))
-    base.colour_bar(image, ax, "\n".join([*grid.scales, _LEGEND]), shrink=share, anchor=(0.0, 1.0))
+    scale = ScalarMappable(Normalize(-1, 1), colours)  # of all rows, also the paler ones
+    base.colour_bar(scale, ax, "\n".join([*grid.scales, _LEGEND]), shrink=share, anchor=(0.0, 1.0))
     base.write_labels(ax, given)
     return ax
+
+
+def _verdicts_of(source: object, key: str) -> Words:
+    """The verdicts on the modules of a folder or an AnnData object, by their numbers; none of a table."""
+    if isinstance(source, (str, Path)):
+        from netbic.association.stored import stored_verdicts
+
+        return stored_verdicts(Path(source))
+    if kind_of(source) == "anndata" and "verdicts" in source.uns.get(key, {}):  # type: ignore[attr-defined]
+        table = source.uns[key]["verdicts"]  # type: ignore[attr-defined]
+        return {int(number): str(word) for number, word in zip(table["module"], table["verdict"], strict=True)}
+    return {}
 
 
 class EffectGrid(NamedTuple):

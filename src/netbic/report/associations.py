@@ -13,9 +13,12 @@ from netbic.association.stored import stored_variables
 from netbic.association.variables import Variable
 from netbic.association.words import (
     LEVEL,
+    Words,
     best_modules,
     direction,
+    is_survival,
     main_tests,
+    mark,
     membership_tests,
     numbers,
     one_row_each,
@@ -59,44 +62,66 @@ class SampleTable:
         return sorted(rows, key=lambda row: np.nan_to_num(row[1], nan=np.inf))
 
 
-def association_grid(table: pd.DataFrame | None, n_modules: int) -> dict[str, Any] | None:
+def association_grid(table: pd.DataFrame | None, n_modules: int, verdicts: Words) -> dict[str, Any] | None:
     """Modules (rows) by the levels of variables (columns) with the smallest q-values; None if there is nothing to show.
 
     Pairs have a row for each table, so that `n_modules` is twice their number. A cell has a text, a colour (0 to 6, 3:
-    none) and a title.
+    none) and a title. Doubtful modules have the palest colours.
     """
     if table is None or not (grid := effect_grid(table, _MOST_COLUMNS)).columns:
         return None
     unit, (_, labels) = unit_of(table), one_row_each(table)
     rows: list[list[dict[str, Any] | None]] = [[None] * len(grid.columns) for _ in range(n_modules)]
+    per_row = 2 if unit == "pair" else 1
+    words = [verdicts.get(1 + at // per_row, "") for at in range(n_modules)]
     for (module, column), row in grid.cells.items():
         if 1 <= module <= n_modules:
             signed, stars = float(row["signed"]), row["stars"]
-            shade = int(np.clip(round(3 * abs(signed)), 1, 3)) if stars else 0
+            darkest = 3 if reliability(words[module - 1]) < 2 else 1
+            shade = int(np.clip(round(3 * abs(signed)), 1, darkest)) if stars else 0
             ends = f"{row['ci_low']:.2f} to {row['ci_high']:.2f}" if np.isfinite(row["ci_low"]) else ""
             effect = f"{row['effect_name']} {row['effect']:.3g}{f' (95% interval {ends})' * bool(ends)}"
             title = f"{row['column']}, {unit} {labels[module - 1]}: {effect}, q = {row['q']:.1g}, n = {int(row['n']):,}"
             colour = 3 + (shade if signed > 0 else -shade)
             rows[module - 1][column] = {"text": row["text"] + stars, "colour": colour, "title": title}
-    return {"columns": grid.columns, "rows": rows, "labels": labels, "n_left_out": grid.n_left_out}
+    marks = [(mark(word), reliability(word)) for word in words]
+    return {"columns": grid.columns, "rows": rows, "labels": labels, "n_left_out": grid.n_left_out, "marks": marks}
 
 
-def findings(table: pd.DataFrame | None) -> dict[int, list[str]]:
+class Finding(NamedTuple):
+    """An association of a module or pair in words, and whether it is significant."""
+
+    text: str
+    found: bool = True
+
+
+def findings(table: pd.DataFrame | None) -> dict[int, list[Finding]]:
     """The strongest associations of each module or pair in words, one for each of two variables at most.
 
     Associations with the scores come first. A label of samples of which some are up and others down has none: it is
-    found by the tests of groups.
+    found by the tests of groups. That with survival follows in any case, if it was tested.
     """
     if table is None or table.empty:
         return {}
     unit = unit_of(table)
     main = main_tests(table, [unit, "variable"]).sort_values("q", kind="stable")
     both = pd.concat([main[main["q"] <= LEVEL], membership_tests(table)]).drop_duplicates([unit, "variable"])
-    found = dict[int, list[str]]()
-    for row in both.groupby(unit).head(_SENTENCES).to_dict("records"):
-        text = f"{row['variable']}: {row['level']}{' ' * bool(row['level'])}{_statement(row)}"
-        found.setdefault(int(row[unit]), []).append(text)
+    listed = both.groupby(unit).head(_SENTENCES)
+    survival, order = main[is_survival(main)], {name: at for at, name in enumerate(table["variable"].unique())}
+    weak = np.where(survival["q"] <= LEVEL, -1, survival["variable"].map(order))  # the first one that was given
+    survival = survival.assign(_weak=weak).sort_values("_weak", kind="stable").drop_duplicates(unit)
+    known = listed.loc[is_survival(listed), unit]
+    found = dict[int, list[Finding]]()
+    for row in pd.concat([listed, survival[~survival[unit].isin(known)]]).to_dict("records"):
+        said, is_found = _statement(row), bool(row["q"] <= LEVEL)
+        text = f"{row['level']}{' is ' * bool(row['level'])}{said}" if is_found else f"no association {_numbers(row)}"
+        found.setdefault(int(row[unit]), []).append(Finding(f"{row['variable']}: {text}", is_found))
     return found
+
+
+def is_survival_unadjusted(table: pd.DataFrame | None, record: Mapping[str, Any]) -> bool:
+    """Whether survival was tested without adjustment for other variables."""
+    return table is not None and not record.get("adjusted_for") and bool(is_survival(table).any())
 
 
 class AnswerLine(NamedTuple):
@@ -127,8 +152,13 @@ def answer_lines(table: pd.DataFrame | None, verdicts: Mapping[int, str]) -> tup
 
 def _statement(row: dict[Any, Any]) -> str:
     """What the module says about it, with effect and q-value."""
-    effect, q = numbers(row).rsplit(", ", 1)
-    effect = effect.replace(" -", " \N{MINUS SIGN}").replace(" inf", " \N{INFINITY}")
     place = f" in {row['table']}" if "table" in row and row["level"] else ""
     of_score = f" with {'its score in ' + str(row['table']) if 'table' in row else 'it'}" * (not row["level"])
-    return f"{direction(row)}{place}{of_score} ({effect}, {q})"
+    return f"{direction(row)}{place}{of_score} {_numbers(row)}"
+
+
+def _numbers(row: dict[Any, Any]) -> str:
+    """Effect and q-value in parentheses."""
+    effect, q = numbers(row).rsplit(", ", 1)
+    effect = effect.replace(" -", " \N{MINUS SIGN}").replace(" inf", " \N{INFINITY}")
+    return f"({effect}, {q})"

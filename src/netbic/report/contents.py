@@ -25,7 +25,7 @@ from netbic.io.matching import Alignment
 from netbic.io.networks import NetworkSummary
 from netbic.pl.base import variable_colours
 from netbic.report import pictures
-from netbic.report.associations import SampleTable, answer_lines, association_grid, findings
+from netbic.report.associations import SampleTable, answer_lines, association_grid, findings, is_survival_unadjusted
 from netbic.report.modules import EXPLANATIONS, TOP_MEMBERS, Members, ModulePage, Row, Verdict
 from netbic.report.settings import enrichment_rows, input_rows, sample_rows, setting_rows
 from netbic.selection import selected_samples, verdict_sentence
@@ -107,7 +107,8 @@ def gather(folder: Path, model: SparseGraphSVD | None = None, record: dict[str, 
         as_fitted=f"{_CENTRED[model.center]}{scaled}{removed}",
         levels=levels,
         sets_tested=found.sets is not None,
-        associations=association_grid(found.associations, model.n_components_),
+        associations=association_grid(found.associations, model.n_components_, words),
+        is_unadjusted=known is not None and is_survival_unadjusted(found.associations, known.record),
         answers=answer_lines(found.associations, words),
         sample_table=known,
         alignment=list(read_alignment(alignment).lines()) if alignment else [],

@@ -14,6 +14,7 @@ from netbic.arrays import Array
 from netbic.enrichment import ONE_SIDE
 from netbic.estimators.results import heaviest
 from netbic.pl.scores import groups_in_words
+from netbic.report.associations import Finding
 from netbic.report.pictures import Figure, Heatmap, SampleScores, Subnetwork
 from netbic.selection import kind_of_verdict
 from netbic.solver.search import LARGE_GRAPH_SHARE, LOW_RANK
@@ -29,7 +30,7 @@ _NO_EVIDENCE: Final = "This says nothing against the genes themselves; their edg
 EXPLANATIONS: Final = {
     "not judged": "There are too few samples to tell whether modules are found again, so any of them may be noise.",
     "doubtful": "Possibly noise: the reason is given with the module.",
-    "broad axis": "Most genes follow them: interpret the scores of samples, not the lists of genes.",
+    "broad axis": "Many other genes follow them, too: interpret the scores of samples, not the lists of genes.",
     "may be technical": "",
     "graph-driven": f"More than {LARGE_GRAPH_SHARE:.0%} of the scores come from the network, or a gene with one of the "
     f"largest weights has a rank beyond {LOW_RANK} by the data alone: decrease the smoothness unless you want the "
@@ -110,7 +111,7 @@ class ModulePage:
     judged: Sequence[Row] = ()  # its genes with confidence and kME, the most confident first
     replication: Row | None = None  # in another study: the verdict in words, the study, the reason as a sentence
     scores: SampleScores | None = None
-    findings: Sequence[str] = ()  # its strongest associations with the sample table
+    findings: Sequence[Finding] = ()  # its strongest associations with the sample table
     plots: Sequence[Figure] = ()  # of scores and survival, the smallest q-value first
 
     def __post_init__(self) -> None:

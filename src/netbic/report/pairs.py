@@ -20,7 +20,7 @@ from netbic.estimators.parameters import smoothness_of
 from netbic.files import finished_record
 from netbic.io.dataset import SampleMatching, missing_lines, table_lines
 from netbic.pl.base import MINUS, as_label, labels_of, variable_colours, variable_strip
-from netbic.report.associations import answer_lines, association_grid, findings
+from netbic.report.associations import answer_lines, association_grid, findings, is_survival_unadjusted
 from netbic.report.contents import SETS, TESTS, TOP_TERMS, read_alignment, read_known, read_record
 from netbic.report.modules import Members, Row
 from netbic.report.pictures import Figure, Scale
@@ -98,7 +98,8 @@ def gather_pairs(folder: Path, model: PairModel | None = None, record: Row | Non
         whitened=isinstance(model, SparseGraphCCA) and model.covariance != "diagonal",
         labels=labels,
         answers=answer_lines(tests, words),
-        associations=association_grid(tests, 2 * len(pairs)),
+        associations=association_grid(tests, 2 * len(pairs), words),
+        is_unadjusted=labels is not None and is_survival_unadjusted(tests, labels),
         sets_tested=sets is not None,
         level=float(options.get("level", DEFAULT_LEVEL)),
         names={"sample": names, "feature": np.concatenate([feature_names(model, side) for side in SIDES])},

@@ -148,9 +148,9 @@ def verdicts(
     scores of both are correlated (0.9 or more) in all samples. It is *strong* if the mean confidence of its features is
     at least 0.8 and no one or two samples carry it, and *moderate* if it is at least 0.4; it is less by one step if the
     graph has chosen the features (fewer than half would be chosen without it, or one of the 20 leading ones is not
-    among the first 200 by the data alone). It is a *broad axis* if most features follow it (breadth of 0.15 or
-    more), even if random ones move together as much: its scores can be interpreted, a list of features cannot. A module
-    that follows the mean of the samples, as the depth of sequencing gives it, is doubtful or a broad axis.
+    among the first 200 by the data alone). It is a *broad axis* if other features follow it, too (breadth of 0.15
+    or more), even if random ones move together as much: its scores can be interpreted, a list of features cannot. A
+    module that follows the mean of the samples, as the depth of sequencing gives it, is doubtful or a broad axis.
 
     Samples (or `groups` of them) are assumed to be independent: replicates, cells of one donor and time series have to
     be given as groups. A module that is found again is a pattern of the data, whatever its cause: batches form modules
@@ -408,7 +408,7 @@ class _Judgement:
 
     @property
     def is_broad(self) -> bool:
-        """Whether most features follow the module: random ones move together, or less than its own, but with it."""
+        """Whether other features follow it, too: random ones move together, or less than its own, but with it."""
         return self.breadth >= _BREADTH and (self.z >= _Z or self.of_random >= _TOGETHER)
 
     @property
@@ -596,8 +596,10 @@ class Words:
                 return f"Doubtful: weights from half of the {samples} do not give the same scores ({limits})."
             return f"Doubtful: a search in only half of the {samples} does not find it again ({limits})."
         if one.verdict == BROAD:
+            share = f"{_down(100 * one.breadth)} % as much as its own, {100 * _BREADTH:.0f} % is the limit"
             listed = f"the list of {features}, which has only those that follow it most"
-            return f"Broad axis: most {features} follow it. So interpret the scores of {samples}, not {listed}."
+            use = f"Interpret the scores of {samples}, not {listed}."
+            return f"Broad axis: other {features} follow it as well (on average {share}). {use}"
         if one.z < _Z:
             beyond = f"{_down(one.z, 1)} standard deviations, {_Z:g} are needed"
             what = f"its {features} do not move together clearly more than random {features} ({beyond})"

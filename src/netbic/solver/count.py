@@ -72,6 +72,7 @@ class Count(NamedTuple):
         directions = f"{self.directions} direction{'s' * (self.directions > 1)} of the data"
         found = f"{least} to {most}" if least < most else f"{most}"
         average = f", {self.n} on average" if least < most else ""
+        average += "" if self.n else "; only the strongest is kept, which its verdict judges in more halves"
         return (
             f"{directions} {'are' if self.directions > 1 else 'is'} stronger than noise; of {self.searched} modules, "
             f"{found} {'is' if found == '1' else 'are'} found again in halves of the samples{average}"

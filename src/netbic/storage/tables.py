@@ -203,6 +203,7 @@ _NEEDED = {
     "verdicts": {"verdict"},
     "samples": {"sample", "score", "group"},
     "associations": {"variable"},
+    "replication": {"verdict"},
 }
 
 
