@@ -343,7 +343,7 @@ def _drawing_of_pairs(folder: Path, kind: str, number: int, given: dict[str, Any
         if (tests := results.tables.get("associations")) is None:
             what = f"{folder} has no associations.tsv"
             raise click.UsageError(f"{what}: run netbic associate {folder} --sample-info TABLE")
-        return partial(pl.associations, tests, **look)
+        return partial(pl.associations, tests, verdicts=results.verdicts_by_number, **look)
     beside = look | _annotation(results, folder, given["annotate"], _chosen_colours(given["colour"]))
     return partial(pl.pairs, results.model, number, **beside)
 
