@@ -18,7 +18,7 @@ from support.pages import run_page
 
 ROOT = Path(__file__).parents[1]
 PAGES = ["anndata", "any-matrix", "associations", "compare", "covariates", "exports", "index", "large-data"]
-PAGES += ["networks", "pictures", "sample-groups", "settings", "studies", "verdicts"]
+PAGES += ["networks", "pictures", "settings", "studies", "verdicts"]
 
 
 def blocks(page, language="python"):
