@@ -18,7 +18,7 @@ from support.pages import run_page
 
 ROOT = Path(__file__).parents[1]
 PAGES = ["anndata", "any-matrix", "associations", "covariates", "exports", "index", "large-data"]
-PAGES += ["networks", "pictures", "settings", "studies", "verdicts"]
+PAGES += ["networks", "report", "settings", "studies", "verdicts"]
 
 
 def blocks(page, language="python"):
