@@ -17,7 +17,7 @@ from support.commands import run
 from support.pages import run_page
 
 ROOT = Path(__file__).parents[1]
-PAGES = ["anndata", "any-matrix", "associations", "covariates", "exports", "index", "large-data"]
+PAGES = ["anndata", "any-matrix", "associations", "covariates", "index", "large-data"]
 PAGES += ["networks", "report", "settings", "studies", "verdicts"]
 
 
