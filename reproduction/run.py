@@ -142,7 +142,9 @@ def _random_terms(
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m reproduction.run", description="Repeat the paper's experiments.")
-    parser.add_argument("part", choices=[*PARTS, "all"], help="fig1 needs no data; the others those of docs/paper/README.md")
+    parser.add_argument(
+        "part", choices=[*PARTS, "all"], help="fig1 needs no data; the others: see docs/paper/README.md"
+    )
     parser.add_argument("--out", default="reproduced", help="folder for the results")
     parser.add_argument("--data", default=os.environ.get("NETBIC_DATA"), help="folder with the real data sets")
     parser.add_argument("--replicates", type=int, default=50, help="simulated matrices per setting")
