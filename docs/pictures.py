@@ -46,7 +46,7 @@ def readme():
 
 
 def keep(picture, name, width=1000, few_colours=True):
-    """Save a picture, if possible with few colours, which makes the file small."""
+    """Save a picture; few colours make the file small, but change those of thin lines and small points."""
     image = Image.open(picture).convert("RGB")
     if image.width > width:
         image = image.resize((width, round(image.height * width / image.width)), Image.Resampling.LANCZOS)
@@ -69,15 +69,15 @@ def photograph(report, picture, height):
 def tumours():
     run_page((DOCS / "tutorials" / "tumours.md").read_text())
     photograph(Path("ovarian/report.html"), "report.png", height=1000)
-    options = ["--module", "9", "--annotate", "histology,stage", "--title", "Module 9"]
+    options = ["--module", "9", "--annotate", "histology,stage", "--size", "9", "6"]
     run("plot", "ovarian", "heatmap", *options, "--out", "heatmap.png")  # the page writes a PDF
     for name in ("report", "associations", "scores", "survival", "heatmap"):
-        keep(f"{name}.png", f"tutorial-{name}", few_colours=name != "heatmap")  # its strips are thin
+        keep(f"{name}.png", f"tutorial-{name}", few_colours=name != "heatmap")
 
 
 def cells():
     run_page((DOCS / "tutorials" / "single-cells.md").read_text())
-    keep("cells.png", "tutorial-cells", width=1300)
+    keep("cells.png", "tutorial-cells", width=1300, few_colours=False)
 
 
 def pairs():

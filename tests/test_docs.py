@@ -83,12 +83,13 @@ def test_the_python_of_the_readme_runs(tmp_path, monkeypatch):
     assert netbic.load("model").n_components_ == model.n_components_ == 15
 
 
-def test_the_commands_of_the_page_about_files_run(tmp_path, monkeypatch):
+@pytest.mark.parametrize("page", ["files", "report"])
+def test_the_commands_of_a_page_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for arguments in shell_lines("docs/files.md"):
+    for arguments in shell_lines(f"docs/{page}.md"):
         done = run(*arguments, *["--no-verdict", "--no-report"] * (arguments[0] == "fit"))
         assert done.exit_code == 0, done.output
-    for code in blocks("docs/files.md"):
+    for code in blocks("docs/files.md") if page == "files" else []:  # that of the other page is run below
         exec(code, {})
 
 
@@ -104,9 +105,8 @@ def test_the_code_of_a_page_runs_and_prints_what_is_shown(page, tmp_path, monkey
     plt.close("all")
 
 
-@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore:treatment is the same in all cells of one donor")
-@pytest.mark.parametrize("page", TUTORIALS)
+@pytest.mark.parametrize("page", ["tumours", pytest.param("single-cells", marks=pytest.mark.nightly)])
 def test_a_tutorial_runs_offline_and_prints_what_is_shown(page, tmp_path, monkeypatch):
     plt = pytest.importorskip("matplotlib.pyplot")
     plt.switch_backend("agg")
