@@ -45,8 +45,8 @@ def readme():
     figure.savefig(IMAGES / "demo.png", dpi=105)
 
 
-def keep(picture, name, width=1000, few_colours=True):
-    """Save a picture; few colours make the file small, but change those of thin lines and small points."""
+def keep(picture, name, width=1000, few_colours=False):
+    """Save a picture; few colours make the file small, but would change those of thin lines and small points."""
     image = Image.open(picture).convert("RGB")
     if image.width > width:
         image = image.resize((width, round(image.height * width / image.width)), Image.Resampling.LANCZOS)
@@ -72,12 +72,12 @@ def tumours():
     options = ["--module", "9", "--annotate", "histology,stage", "--size", "9", "6"]
     run("plot", "ovarian", "heatmap", *options, "--out", "heatmap.png")  # the page writes a PDF
     for name in ("report", "associations", "scores", "survival", "heatmap"):
-        keep(f"{name}.png", f"tutorial-{name}", few_colours=name != "heatmap")
+        keep(f"{name}.png", f"tutorial-{name}", few_colours=name == "report")
 
 
 def cells():
     run_page((DOCS / "tutorials" / "single-cells.md").read_text())
-    keep("cells.png", "tutorial-cells", width=1300, few_colours=False)
+    keep("cells.png", "tutorial-cells", width=1300)
 
 
 def pairs():
