@@ -15,7 +15,7 @@
 # Documentation
 #   make docs            the documentation site, in docs/_build/html
 #   make paper           the paper's figures and table, in docs/paper
-#   make pictures        redraw the README's figure and those of the tutorials on real data
+#   make pictures        redraw the pictures of the README and of the pages
 #   make bench           compare running times with other packages (minutes)
 # Comparison with other methods
 #   make field-small     a few problems and quick methods (minutes); others: make field-small METHODS="pca nmf"
@@ -139,7 +139,6 @@ field-environments: $(FIELD_LISTS:benchmarks/field/environments/%.txt=.venv-fiel
 
 pictures: install
 	$(BIN)/python docs/pictures.py
-	$(BIN)/python docs/tutorial_pictures.py
 
 # The tools of the site are large: they are installed here, not by every `make install`.
 docs: $(VENV)/.installed-docs

@@ -3,6 +3,7 @@
 import logging
 import os
 import re
+import sys
 from pathlib import Path
 
 from docutils import nodes
@@ -11,6 +12,9 @@ from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.util.logging import getLogger
 
 import netbic
+
+sys.path.insert(0, str(Path(__file__).parent))
+from notebooks import write_notebooks
 
 project = "netbic"
 author = "The netbic developers"
@@ -101,6 +105,7 @@ def plain_text(app, what, name, found, options, lines):
 
 
 def setup(app):
+    app.connect("builder-inited", lambda app: write_notebooks(Path(app.srcdir) / "_build" / "notebooks"))
     app.connect("autodoc-skip-member", without_inherited)
     app.connect("autodoc-process-docstring", without_introduction, priority=99)
     app.connect("autodoc-process-docstring", plain_text, priority=100)

@@ -28,6 +28,24 @@ paper's method) to their absolute values. ALSVD and SCADSVD are competing method
 with its defaults.
 """
 
+DATA = """## The data
+
+Figure 1 needs no data; Table 1 and Figure 2 read these files from the folder in the environment variable `NETBIC_DATA`.
+Any of them may be replaced by your own data in the same format.
+
+| file | content | source |
+|---|---|---|
+| `expr_tcga_brca_agilent2012.parquet` | breast tumours, Agilent log2 ratios (TCGA 2012), genes in rows | cBioPortal, study `brca_tcga_pub` |
+| `expr_tcga_brca_rnaseq.parquet` | breast tumours, RNA-seq, log2 | cBioPortal or the Genomic Data Commons, TCGA-BRCA |
+| `expr_tcga_coadread_rnaseq.parquet` | colorectal tumours, RNA-seq, log2(x + 1) | cBioPortal, study `coadread_tcga_pan_can_atlas_2018` |
+| `small_cgp_garnett2012_subset.parquet` | cell lines of the Cancer Genome Project (Garnett et al. 2012) | cancerrxgene.org |
+| `network_pathway_commons_v7.parquet` | edges `gene_a`, `gene_b` | pathwaycommons.org, SIF download |
+| `network_biogrid_3.4.133.parquet` | edges `gene_a`, `gene_b` | thebiogrid.org, release archive |
+| `go_bp_human.gmt.gz` | Gene Ontology, biological process, as GMT | MSigDB (collection C5, GO:BP) or Bioconductor's annotation packages |
+
+All files must use the same version of gene symbols, because they are matched by their exact names ([if they do not match](../files.md#names-that-do-not-match)).
+"""
+
 
 def markdown_table(table: pd.DataFrame, digits: int = 3) -> str:
     """A DataFrame as a Markdown table."""

@@ -89,7 +89,7 @@ def _write_page(out: Path) -> None:
     """Write the page from all parts that have been run."""
     sections = [out / f"{name}.md" for name in ("figure1", "table1", "figure2")]
     written = [path.read_text() for path in sections if path.exists()]
-    (out / "README.md").write_text("\n".join([page.INTRODUCTION, *written]))
+    (out / "README.md").write_text("\n".join([page.INTRODUCTION, *written, page.DATA]))
 
 
 def _write_section(out: Path, name: str, lines: list[str]) -> None:
@@ -142,7 +142,9 @@ def _random_terms(
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m reproduction.run", description="Repeat the paper's experiments.")
-    parser.add_argument("part", choices=[*PARTS, "all"], help="fig1 needs no data; the others those of docs/data.md")
+    parser.add_argument(
+        "part", choices=[*PARTS, "all"], help="fig1 needs no data; the others: see docs/paper/README.md"
+    )
     parser.add_argument("--out", default="reproduced", help="folder for the results")
     parser.add_argument("--data", default=os.environ.get("NETBIC_DATA"), help="folder with the real data sets")
     parser.add_argument("--replicates", type=int, default=50, help="simulated matrices per setting")

@@ -57,7 +57,7 @@ def check_data(folder: Path, datasets: Sequence[str], networks: Sequence[str]) -
     files = [*(DATASETS[name] for name in datasets), *(NETWORKS[name] for name in networks), GENE_SETS]
     missing = [name for name in files if not (folder / name).is_file()]
     if missing:
-        raise InputError(f"{folder / missing[0]} does not exist: see docs/data.md for the data that are needed")
+        raise InputError(f"{folder / missing[0]} does not exist: see docs/paper/README.md for the data that are needed")
 
 
 def load_study(folder: Path, dataset: str, network: str) -> Dataset:

@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 
 import netbic
+from docs.notebooks import SITE, TUTORIALS, notebook
 from netbic.methods import METHODS
 from support.commands import run
-from support.pages import run_page
+from support.pages import compare, run_page, same
 
 ROOT = Path(__file__).parents[1]
-PAGES = ["anndata", "any-matrix", "associations", "compare", "covariates", "exports", "index", "large-data"]
-PAGES += ["networks", "pictures", "sample-groups", "settings", "studies", "verdicts"]
+PAGES = ["anndata", "any-matrix", "associations", "covariates", "index", "large-data"]
+PAGES += ["networks", "report", "settings", "studies", "verdicts"]
 
 
 def blocks(page, language="python"):
@@ -82,12 +83,13 @@ def test_the_python_of_the_readme_runs(tmp_path, monkeypatch):
     assert netbic.load("model").n_components_ == model.n_components_ == 15
 
 
-def test_the_commands_of_the_page_about_files_run(tmp_path, monkeypatch):
+@pytest.mark.parametrize("page", ["files", "report"])
+def test_the_commands_of_a_page_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for arguments in shell_lines("docs/files.md"):
+    for arguments in shell_lines(f"docs/{page}.md"):
         done = run(*arguments, *["--no-verdict", "--no-report"] * (arguments[0] == "fit"))
         assert done.exit_code == 0, done.output
-    for code in blocks("docs/files.md"):
+    for code in blocks("docs/files.md") if page == "files" else []:  # that of the other page is run below
         exec(code, {})
 
 
@@ -101,6 +103,47 @@ def test_the_code_of_a_page_runs_and_prints_what_is_shown(page, tmp_path, monkey
     shown = len(re.findall(r"```python\n[^`]*```\n\n```text\n", text))
     assert run_page(re.sub(r"^```sh\n.*?^```\n", "", text, flags=re.DOTALL | re.MULTILINE)) == shown
     plt.close("all")
+
+
+@pytest.mark.filterwarnings("ignore:treatment is the same in all cells of one donor")
+@pytest.mark.parametrize("page", ["tumours", pytest.param("single-cells", marks=pytest.mark.nightly)])
+def test_a_tutorial_runs_offline_and_prints_what_is_shown(page, tmp_path, monkeypatch):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    plt.switch_backend("agg")
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "tutorials" / f"{page}.md").read_text()
+    assert run_page(text) == text.count("```text\n")
+    plt.close("all")
+
+
+@pytest.mark.parametrize("page", TUTORIALS)
+def test_a_notebook_has_the_code_of_its_tutorial_and_its_pictures(page):
+    path = Path("docs/tutorials") / f"{page}.md"
+    made = notebook(ROOT / path)
+    code = ["".join(cell["source"]) for cell in made["cells"] if cell["cell_type"] == "code"]
+    assert [cell for cell in code if not cell.startswith("!")] == [block.rstrip() for block in blocks(path)]
+    commands = "\n".join(cell for cell in code if cell.startswith("!"))
+    assert re.sub("^!", "", commands, flags=re.MULTILINE) == "".join(blocks(path, "sh")).rstrip()
+    prose = "\n".join(cell["source"] for cell in made["cells"] if cell["cell_type"] == "markdown")
+    links = re.findall(r"\]\(([^)]*)\)", prose)
+    assert {link.partition(":")[0] for link in links} == {"https", "attachment"}
+    assert f"{SITE}/api/datasets.html" in links
+    attached = {name for cell in made["cells"] for name in cell.get("attachments", {})}
+    assert attached == {link.removeprefix("attachment:") for link in links if link.startswith("attachment:")}
+    assert "```" not in prose
+    assert "{download}" not in prose
+    nbformat = pytest.importorskip("nbformat")
+    nbformat.validate(made)
+
+
+def test_outputs_are_compared_by_line_and_number():
+    compare("a\n...\nc 0.5\n", "a\nb\n\nc  0.4\n")
+    for shown, printed in [("a\nc", "a\nb\nc"), ("a", "a\nb"), ("a\n...\nc", "a\nb"), ("a 0.50", "a 0.52"), ("a", "")]:
+        with pytest.raises(AssertionError, match="the page"):
+            compare(shown, printed)
+    assert same("q = 4e-48", "q = 5e-48")
+    assert not same("q = 4e-48", "q = 4e-47")
+    assert not same("module 1", "module 2")
 
 
 @pytest.mark.nightly
