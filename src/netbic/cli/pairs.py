@@ -257,7 +257,7 @@ def _test(
 def _summary(out: Path, table: pd.DataFrame, tests: PairTests | None, names: tuple[str, str]) -> Iterator[str]:
     """What was found, two lines per pair and more."""
     from netbic.enrichment import shared_sentence
-    from netbic.selection.pair_verdicts import LEVEL, held_out_text, p_text
+    from netbic.selection.pair_verdicts import held_out_text, p_text
 
     yield f"{counted(len(table), 'pair')}. Tables: {out}/pairs.tsv, {out}/weights.tsv, {out}/scores.tsv"
     for row in table.head(_LISTED).to_dict("records"):
@@ -279,7 +279,7 @@ def _summary(out: Path, table: pd.DataFrame, tests: PairTests | None, names: tup
         yield f"  and {len(table) - _LISTED} more (see {out}/pairs.tsv)"
     if tests is not None:
         yield tests.verdict
-        if len(table) and table["p_value"].iloc[-1] <= LEVEL:
+        if len(table) and table["verdict"].iloc[-1] != "doubtful":
             yield f"search for more pairs with --pairs {2 * len(table)}"
         yield "held out: the correlation in samples that were not used to find the pair"
     elif len(table):

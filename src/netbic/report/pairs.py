@@ -13,7 +13,7 @@ from netbic.arrays import Array, Floats
 from netbic.association.stored import stored_record, stored_samples, stored_variables
 from netbic.association.variables import Variable
 from netbic.association.words import LEVEL, in_words, main_tests
-from netbic.enrichment import DEFAULT_LEVEL, enrichment_record, module_names, shared_sentence
+from netbic.enrichment import DEFAULT_LEVEL, ONE_SIDE, enrichment_record, module_names, shared_sentence
 from netbic.errors import InputError
 from netbic.estimators.pairs import SparseGraphCCA
 from netbic.estimators.parameters import smoothness_of
@@ -73,7 +73,8 @@ def gather_pairs(folder: Path, model: PairModel | None = None, record: Row | Non
             "strength": _strength(row),
             "reason": row.get("reason", ""),
             "same_names": shared_sentence(row, model.table_names_),
-            "sides": [_side(model, row, number, sets, weights) for number in (1, 2)],
+            "sides": (sides := [_side(model, row, number, sets, weights) for number in (1, 2)]),
+            "opposite": _opposite(sides),
             "scatter": scatter(model.x_scores_[:, at], model.y_scores_[:, at], names, model.table_names_, colouring),
             "findings": sentences.get(row["pair"], []),
             "labels": texts,
@@ -132,10 +133,30 @@ def _side(
         "judged": _judged(stored, row["pair"], table),
         "has_graph": model.graphs_[side] is not None,
         "n_edges": row[f"n_edges_{number}"],
-        "terms": terms.head(TOP_TERMS).to_dict("records"),
+        "terms": [term | {"side": _side_of(term, weights, names)} for term in terms.head(TOP_TERMS).to_dict("records")],
         "n_terms": len(terms),
         "sets_tested": sets is not None and table in set(sets["table"]),
     }
+
+
+def _side_of(term: Row, weights: Array, names: Array) -> str:
+    """The side of a gene set; one that was tested in all features has that of most of its genes, if any."""
+    if term["side"] != "both":
+        return str(term["side"])
+    own = np.isin(names.astype(str), str(term["genes"]).split(", "))
+    up, down = np.count_nonzero(weights[own] > 0), np.count_nonzero(weights[own] < 0)
+    return "up" if up >= ONE_SIDE * (up + down) else "down" if down >= ONE_SIDE * (up + down) else "both"
+
+
+def _opposite(sides: list[dict[str, Any]]) -> list[str]:
+    """Gene sets of both tables whose genes are up in one and down in the other, in words."""
+    known = [{term["name"] or term["term"]: term["side"] for term in side["terms"]} for side in sides]
+    places = [side["table"] for side in sides]
+    return [
+        f"{term} is {side} in {places[0]} and {known[1][term]} in {places[1]}"
+        for term, side in known[0].items()
+        if {side, known[1].get(term)} == {"up", "down"}
+    ]
 
 
 def _directions(weights: Array, names: Array) -> list[tuple[str, list[Any], int]]:

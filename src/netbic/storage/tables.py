@@ -206,6 +206,7 @@ def pair_scores_table(model: PairModel) -> pd.DataFrame:
 _NEEDED = {
     "summary": set[str](),
     "pairs": {"correlation"},
+    "weights": {"table", "name"},
     "modules": {"axis", "name"},
     "gene_sets": {"term", "q_value"},
     "verdicts": {"verdict"},
