@@ -72,6 +72,7 @@ def gather_pairs(folder: Path, model: PairModel | None = None, record: Row | Non
             "verdict": word,
             "strength": _strength(row),
             "reason": row.get("reason", ""),
+            "numbers": _numbers(row) if tested else {},
             "same_names": shared_sentence(row, model.table_names_),
             "sides": (sides := [_side(model, row, number, sets, weights) for number in (1, 2)]),
             "opposite": _opposite(sides),
@@ -106,6 +107,19 @@ def gather_pairs(folder: Path, model: PairModel | None = None, record: Row | Non
         level=float(options.get("level", DEFAULT_LEVEL)),
         names={"sample": names, "feature": np.concatenate([feature_names(model, side) for side in SIDES])},
     )
+
+
+def _numbers(row: Row) -> dict[str, str]:
+    """The numbers of the tests for a table."""
+    interval = held_out_text(row).replace("95% interval ", "").replace("-", MINUS)
+    p = (
+        p_text(row)
+        .partition(" with ")[0]
+        .removeprefix("p ")
+        .removeprefix("= ")
+        .replace("<=", "\N{LESS-THAN OR EQUAL TO}")
+    )
+    return {"held_out_correlation": interval, "p_value": p}
 
 
 def _strength(row: Row) -> str:

@@ -69,8 +69,8 @@ class PairTests:
     features : DataFrame
         A row per pair and feature, largest absolute weight first: `pair`, `table`, `name`, `weight`, `found_again`
         (share of the fits without a fold in which it has a weight of the same sign), `correlation` (with the score of
-        the *other* table, in samples not used) and `confidence` (that this correlation is not chance, from 0 to 1: one
-        minus the local false discovery rate among all features of its table).
+        the *other* table, in samples not used, beyond earlier pairs) and `confidence` (that this correlation is not
+        chance, from 0 to 1: one minus the local false discovery rate among all features of its table).
     reference : SparseGraphPLS or SparseGraphCCA
         The model fitted to all samples; its pairs are the ones tested.
     """

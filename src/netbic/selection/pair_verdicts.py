@@ -32,6 +32,7 @@ _WITHIN = 1.96  # standard errors of a 95 % interval
 _LARGEST = 0.9999  # correlation, so that Fisher's z is finite
 _CORRELATED = 0.3  # of a strong pair, the smallest held-out correlation in the interval
 _RELIABLE = 0.8  # of a strong pair, the smallest mean confidence of the features of either table
+_UNRELIABLE = 0.4  # below which the features should not be interpreted one by one
 
 
 _FEATURES = ["pair", "table", "name", "weight", "found_again", "correlation", "confidence"]
@@ -110,11 +111,13 @@ class HeldOut(NamedTuple):
     def features(self, tables: tuple[Matrix, Matrix], reference: TwoTableModel, names: list[Array]) -> pd.DataFrame:
         """`found_again`, held-out `correlation` and `confidence` of the features of every pair, largest weight first.
 
-        A feature is correlated with the scores of the *other* table, which samples outside the fit have.
+        A feature is correlated with the scores of the *other* table, which samples outside the fit have, beyond earlier
+        pairs: their scores are regressed out of the features.
         """
         parts = list[pd.DataFrame]()
         for at, (side, table) in enumerate(zip(SIDES, reference.table_names_, strict=True)):
-            r = _correlations(tables[at], self.scores[1 - at])
+            earlier = reference.y_scores_ if (side, reference.deflation) == ("y", "canonical") else reference.x_scores_
+            r = _correlations(tables[at], self.scores[1 - at], earlier)
             weights = getattr(reference, f"{side}_weights_")
             for pair, (z, again) in enumerate(zip(np.arctanh(r), self.same_sign[at], strict=True)):
                 vector = weights[:, pair]
@@ -138,17 +141,24 @@ def _standardised(scores: Floats) -> Floats:
     return np.asarray(centred / np.where(spread > 0, spread, 1.0))
 
 
-def _correlations(table: Matrix, scores: Floats) -> Floats:
-    """Correlations of features with the scores of each pair (a row), mean over divisions; observed values only."""
+def _correlations(table: Matrix, scores: Floats, earlier: Floats) -> Floats:
+    """Correlations of features with the scores of each pair (a row), mean over divisions; observed values only.
+
+    The scores of `earlier` pairs (in columns, as many as there are pairs) are regressed out of the features.
+    """
     values = np.asarray(table.toarray() if is_sparse(table) else table, dtype=np.float64)
     seen = (~np.isnan(values)).astype(np.float64)
     centred = np.nan_to_num(values - np.nansum(values, axis=0) / np.maximum(seen.sum(axis=0), 1))
-    lengths, total = np.sqrt(np.sum(centred**2, axis=0)), np.zeros((scores.shape[2], values.shape[1]))
-    for each in _standardised(scores):
-        sizes = lengths * np.sqrt((each**2).T @ seen)
-        r = each.T @ centred / np.where(sizes > 0, sizes, 1.0)
-        total += np.arctanh(np.clip(r, -_LARGEST, _LARGEST))
-    return np.tanh(total / len(scores))
+    centred *= seen
+    basis = np.linalg.qr(earlier - earlier.mean(axis=0))[0]
+    standard, z = _standardised(scores), np.zeros((scores.shape[2], values.shape[1]))
+    for pair in range(len(z)):
+        left = (centred - basis[:, :pair] @ (basis[:, :pair].T @ centred)) * seen
+        own = standard[:, :, pair]  # a row per division
+        sizes = np.sqrt(own**2 @ seen * np.sum(left**2, axis=0))
+        r = own @ left / np.where(sizes > 0, sizes, 1.0)
+        z[pair] = np.arctanh(np.clip(r, -_LARGEST, _LARGEST)).mean(axis=0)
+    return np.tanh(z)
 
 
 def judge_pair(row: dict[Any, Any], tables: tuple[str, str]) -> tuple[str, str]:
@@ -168,7 +178,8 @@ def judge_pair(row: dict[Any, Any], tables: tuple[str, str]) -> tuple[str, str]:
         why = "".join(f"; {reason}" for reason, holds in is_doubtful.items() if holds and reason)
         return "doubtful", f"Doubtful: {chance_text(row)}; {held_out}{why}."
     text = f"{chance_text(row)}; {held_out}; {features} are expected to be right"
-    against = [f"so few of {name} are expected to be right" for mean, name in sure if mean < _RELIABLE]
+    against = [f"its list of features of {name} cannot be relied on" for mean, name in sure if mean < _UNRELIABLE]
+    against += [f"so few of {name} are expected to be right" for mean, name in sure if _UNRELIABLE <= mean < _RELIABLE]
     against += [f"its correlation in other samples may be below {_CORRELATED:g}"] * (low < _CORRELATED)
     if row["carried_by"]:
         against.append(f"few samples carry it: {row['carried_by']} (look at them, and fit without them)")
