@@ -10,6 +10,8 @@ statistics: level and power if the strength d, or the held-out correlation, is c
 recovery: F1 of the features of planted pairs, with a graph, by the rule of PMA, and with a permuted graph whose
     smoothness is tuned. Differences are paired over data sets.
 missing: level, and power, with 30 % missing values: at random, low values in uneven samples, or by feature.
+verdicts: share of data sets in which a pair is called strong, moderate or doubtful: tables without a relation
+    (simulated, and nutrimouse with permuted samples), and planted pairs; coverage of the held-out correlation.
 nutrimouse: p-values, and associations of scores with genotype and diet (NETBIC_DATA names the folder of the data).
 """
 
@@ -242,9 +244,50 @@ def missing(run, runs):
     print(pd.DataFrame(rows).T.round(3).to_string())
 
 
+def judged(noise, n, p, strength, share, seed):
+    """The verdict on the first pair, and whether the interval has the correlation in new samples."""
+    generator = np.random.default_rng(seed)
+    X, Y, new_X, new_Y = (*tables(generator, noise, n, p, strength), *tables(generator, noise, 4000, p, strength))
+    for table in (X, Y, new_X, new_Y):
+        table[generator.random(table.shape) < share] = np.nan
+    model = SparseGraphCCA(2, n_x=N_X, n_y=N_Y, missing="ignore")
+    with quiet():
+        found = pair_tests(model, X, Y, most=3, n_permutations=39, n_repeats=5, random_state=seed, n_jobs=1)
+    x, y = found.reference.transform(new_X, new_Y)
+    row = found.table.iloc[0]
+    covered = row["held_out_low"] <= np.corrcoef(x[:, 0], y[:, 0])[0, 1] <= row["held_out_high"]
+    return row["verdict"], covered, (found.table["verdict"] != "doubtful").any()
+
+
+def judged_mice(seed):
+    """The same for nutrimouse, with the samples of lipids in random order."""
+    folder = Path(os.environ["NETBIC_DATA"])
+    genes, lipids = (
+        pd.read_parquet(folder / f"small_nutrimouse_{name}.parquet").to_numpy().T for name in ("genes", "lipids")
+    )
+    order, options = np.random.default_rng(seed).permutation(len(lipids)), {"n_permutations": 39, "n_repeats": 5}
+    with quiet():
+        model = SparseGraphCCA(3, n_x=24, n_y=4)
+        found = pair_tests(model, genes, lipids[order], most=3, **options, random_state=seed, n_jobs=1)
+    return found.table["verdict"][0], np.nan, (found.table["verdict"] != "doubtful").any()
+
+
+def verdicts(run, runs):
+    settings = [(40, 50, 0.0, 0.0), (40, 50, 0.0, 0.3), (60, 100, 1.5, 0.0), (60, 100, 1.5, 0.3)]
+    for noise, *setting in [("nutrimouse",), *((noise, *setting) for noise in NOISE for setting in settings)]:
+        found = run(judged, noise, *setting, runs=runs) if setting else run(judged_mice, runs=runs)
+        kinds, covered, trusted = zip(*found, strict=True)
+        shares = ", ".join(f"{kind} {kinds.count(kind) / runs:.3f}" for kind in ("strong", "moderate", "doubtful"))
+        print(noise, "n = {}, {} features, strength {}, missing {}".format(*setting) if setting else "permuted")
+        numbers = f"{np.mean(trusted):.3f}; in the interval {np.mean(covered):.3f}"
+        print(f"  first pair {shares}; any pair not doubtful {numbers}", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parts = {each.__name__: each for each in (calibration, residuals, statistics, recovery, missing, nutrimouse)}
+    parts = {
+        each.__name__: each for each in (calibration, residuals, statistics, recovery, missing, verdicts, nutrimouse)
+    }
     parser.add_argument("part", choices=parts)
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--jobs", type=int, default=2)

@@ -300,7 +300,7 @@ class PairResults:
 
     @property
     def verdicts(self) -> list[str]:
-        """The verdict on each pair: "not significant" if it is no stronger than expected by chance, otherwise ""."""
+        """The verdict on each pair; "" if they were not tested."""
         return [self.verdicts_by_number.get(pair, "") for pair in self.modules]
 
     @property

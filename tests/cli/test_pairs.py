@@ -176,15 +176,29 @@ def test_networks_are_matched_and_used(tables, tmp_path):
 def test_what_is_printed(tables, tmp_path):
     tested = (*OPTIONS, "--permutations", 39)
     shown = run_successfully("pairs", *tables, "--out", tmp_path / "out", *tested).output
-    correlation = read_table(tmp_path / "out" / "pairs.tsv")["correlation"][0]
-    found = rf"  pair 1: correlation {correlation:.2f} \(0.\d\d held out, p = 0.\d+\), 6 features of genes \(g\d"
-    assert re.search(found, shown)
+    row = read_table(tmp_path / "out" / "pairs.tsv").iloc[0]
+    numbers = f"{row['held_out_correlation']:.2f} (95% interval {row['held_out_low']:.2f} to"
+    assert f"  pair 1 ({row['verdict']}): correlation {numbers}" in shown
+    assert "held out; p <= 0.025 with 39 permutations\n    6 features of genes (g" in shown
+    weights = read_table(tmp_path / "out" / "weights.tsv")
+    assert weights["confidence"].between(0, 1).all()
     assert "stronger than expected by chance" in shown
     untested = run_successfully("pairs", *tables, "--out", tmp_path / "untested", *OPTIONS, "--ridge", 0.4).output
     assert "expect smaller correlations in new samples" in untested
     model = netbic.load(tmp_path / "untested")
     assert (model.covariance, model.ridge) == ("ridge", 0.4)
     assert run_successfully("pairs", *tables, "--out", tmp_path / "quiet", "--quiet", *OPTIONS).output == ""
+
+
+def test_the_number_of_pairs_comes_from_the_tests(tables, tmp_path):
+    given = ("pairs", *tables, "--out", tmp_path / "out", *OPTIONS[:4], "--permutations", 39, "--no-report")
+    shown = run_successfully(*given).output
+    p_values = read_table(tmp_path / "out" / "pairs.tsv")["p_value"].to_numpy()
+    assert (p_values[:-1] <= 0.05).all()
+    assert p_values[-1] > 0.05
+    assert netbic.load(tmp_path / "out").n_components == len(p_values)
+    assert "search for more pairs" not in shown
+    assert "search for more pairs with --pairs 2" in run_successfully(*given, "--pairs", 1, "--force").output
 
 
 def test_results_are_replaced_only_with_force(done, tables):

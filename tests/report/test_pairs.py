@@ -47,12 +47,18 @@ def test_columns_of_tests_are_shown_if_pairs_tsv_has_them(tmp_path):
     saved(tmp_path)
     table = netbic.storage.pairs_table(netbic.load(tmp_path))
     path = tmp_path / "pairs.tsv"
-    netbic.io.write_table(path, table.assign(held_out_correlation=[0.51, 0.02], p_value=[0.001, 0.4]))
+    tested = table.assign(
+        verdict=["strong", "doubtful"], reason=["Strong: it is.", "Doubtful: it is."], carried_by="", found_again=1.0,
+        held_out_correlation=[0.51, 0.02], held_out_low=[0.4, -0.3], held_out_high=[0.6, 0.3],
+        p_value=[0.001, 0.4], n_permutations=[999, 60], confidence_1=0.9, confidence_2=0.8,
+    )  # fmt: skip
+    netbic.io.write_table(path, tested)
     page = netbic.report.write_report(tmp_path).read_text()
-    assert ", held out 0.51, p 0.001</bdi>" in page
-    assert "1 of 2 pairs is stronger than expected by chance" in page
+    assert "correlation 0.51 (95% interval 0.40 to 0.60) in samples not used, p &lt;= 0.001 with 999" in page
+    assert "Of 2 pairs, 1 is strong, 1 is doubtful. 1 is stronger than expected by chance; the next is not" in page
     assert "expect smaller ones" not in page
-    assert page.count('<span class="verdict doubtful">not significant</span>') == 2  # above and in the details
+    for word in ("strong", "doubtful"):  # above, in the details and in the table
+        assert page.count(f'<span class="verdict {word}">{word}</span>') == 3
     netbic.io.write_table(path, table.drop(columns=["d"]))
     with pytest.raises(InputError, match=r"pairs\.tsv: has no column d"):
         netbic.report.write_report(tmp_path)

@@ -9,6 +9,7 @@ from netbic import Graph, SparseGraphCCA, SparseGraphPLS, SparseGraphSVD
 from netbic.selection import pair_tests, stability, tune
 from netbic.selection.fits import quiet
 from netbic.selection.pair_tests import prepare_tables, random_order, strata_of, strength, without_pairs
+from netbic.selection.pair_verdicts import judge_pair
 from netbic.selection.resampling import match_scores, pairs_by_position
 
 MODELS = (SparseGraphPLS, SparseGraphCCA)
@@ -64,11 +65,68 @@ def test_real_pairs_are_significant():
     tests = pair_tests(SparseGraphCCA(3, n_x=8, n_y=5), X, Y, n_permutations=99, random_state=0)
     assert (tests.table["p_value"][:2] == 0.01).all()
     assert tests.table["p_value"][2] > 0.05
-    assert tests.verdict.startswith("2 of 3 pairs are stronger than expected by chance; the next is not (p = 0.")
+    assert tests.verdict.startswith("Of 3 pairs, 2 are strong, 1 is doubtful. 2 are stronger than expected by chance;")
+    assert "; the next is not (p = 0." in tests.verdict
     assert (tests.table["held_out_correlation"][:2] > 0.8).all()
     assert abs(tests.table["held_out_correlation"][2]) < 0.5 < tests.table["correlation"][2]  # chosen to be large
-    assert tests.sentences[0].startswith("Pair 1 is stronger than expected by chance (p = 0.01)")
-    assert tests.sentences[2].startswith("Pair 3 is no stronger than expected by chance")
+    reasons = tests.table["reason"]
+    assert reasons[0].startswith("Strong: stronger than expected by chance (p <= 0.01 with 99 permutations); the corr")
+    assert reasons[2].startswith("Doubtful: no stronger than expected by chance (p = 0.")
+    real, noise = tests.features[tests.features["pair"] < 3], tests.features[tests.features["pair"] == 3]
+    assert real["confidence"].min() > 0.9 > noise["confidence"].mean()
+    assert real["found_again"].min() > 0.9 > noise["found_again"].mean()
+
+
+def test_pairs_are_searched_for_until_one_is_no_more_than_chance():
+    X, Y = named(*two_tables(0, n_real=2))
+    options = {"n_permutations": 39, "n_repeats": 2, "random_state": 0}
+    found = pair_tests(SparseGraphCCA(1, n_x=8, n_y=5), X, Y, most=6, **options)
+    assert found.table["verdict"].tolist() == ["strong", "strong", "doubtful"]
+    assert found.reference.n_components_ == 3
+    asked = pair_tests(SparseGraphCCA(3, n_x=8, n_y=5), X, Y, **options)
+    pd.testing.assert_frame_equal(found.table, asked.table)
+    pd.testing.assert_frame_equal(found.features, asked.features)
+    fewer = pair_tests(SparseGraphCCA(5, n_x=8, n_y=5), X, Y, most=1, **options)
+    assert fewer.verdict == (
+        "The only pair is strong. It is stronger than expected by chance (p <= 0.025 with 39 permutations): "
+        "there may be more pairs."
+    )
+
+
+def measured(**changed):
+    """What is measured about a pair, for a strong one."""
+    row = {"correlation": 0.9, "held_out_correlation": 0.7, "held_out_low": 0.5, "held_out_high": 0.8, "p_value": 0.005}
+    row |= {"n_permutations": 199, "found_again": 1.0, "confidence_1": 0.9, "confidence_2": 0.9, "carried_by": ""}
+    return row | changed
+
+
+@pytest.mark.parametrize(
+    ("changed", "verdict", "why"),
+    [
+        ({}, "strong", "90% of its features of RNA and 90% of its features of protein are expected to be right."),
+        ({"p_value": 0.06}, "doubtful", "no stronger than expected by chance (p = 0.06)"),
+        ({"held_out_low": -0.01}, "doubtful", "; it may be 0 there."),
+        ({"found_again": 0.4}, "doubtful", "only 40% of the fits without a part of the samples find it again."),
+        ({"held_out_low": 0.2}, "moderate", "Not strong, because its correlation in other samples may be below 0.3."),
+        ({"confidence_2": 0.5}, "moderate", "Not strong, because so few of protein are expected to be right."),
+        ({"carried_by": "s3, s8"}, "moderate", "few samples carry it: s3, s8 (look at them, and fit without them)."),
+    ],
+)
+def test_a_verdict_follows_from_what_was_measured(changed, verdict, why):
+    found, reason = judge_pair(measured(**changed), ("RNA", "protein"))
+    assert found == verdict
+    assert why in reason
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("strength", "kinds"), [(0.0, {"doubtful"}), (1.5, {"strong"})])
+def test_verdicts_on_planted_pairs_and_on_noise(strength, kinds):
+    found = []
+    for seed in range(40):
+        tables = two_tables(seed, 60, strength)
+        tests = pair_tests(SparseGraphCCA(1, n_x=8, n_y=5), *tables, n_permutations=39, n_repeats=5, random_state=seed)
+        found.append(tests.table["verdict"][0])
+    assert np.mean([verdict in kinds for verdict in found]) >= 0.9
 
 
 def tables_after(fitted, X, Y, pair):
@@ -155,21 +213,28 @@ def test_a_difference_between_strata_is_no_evidence():
 
 
 def test_held_out_correlations_are_those_of_plain_folds():
-    """Recomputed for one pair, where nothing has to be matched."""
-    X, Y = two_tables(6, 50, 0.8)
+    """Recomputed for one division of the samples, and one pair that every fit finds first."""
+    X, Y = two_tables(6, 50, 1.5)
     model = SparseGraphCCA(1, n_x=8, n_y=5)
-    found = pair_tests(model, X, Y, n_permutations=19, n_folds=4, random_state=7).table
+    tests = pair_tests(model, X, Y, n_permutations=19, n_folds=4, n_repeats=1, random_state=7)
     seed = int(np.random.default_rng(7).integers(2**31))
     order = np.random.default_rng([seed, 0]).permutation(50)
-    correlations = []
+    all_scores = np.zeros((2, 50))
     for held_out in np.array_split(order, 4):
         rest = np.setdiff1d(np.arange(50), held_out)
         model.fit(X[rest], Y[rest])
         scaled = [(T[held_out] - T[rest].mean(0)) / T[rest].std(0, ddof=1) for T in (X, Y)]
-        scores = scaled[0] @ model.x_weights_[:, 0], scaled[1] @ model.y_weights_[:, 0]
-        correlations.append(np.corrcoef(*scores)[0, 1])
-    assert found["held_out_correlation"][0] == pytest.approx(np.mean(correlations))
-    assert found["standard_error"][0] == pytest.approx(np.std(correlations, ddof=1) / 2)
+        for own, table, weights, fit_scores in zip(
+            all_scores, scaled, (model.x_weights_, model.y_weights_), (model.x_scores_, model.y_scores_), strict=True
+        ):
+            own[held_out] = table @ weights[:, 0] / fit_scores[:, 0].std()
+    r, row = np.corrcoef(*all_scores)[0, 1], tests.table.iloc[0]
+    assert row["held_out_correlation"] == pytest.approx(r)
+    assert row["held_out_low"] <= np.tanh(np.arctanh(r) - 1.96 / np.sqrt(47)) + 1e-12
+    assert row["held_out_high"] >= np.tanh(np.arctanh(r) + 1.96 / np.sqrt(47)) - 1e-12
+    own = tests.features[tests.features["table"] == "X"].set_index("name")["correlation"]
+    for feature in own.index[:3]:
+        assert own[feature] == pytest.approx(np.corrcoef(X[:, feature], all_scores[1])[0, 1])
 
 
 def test_pairs_are_matched_by_their_scores_whatever_their_order_and_sign():
@@ -296,7 +361,7 @@ def test_outlier_samples_that_carry_a_pair_are_named():
     tables = pd.DataFrame(X, index=names), pd.DataFrame(Y, index=names)
     found = pair_tests(SparseGraphPLS(1, n_x=10, n_y=10), *tables, n_permutations=19, random_state=0)
     assert found.table["carried_by"].tolist() == ["s3, s8"]
-    assert "carried by few samples: s3, s8" in found.sentences[0]
+    assert found.table["verdict"][0] != "strong"
     Y[:, 10:20] += 2 * X[:, 20:30].mean(axis=1, keepdims=True)
     X[[3, 8], :10] -= 8
     without = pair_tests(SparseGraphPLS(1, n_x=10, n_y=10), X, Y, n_permutations=19, random_state=0)

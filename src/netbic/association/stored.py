@@ -22,7 +22,6 @@ from netbic.association.variables import (
     as_type,
     survival_times,
 )
-from netbic.association.words import LEVEL, NOT_SIGNIFICANT
 from netbic.enrichment import adjust_p_values
 from netbic.errors import InputError, shown, some_names, unusable
 from netbic.files import add_files, json_bytes, read_json, read_table, table_bytes
@@ -187,20 +186,20 @@ def stored_scores(
 
 
 def stored_verdicts(folder: Path) -> dict[int, str]:
-    """The verdicts on the modules of a folder ("strong", "repeats 1", ...); empty if there are none.
+    """The verdicts on the modules or pairs of a folder ("strong", "repeats 1", ...); empty if there are none.
 
-    Of pairs of two tables, those that are no stronger than expected by chance are "not significant".
+    Of pairs of two tables, they are in pairs.tsv, if the pairs were tested.
     """
-    path = folder / "verdicts.tsv"
+    path, unit = folder / "verdicts.tsv", "module"
     if (pairs := folder / "pairs.tsv").is_file():
-        table = read_table(pairs)
-        p_values: Any = table.get("p_value", [])
-        return {int(number): NOT_SIGNIFICANT for number, p in zip(table["pair"], p_values, strict=False) if p > LEVEL}
+        path, unit = pairs, "pair"
     if not path.is_file():
         return {}
     try:
         table = read_table(path)
-        return {int(module): str(word) for module, word in zip(table["module"], table["verdict"], strict=True)}
+        if unit == "pair" and "verdict" not in table:
+            return {}
+        return {int(number): str(word) for number, word in zip(table[unit], table["verdict"], strict=True)}
     except (ValueError, KeyError, OSError):
         raise unusable(path, "cannot be read as a table of verdicts", "fit again") from None
 

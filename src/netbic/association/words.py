@@ -33,7 +33,6 @@ _SIGNED: Final[dict[str, tuple[Callable[[NDArray[Any]], NDArray[Any]], str]]] = 
 }
 
 Words = Mapping[int, str]  # verdicts, by the number of the module or pair
-NOT_SIGNIFICANT: Final = "not significant"  # the verdict on a pair that is no stronger than expected by chance
 
 
 class Answer(NamedTuple):
@@ -90,7 +89,7 @@ def membership_tests(table: pd.DataFrame) -> pd.DataFrame:
 
 def reliability(word: str) -> int:
     """How far a module or pair can be trusted: 0 unless it repeats another one (1), or is no more than noise (2)."""
-    return 2 if word in ("doubtful", NOT_SIGNIFICANT) else 1 if word.startswith("repeats") else 0
+    return 2 if word == "doubtful" else 1 if word.startswith("repeats") else 0
 
 
 def mark(word: str) -> str:

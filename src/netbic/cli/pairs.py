@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _STAGES = {"pairs": "finding pairs", "tests": "testing pairs", "report": "writing the report"}
 _FEWEST = 20  # samples from which on pairs are tested
+_MOST, _UNTESTED = 10, 3  # pairs that are searched for unless their number is given
 _LISTED, _SHOWN = 10, 3  # pairs, and names of features in a line
 _NOT_INDEPENDENT = (
     "pairs are not tested, because samples belong together (--by): permutations of samples need independent ones. Use "
@@ -49,7 +50,12 @@ _SIZE = "1.5%, 50 to 200, at most a fifth"
 )
 @option("--graph1", type=options.File, help="Network of the features of TABLE1.")
 @option("--graph2", type=options.File, help="Network of the features of TABLE2.")
-@option("--pairs", default=3, type=options.COUNT, help="Number of pairs.")
+@option(
+    "--pairs",
+    type=options.COUNT,
+    show_default=f"until one is no stronger than expected by chance, at most {_MOST}; {_UNTESTED} without tests",
+    help="Number of pairs.",
+)
 @option("--features1", type=options.COUNT, show_default=_SIZE, help="Features of TABLE1 in each pair.")
 @option("--features2", type=options.COUNT, show_default=_SIZE, help="Features of TABLE2 in each pair.")
 @option(
@@ -99,8 +105,8 @@ def pairs(
     (features in rows). Samples are matched by name; features are centred and scaled.
 
     \b
-    DIR/pairs.tsv        one row per pair: sizes, correlation, p-value
-    DIR/weights.tsv      features of each pair, with weights
+    DIR/pairs.tsv        one row per pair: verdict, sizes, correlation
+    DIR/weights.tsv      features of each pair, with a confidence
     DIR/scores.tsv       scores of the samples in both tables
     DIR/gene_sets.tsv    enriched gene sets of both sides (with --gene-sets)
     DIR/associations.tsv labels, numbers, survival (with --sample-info)
@@ -151,24 +157,32 @@ def pairs(
     data = tables.fingerprint()
     if os.path.samefile(table1, table2) or data["expression1"] == data["expression2"]:
         warnings.warn(_SAME, stacklevel=1)
-    model = _estimator(tables, settings)
+    one, other = (each.expression for each in tables.datasets)
+    is_tested = bool(permutations) and len(one.samples) >= _FEWEST and not tests["by"]
+    most = _MOST if is_tested and settings["pairs"] is None else None
+    model = _estimator(tables, settings, n_pairs=settings["pairs"] or most or _UNTESTED)
     asked = reading | {"permutations": permutations} | ({} if labels is None else labels.record())
     inputs |= {name: list(value) if isinstance(value, tuple) else value for name, value in asked.items() if value}
     lines: list[str] = []
     with Run.open_pairs(out, settings, data, inputs, force=force) as run, Progress(_STAGES) as progress:
         progress.update("pairs", 0, 1)
+        both = (one.matrix, other.matrix, one.samples, one.genes, other.genes, tables.names)
         with warnings.catch_warnings(record=True, action="always") as caught:
-            one, other = (each.expression for each in tables.datasets)
-            fit_by_name(model, one.matrix, other.matrix, one.samples, one.genes, other.genes, tables.names)
+            fit_by_name(model, *both)
         tested = None
-        if permutations and model.n_components_ and len(one.samples) >= _FEWEST and not tests["by"]:
-            tested = _test(model, tables, permutations, progress)
+        if is_tested and model.n_components_:
+            tested = _test(model, tables, permutations, most, progress)
+        if most is not None and tested is not None:  # the same pairs, without those that are not tested
+            model.set_params(n_components=len(tested.table))
+            with warnings.catch_warnings(record=True, action="always") as caught:
+                fit_by_name(model, *both)
         texts = [text for each in tables.datasets for text in each.alignment.warnings()]
         texts += [in_options(str(each.message)) for each in caught]
         with scratch_folder(out) as staged:
             about = [shared_names(model), None if tested is None else tested.table]
             found = pairs_table(model, *(each for each in about if each is not None))
-            written = {"pairs": found, "weights": weights_table(model), "scores": pair_scores_table(model)}
+            weights = weights_table(model, None if tested is None else tested.features)
+            written = {"pairs": found, "weights": weights, "scores": pair_scores_table(model)}
             write_results(staged, model, tables.to_dict(), written)
             progress.update("report", 0, 1)
             if sets is not None and model.n_components_:
@@ -199,7 +213,7 @@ def _of_table(reading: dict[str, Any], position: int, has_graph: bool) -> dict[s
     return own if has_graph else {name: value for name, value in own.items() if name not in network}
 
 
-def _estimator(tables: PairedDatasets, settings: dict[str, Any]) -> PairModel:
+def _estimator(tables: PairedDatasets, settings: dict[str, Any], n_pairs: int) -> PairModel:
     """The estimator that the options describe."""
     from netbic.estimators.pairs import SparseGraphCCA, SparseGraphPLS
     from netbic.methods import usual_sizes
@@ -213,11 +227,13 @@ def _estimator(tables: PairedDatasets, settings: dict[str, Any]) -> PairModel:
         parameters |= {f"n_{side}": size or usual_sizes(0, n_features)[1], f"{side}_graph": dataset.graph}
         parameters[f"{side}_smoothness"] = settings[f"smoothness{number}"]
     kind = SparseGraphCCA if settings["method"] == "cca" else SparseGraphPLS
-    return kind(settings["pairs"], **parameters)
+    return kind(n_pairs, **parameters)
 
 
-def _test(model: PairModel, tables: PairedDatasets, permutations: int, progress: Progress) -> PairTests:
-    """P-values and held-out correlations of the pairs."""
+def _test(
+    model: PairModel, tables: PairedDatasets, permutations: int, most: int | None, progress: Progress
+) -> PairTests:
+    """P-values, held-out correlations and verdicts of the pairs."""
     import pandas as pd
 
     from netbic.arrays import is_sparse
@@ -231,6 +247,7 @@ def _test(model: PairModel, tables: PairedDatasets, permutations: int, progress:
         return pair_tests(
             model,
             *(named(each.expression) for each in tables.datasets),
+            most=most,
             n_permutations=permutations,
             random_state=model.random_state,
             progress=lambda done, total: progress.update("tests", done, total),
@@ -238,8 +255,9 @@ def _test(model: PairModel, tables: PairedDatasets, permutations: int, progress:
 
 
 def _summary(out: Path, table: pd.DataFrame, tests: PairTests | None, names: tuple[str, str]) -> Iterator[str]:
-    """What was found, a line per pair."""
+    """What was found, two lines per pair and more."""
     from netbic.enrichment import shared_sentence
+    from netbic.selection.pair_verdicts import held_out_text, p_text
 
     yield f"{counted(len(table), 'pair')}. Tables: {out}/pairs.tsv, {out}/weights.tsv, {out}/scores.tsv"
     for row in table.head(_LISTED).to_dict("records"):
@@ -248,15 +266,21 @@ def _summary(out: Path, table: pd.DataFrame, tests: PairTests | None, names: tup
             count, top = row[f"n_features_{number}"], row[f"top_features_{number}"].split(", ")[:_SHOWN]
             more = ", ..." if count > len(top) else ""
             sides.append(f"{counted(count, 'feature')} of {name} ({', '.join(top)}{more})")
-        held_out = "" if tests is None else f" ({row['held_out_correlation']:.2f} held out, p = {row['p_value']:.2g})"
-        carried = f"; carried by few samples: {row['carried_by']}" if row.get("carried_by") else ""
-        yield f"  pair {row['pair']}: correlation {row['correlation']:.2f}{held_out}, {' and '.join(sides)}{carried}"
+        if tests is None:
+            yield f"  pair {row['pair']}: correlation {row['correlation']:.2f}, {' and '.join(sides)}"
+        else:
+            yield f"  pair {row['pair']} ({row['verdict']}): correlation {held_out_text(row)} held out; {p_text(row)}"
+            yield f"    {' and '.join(sides)}"
+            if row["carried_by"]:
+                yield f"    carried by few samples: {row['carried_by']}"
         if same := shared_sentence(row, names):
             yield f"    {same}"
     if len(table) > _LISTED:
         yield f"  and {len(table) - _LISTED} more (see {out}/pairs.tsv)"
     if tests is not None:
         yield tests.verdict
-        yield "held out: the correlation in samples that were not used to find the pair; the other one is too large"
+        if len(table) and table["verdict"].iloc[-1] != "doubtful":
+            yield f"search for more pairs with --pairs {2 * len(table)}"
+        yield "held out: the correlation in samples that were not used to find the pair"
     elif len(table):
         yield "expect smaller correlations in new samples: the features were chosen for these samples"

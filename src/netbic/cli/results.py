@@ -338,14 +338,14 @@ def _drawing_of_pairs(folder: Path, kind: str, number: int, given: dict[str, Any
         has = f"pairs are numbered from 1; {folder} has {len(results.modules)}"
         raise click.UsageError(f"--pair {number}: {has}")
     if kind == "loadings":
-        return partial(pl.pair_loadings, results.model, number, **look)
+        return partial(pl.pair_loadings, folder, number, **look)
     if kind == "associations":
         if (tests := results.tables.get("associations")) is None:
             what = f"{folder} has no associations.tsv"
             raise click.UsageError(f"{what}: run netbic associate {folder} --sample-info TABLE")
         return partial(pl.associations, tests, verdicts=results.verdicts_by_number, **look)
     beside = look | _annotation(results, folder, given["annotate"], _chosen_colours(given["colour"]))
-    return partial(pl.pairs, results.model, number, **beside)
+    return partial(pl.pairs, folder, number, **beside)
 
 
 def _chosen_colours(given: Sequence[str]) -> dict[str, str]:

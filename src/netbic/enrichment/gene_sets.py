@@ -44,7 +44,7 @@ FEWEST_GENES: Final = 5
 SMALLEST_SHARE: Final = 0.15  # of the genes of the module
 ONE_SIDE: Final = 0.8  # share of these genes that are on the same side
 _NAMING = ["module", "term", "name", "q_value", "p_value", "genes"]
-_N_GENES = 3
+_N_GENES, _N_OF_SIDE = 3, 2  # in the names of modules, and of either side of a pair
 _LONGEST_SET, _LONGEST_GENE = 60, 30  # characters
 RECORD, MOMENTS = "enrichment.json", "gene_moments.npz"
 
@@ -339,7 +339,7 @@ def module_names(modules: Any, gene_sets_table: pd.DataFrame | None = None) -> l
     ----------
     modules : fitted model, table of `netbic.storage.modules_table`, or list of lists of gene names
         The genes of a list are ordered by decreasing weight; all are on the same side. A pair of two tables is called
-        after both sides: "nuclear division: CDK1, AURKB, BUB1 with PLK1, TTK".
+        after both sides, "nuclear division with C16.0, C18.0", or once if both have the same name.
     gene_sets_table : DataFrame, optional
         The result of `netbic.enrichment.gene_sets`, or the content of gene_sets.tsv. Sets whose genes are not listed
         (in the column `genes`) name no module.
@@ -376,17 +376,25 @@ def _first_names(modules: Any, table: pd.DataFrame | None) -> Iterator[str]:
         for side, name in zip(SIDES, model.table_names_, strict=True):
             own = None if table is None else table[table["table"] == name].rename(columns={"pair": "module"})
             members = _members_of(getattr(model, f"{side}_weights_").T, feature_names(model, side))
-            sides.append(_names_of(members, own))
-        yield from map(" with ".join, zip(*sides, strict=True))
+            sides.append(_side_names(members, own))
+        for one, other in zip(*sides, strict=True):
+            yield one if one == other else f"{one} with {other}"
         return
-    yield from _names_of(_members(modules), table)
-
-
-def _names_of(members: list[pd.DataFrame], table: pd.DataFrame | None) -> Iterator[str]:
+    members = _members(modules)
     for own, title in zip(members, _titles(members, table), strict=True):
         text, genes = title or ("", own["name"].tolist())
-        leading = ", ".join(_short(gene, _LONGEST_GENE) for gene in genes[:_N_GENES])
+        leading = _leading(genes, _N_GENES)
         yield f"{text}: {leading}" if text else leading or "no genes"
+
+
+def _side_names(members: list[pd.DataFrame], table: pd.DataFrame | None) -> Iterator[str]:
+    """Short names of one side of each pair: a gene set, or the first features."""
+    for own, title in zip(members, _titles(members, table), strict=True):
+        yield title[0] if title else _leading(own["name"].tolist(), _N_OF_SIDE) or "no features"
+
+
+def _leading(names: list[Any], n: int) -> str:
+    return ", ".join(_short(name, _LONGEST_GENE) for name in names[:n])
 
 
 def naming_sets(modules: Any, gene_sets_table: pd.DataFrame | None = None) -> list[str]:

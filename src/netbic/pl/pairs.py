@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 import numpy as np
+import pandas as pd
 
 from netbic.estimators.parameters import check_count
 from netbic.estimators.results import heaviest, position_of
 from netbic.pl import base
+from netbic.selection.pair_verdicts import held_out_text
 from netbic.storage.models import PairModel, fitted_pair_model, load
-from netbic.storage.tables import SIDES, feature_names, sample_names
+from netbic.storage.tables import SIDES, feature_names, read_results_table, sample_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     PairSource: TypeAlias = PairModel | Path | str
 
 _GAP = 1.6  # rows between the features of both tables
+_SURE = 0.8  # confidence of features that are drawn as filled circles
+_OPEN = f"weight (open circles: confidence below {_SURE:g})"
 
 
 @base.documented
@@ -32,6 +36,8 @@ def pairs(
     **given: Unpack[base.Labels],
 ) -> Axes:
     """Plot the scores of the samples in both tables, a point per sample.
+
+    The title of a pair in a folder has its verdict and the correlation in samples that were not used to find it.
 
     Parameters
     ----------
@@ -68,7 +74,12 @@ def pairs(
         base.draw_legend(ax, [(known[0].name, known[0].legend)], 4.2, 6)
     ax.set(xlabel=f"score in {found.table_names_[0]}", ylabel=f"score in {found.table_names_[1]}")
     base.despine(ax)
-    base.set_title(ax, f"Pair {pair}: correlation {found.correlations_[at]:.2f}".replace("-", base.MINUS))
+    row = _stored(model, "pairs", pair)
+    text = f"Pair {pair}: correlation {found.correlations_[at]:.2f}"
+    if "verdict" in row:
+        (judged,) = row.to_dict("records")
+        text = f"Pair {pair} ({judged['verdict']}): held-out correlation {held_out_text(judged)}"
+    base.set_title(ax, text.replace("-", base.MINUS))
     base.write_labels(ax, given)
     return ax
 
@@ -79,7 +90,8 @@ def pair_loadings(
 ) -> Axes:
     """Plot the weights of the features of both tables with the largest absolute weights in a pair.
 
-    Features with weights of the same sign, in either table, are high in the same samples.
+    Features with weights of the same sign, in either table, are high in the same samples. Open circles: features with a
+    confidence below 0.8, if that is in the folder.
 
     Parameters
     ----------
@@ -104,11 +116,13 @@ def pair_loadings(
     check_count("n", n)
     at = position_of(pair, found.n_components_, "pair")
     values, names, positions, facts, start = list[float](), list[Any](), list[float](), list[str](), 0.0
+    tables = list[str]()
     for side, table in zip(SIDES, found.table_names_, strict=True):
         weights = getattr(found, f"{side}_weights_")[:, at]
         members = heaviest(weights)
         drawn = members[:n]
         values += weights[drawn].tolist()
+        tables += [table] * drawn.size
         names += feature_names(found, side)[drawn].tolist()
         positions += (start + np.arange(drawn.size)).tolist()
         start += drawn.size + _GAP
@@ -117,7 +131,9 @@ def pair_loadings(
     ax = base.axes_for(ax, (5.0, 1.2 + 0.2 * len(values)), given)
     inks = np.where(np.array(values) > 0, base.POSITIVE, base.NEGATIVE).tolist()
     ax.hlines(positions, 0, values, colors=inks, linewidths=1.2)
-    ax.scatter(values, positions, c=inks, s=22, zorder=3)
+    sure = _confidence(_stored(model, "weights", pair), tables, names)
+    fills = [ink if enough else "white" for ink, enough in zip(inks, sure, strict=True)]
+    ax.scatter(values, positions, c=fills, edgecolors=inks, s=22, zorder=3)
     ax.axvline(0, color="0.3", lw=0.8)
     n_first = min(int(found.x_support_[at].sum()), n)
     ax.axhline(n_first - 1 + (1 + _GAP) / 2, color="0.75", lw=0.8)
@@ -126,7 +142,7 @@ def pair_loadings(
             base.label_text(table), (1, top), (2, 0), ("axes fraction", "data"), textcoords="offset points",
             va="center", size=base.SMALL, weight="bold", annotation_clip=False, **base.LITERAL,
         )  # fmt: skip
-    ax.set(ylim=(max(start - _GAP, 1) - 0.4, -0.6), xlabel="weight")
+    ax.set(ylim=(max(start - _GAP, 1) - 0.4, -0.6), xlabel="weight" if all(sure) else _OPEN)
     ax.tick_params(axis="y", length=0)
     ax.locator_params(axis="x", nbins=6)
     base.despine(ax)
@@ -135,6 +151,21 @@ def pair_loadings(
     base.apply_layout(ax)
     base.name_ticks(ax, "y", positions, names, np.abs(values))
     return ax
+
+
+def _stored(model: PairSource, name: str, pair: int) -> pd.DataFrame:
+    """What a table of the folder says about a pair; no rows for a model."""
+    table = read_results_table(Path(model), name, "pair") if isinstance(model, (str, Path)) else None
+    return pd.DataFrame() if table is None else table[table["pair"] == pair]
+
+
+def _confidence(weights: pd.DataFrame, tables: list[str], names: list[Any]) -> list[bool]:
+    """Whether the confidence of each feature is large enough, or not known."""
+    if "confidence" not in weights:
+        return [True] * len(names)
+    known = weights.astype({"table": str, "name": str}).drop_duplicates(["table", "name"]).set_index(["table", "name"])
+    asked = pd.MultiIndex.from_arrays([tables, [str(name) for name in names]])
+    return (~(known["confidence"].reindex(asked) < _SURE)).tolist()
 
 
 def _fitted(model: PairSource) -> PairModel:

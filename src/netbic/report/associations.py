@@ -129,7 +129,7 @@ class AnswerLine(NamedTuple):
 
     label: str
     module: int | None
-    mark: str  # "doubtful", "repeats 1" or "not significant"
+    mark: str  # "doubtful" or "repeats 1"
     text: str
 
 

@@ -12,29 +12,31 @@ import pandas as pd
 from netbic.arrays import Array, Floats
 from netbic.association.stored import stored_record, stored_samples, stored_variables
 from netbic.association.variables import Variable
-from netbic.association.words import LEVEL, NOT_SIGNIFICANT, in_words, main_tests
-from netbic.enrichment import DEFAULT_LEVEL, enrichment_record, module_names, shared_sentence
+from netbic.association.words import LEVEL, in_words, main_tests
+from netbic.enrichment import DEFAULT_LEVEL, ONE_SIDE, enrichment_record, module_names, shared_sentence
 from netbic.errors import InputError
 from netbic.estimators.pairs import SparseGraphCCA
 from netbic.estimators.parameters import smoothness_of
+from netbic.estimators.results import heaviest
 from netbic.files import finished_record
 from netbic.io.dataset import SampleMatching, missing_lines, table_lines
 from netbic.pl.base import MINUS, as_label, labels_of, variable_colours, variable_strip
 from netbic.report.associations import answer_lines, association_grid, findings, is_survival_unadjusted
 from netbic.report.contents import SETS, TESTS, TOP_TERMS, read_alignment, read_known, read_record
-from netbic.report.modules import Members, Row
+from netbic.report.modules import TOP_MEMBERS, Members, Row
 from netbic.report.pictures import Figure, Scale
 from netbic.report.settings import Rows, input_rows, parameter_rows, sample_rows
-from netbic.selection.pair_tests import pair_sentence, pairs_verdict
+from netbic.selection.pair_verdicts import held_out_text, p_text, pairs_verdict
 from netbic.storage.models import PairModel, fitted_pair_model, load
-from netbic.storage.tables import SIDES, feature_names, pairs_table, sample_names
+from netbic.storage.tables import SIDES, feature_names, pairs_table, sample_names, sides_of
 
 _FILES = (
     *(f"{name}{number}" for name in ("table", "graph", "string_info", "graph_names", "id_map") for number in (1, 2)),
     *("sample_info", "gene_sets"),
 )
-_TESTED = {"held_out_correlation": "held out", "p_value": "p"}  # columns that tests add
-_JUDGED = ("p_value", "held_out_correlation", "standard_error", "carried_by")
+_TESTED = {"held_out_correlation": "held out", "p_value": "p"}  # columns that tests add, and a few more
+_OF_FEATURES = ["found_again", "correlation", "confidence"]
+_ON_A_CARD = 6  # features of a table
 _SENTENCES, _AGAIN = 6, "run netbic associate again"
 _LEFT, _WIDTH, _HEIGHT = 72, 400, 320  # of the drawing of the scores
 _MOST = 2000  # samples that are drawn
@@ -57,21 +59,23 @@ def gather_pairs(folder: Path, model: PairModel | None = None, record: Row | Non
     inputs: Row = given if isinstance(given, dict) else {}
     failed = ", ".join(map(str, table.loc[~model.converged_, "pair"]))
     labels, sets = _labels(folder, names), read_known(folder / "gene_sets.tsv", SETS - {"module"} | {"pair"}, "enrich")
+    weights = read_known(folder / "weights.tsv", {"pair", "table", "name", "weight"}, "fit again")
     tests, pairs = None if labels is None else labels["tests"], list[dict[str, Any]]()
     sentences, titles = findings(tests), module_names(model, sets)
     for row, title in zip(table.to_dict("records"), titles, strict=True):
-        at, is_judged = row["pair"] - 1, "p_value" in tested
+        at, word = row["pair"] - 1, str(row.get("verdict", ""))
         texts, colouring = ([], None) if labels is None else _associations(labels, row["pair"])
-        significant = is_judged and row["p_value"] <= LEVEL
         pair = {
             "row": row,
             "name": title,
-            "kind": {True: "strong", False: "doubtful"}[significant] if is_judged else "unknown",
-            "verdict": ("significant" if significant else NOT_SIGNIFICANT) if is_judged else "",
-            "strength": _strength(row, tested),
-            "reason": pair_sentence(row) if {*_JUDGED} <= {*row} else "",
+            "kind": word or "unknown",
+            "verdict": word,
+            "strength": _strength(row),
+            "reason": row.get("reason", ""),
+            "numbers": _numbers(row) if tested else {},
             "same_names": shared_sentence(row, model.table_names_),
-            "sides": [_side(model, row, number, sets) for number in (1, 2)],
+            "sides": (sides := [_side(model, row, number, sets, weights) for number in (1, 2)]),
+            "opposite": _opposite(sides),
             "scatter": scatter(model.x_scores_[:, at], model.y_scores_[:, at], names, model.table_names_, colouring),
             "findings": sentences.get(row["pair"], []),
             "labels": texts,
@@ -81,7 +85,7 @@ def gather_pairs(folder: Path, model: PairModel | None = None, record: Row | Non
     options = enrichment_record(folder).get("gene_sets", {})
     return SimpleNamespace(
         title=" and ".join(model.table_names_),
-        verdict_sentence=pairs_verdict(table) if "p_value" in tested else "",
+        verdict_sentence=pairs_verdict(table) if "verdict" in table else "",
         record=record,
         pairs=pairs,
         n_samples=len(names),
@@ -106,30 +110,85 @@ def gather_pairs(folder: Path, model: PairModel | None = None, record: Row | Non
     )
 
 
-def _strength(row: Row, tested: dict[str, str]) -> str:
-    """The correlation of the scores, the numbers of the tests, and the samples that carry a pair."""
-    parts = [f"correlation {row['correlation']:.2f}".replace("-", MINUS)]
-    parts += [f"{title} {as_label(float(row[name]), 2)}" for name, title in tested.items()]
+def _numbers(row: Row) -> dict[str, str]:
+    """The numbers of the tests for a table."""
+    interval = held_out_text(row).replace("95% interval ", "").replace("-", MINUS)
+    p = (
+        p_text(row)
+        .partition(" with ")[0]
+        .removeprefix("p ")
+        .removeprefix("= ")
+        .replace("<=", "\N{LESS-THAN OR EQUAL TO}")
+    )
+    return {"held_out_correlation": interval, "p_value": p}
+
+
+def _strength(row: Row) -> str:
+    """The correlation of the scores in samples not used, the p-value, and the samples that carry a pair."""
+    if "p_value" not in row:
+        return f"correlation {row['correlation']:.2f}".replace("-", MINUS)
+    parts = [f"correlation {held_out_text(row).replace('-', MINUS)} in samples not used", p_text(row)]
     if isinstance(by := row.get("carried_by"), str) and by:
         parts.append(f"carried by few samples: {by}")
     return ", ".join(parts)
 
 
-def _side(model: PairModel, row: Row, number: int, sets: pd.DataFrame | None) -> dict[str, Any]:
+def _side(
+    model: PairModel, row: Row, number: int, sets: pd.DataFrame | None, stored: pd.DataFrame | None
+) -> dict[str, Any]:
     """One side of a pair: its features, the edges between them, and enriched gene sets."""
     side, table = SIDES[number - 1], model.table_names_[number - 1]
-    weights = getattr(model, f"{side}_weights_")[:, row["pair"] - 1]
+    weights, names = getattr(model, f"{side}_weights_")[:, row["pair"] - 1], feature_names(model, side)
     terms = pd.DataFrame() if sets is None else sets[(sets["pair"] == row["pair"]) & (sets["table"] == table)]
     terms = terms.sort_values("q_value", kind="stable") if len(terms) else terms
     return {
         "table": table,
-        "members": Members.of(weights, feature_names(model, side)),
+        "members": Members.of(weights, names),
+        "directions": _directions(weights, names),
+        "judged": _judged(stored, row["pair"], table),
         "has_graph": model.graphs_[side] is not None,
         "n_edges": row[f"n_edges_{number}"],
-        "terms": terms.head(TOP_TERMS).to_dict("records"),
+        "terms": [term | {"side": _side_of(term, weights, names)} for term in terms.head(TOP_TERMS).to_dict("records")],
         "n_terms": len(terms),
         "sets_tested": sets is not None and table in set(sets["table"]),
     }
+
+
+def _side_of(term: Row, weights: Array, names: Array) -> str:
+    """The side of a gene set; one that was tested in all features has that of most of its genes, if any."""
+    if term["side"] != "both":
+        return str(term["side"])
+    own = np.isin(names.astype(str), str(term["genes"]).split(", "))
+    up, down = np.count_nonzero(weights[own] > 0), np.count_nonzero(weights[own] < 0)
+    return "up" if up >= ONE_SIDE * (up + down) else "down" if down >= ONE_SIDE * (up + down) else "both"
+
+
+def _opposite(sides: list[dict[str, Any]]) -> list[str]:
+    """Gene sets of both tables whose genes are up in one and down in the other, in words."""
+    known = [{term["name"] or term["term"]: term["side"] for term in side["terms"]} for side in sides]
+    places = [side["table"] for side in sides]
+    return [
+        f"{term} is {side} in {places[0]} and {known[1][term]} in {places[1]}"
+        for term, side in known[0].items()
+        if {side, known[1].get(term)} == {"up", "down"}
+    ]
+
+
+def _directions(weights: Array, names: Array) -> list[tuple[str, list[Any], int]]:
+    """The features that are up and those that are down in a pair: the side, the first names, and how many there are."""
+    order, sides = heaviest(weights), sides_of(weights)
+    own = [(side, names[order[sides[order] == side]].tolist()) for side in ("up", "down")]
+    shown = _ON_A_CARD // sum(bool(members) for _, members in own) if any(members for _, members in own) else 0
+    return [(side, members[:shown], len(members)) for side, members in own if members]
+
+
+def _judged(stored: pd.DataFrame | None, pair: int, table: str) -> list[Row]:
+    """The features of one table in a pair with their numbers, the surest first; none if they were not tested."""
+    if stored is None or not {*_OF_FEATURES} <= {*stored}:
+        return []
+    own = stored[(stored["pair"] == pair) & (stored["table"] == table)]
+    own = own.assign(size=own["correlation"].abs()).sort_values(["confidence", "size"], ascending=False, kind="stable")
+    return own.head(TOP_MEMBERS).to_dict("records")
 
 
 def _labels(folder: Path, samples: Array) -> dict[str, Any] | None:
@@ -199,7 +258,12 @@ def _settings(model: PairModel, record: Row) -> Rows:
     if not isinstance(asked, dict):
         kept = {name: value for name, value in model.get_params(deep=False).items() if "graph" not in name}
         return parameter_rows({"method": type(model).__name__} | kept)
-    used: Row = {"features1": model.n_x or "all", "features2": model.n_y or "all", "deflation": model.deflation}
+    used: Row = {
+        "pairs": int(model.n_components),
+        "features1": model.n_x or "all",
+        "features2": model.n_y or "all",
+        "deflation": model.deflation,
+    }
     if isinstance(model, SparseGraphCCA):
         used |= {"covariance": model.covariance} | ({"ridge": model.ridge} if model.covariance == "ridge" else {})
     for number, side in ((1, "x"), (2, "y")):

@@ -15,36 +15,31 @@ to be as close to each other as possible. The dimensions are exchangeable if sam
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
+from sklearn.utils.validation import _num_samples
 
 from netbic.arrays import Array, Floats, Indices, Matrix, RandomState
 from netbic.estimators.inputs import axis_names
-from netbic.estimators.pairs import TwoTableModel, paired_correlations
+from netbic.estimators.pairs import TwoTableModel
 from netbic.estimators.parameters import check_count, iteration_settings
 from netbic.operators.corrected import Corrected
 from netbic.operators.cross import Table
 from netbic.operators.dense import DenseOperator
 from netbic.selection.fits import Fits, Jobs, Progress, quiet
-from netbic.selection.resampling import (
-    complement,
-    draw_seed,
-    fill_unobserved,
-    folds,
-    match_scores,
-    pairs_by_position,
-    seeded,
-)
+from netbic.selection.pair_verdicts import LEVEL, HeldOut, judge_pair, pairs_verdict
+from netbic.selection.resampling import SIDES, draw_seed, folds, pairs_by_position, seeded
 from netbic.selection.technical import carriers
 from netbic.solver.pairs import PairSearch
 from netbic.solver.search import Axis
 from netbic.solver.solve import Settings
+from netbic.storage.tables import feature_names, sample_names
 
-_LEVEL = 0.05  # early stopping does not change whether a p-value is at most this
 FEWEST_PERMUTATIONS: Final = 19  # with fewer, p is always above 0.05
 _ENOUGH = 3
 _FEWEST = 3  # samples of a fold: a correlation of two is 1 or -1
@@ -53,62 +48,49 @@ _LEFT = 4  # samples more than pairs, so that something is left to permute
 
 @dataclass(frozen=True, repr=False)
 class PairTests:
-    """Which pairs of two tables are more than chance.
+    """Which pairs of two tables are more than chance, and which of their features can be relied on.
 
     Attributes
     ----------
     table : DataFrame
-        A row per pair: `pair`; its strength `d`; the `correlation` of its scores in the samples of the fit, which is
-        too large; `held_out_correlation` and its `standard_error` over folds; `p_value`, which includes the p-values of
-        earlier pairs; `n_permutations`, how many were needed; `carried_by`, the one or two samples that carry the pair
-        (at least 60 % of the products of its scores), "" if none do.
+        A row per pair.
+
+        - `pair`: its number, from 1; `verdict`: "strong", "moderate" or "doubtful".
+        - `d`: its strength; `correlation` of its scores in the samples of the fit, which is too large.
+        - `held_out_correlation`: that in samples that were not used to find it; `held_out_low` and `held_out_high`: its
+          95 % interval.
+        - `p_value`, which includes the p-values of earlier pairs, and `n_permutations`, how many were needed. No
+          p-value is below 1 / (n_permutations + 1), which means that no permutation was as strong.
+        - `found_again`: share of the fits without a fold in which the pair is found again.
+        - `confidence_1`, `confidence_2`: mean confidence of its features of X and of Y.
+        - `carried_by`: the one or two samples that carry the pair (at least 60 % of the products of its scores), "" if
+          none do.
+        - `reason`: the verdict in words.
+    features : DataFrame
+        A row per pair and feature, largest absolute weight first: `pair`, `table`, `name`, `weight`, `found_again`
+        (share of the fits without a fold in which it has a weight of the same sign), `correlation` (with the score of
+        the *other* table, in samples not used, beyond earlier pairs) and `confidence` (that this correlation is not
+        chance, from 0 to 1: one minus the local false discovery rate among all features of its table).
     reference : SparseGraphPLS or SparseGraphCCA
         The model fitted to all samples; its pairs are the ones tested.
     """
 
     table: pd.DataFrame
+    features: pd.DataFrame
     reference: TwoTableModel
 
     @property
     def verdict(self) -> str:
-        """One plain sentence."""
+        """How many pairs have which verdict, and how many are more than chance."""
         return pairs_verdict(self.table)
 
     @property
     def sentences(self) -> list[str]:
         """A sentence for each pair."""
-        return [pair_sentence(row) for row in self.table.to_dict("records")]
+        return [f"Pair {pair}. {reason}" for pair, reason in zip(self.table["pair"], self.table["reason"], strict=True)]
 
     def __repr__(self) -> str:
         return "\n".join([self.verdict, *(f"  {sentence}" for sentence in self.sentences)])
-
-
-def pairs_verdict(table: pd.DataFrame) -> str:
-    """How many pairs of the table of `PairTests` are more than chance, as one sentence."""
-    if table.empty:
-        return "No pair was found, so there is none to test."
-    total, n = len(table), int((table["p_value"] <= _LEVEL).sum())
-    last = f"{table['p_value'].iloc[min(n, total - 1)]:.2g}"
-    tested = f"{total} pair{'s' * (total != 1)}"
-    if n == total:
-        who = {1: "The only pair is", 2: "Both pairs are"}.get(total, f"All {tested} are")
-        return f"{who} stronger than expected by chance (p <= {last})."
-    if n == 0:
-        return f"No pair is stronger than expected by chance (p = {last} for the first)."
-    verb = "is" if n == 1 else "are"
-    return f"{n} of {tested} {verb} stronger than expected by chance; the next is not (p = {last})."
-
-
-def pair_sentence(row: dict[Any, Any]) -> str:
-    """A row of the table of `PairTests` as a sentence."""
-    error = f" (standard error {row['standard_error']:.2f})" if np.isfinite(row["standard_error"]) else ""
-    judged = "stronger" if row["p_value"] <= _LEVEL else "no stronger"
-    carried = f" It is carried by few samples: {row['carried_by']}. Look at them, and fit without them."
-    return (
-        f"Pair {row['pair']} is {judged} than expected by chance "
-        f"(p = {row['p_value']:.2g}); the correlation of its scores is {row['correlation']:.2f} in the samples "
-        f"of the fit and {row['held_out_correlation']:.2f}{error} in others.{carried if row['carried_by'] else ''}"
-    )
 
 
 def pair_tests(
@@ -116,8 +98,10 @@ def pair_tests(
     X: Any,
     Y: Any,
     *,
+    most: int | None = None,
     n_permutations: int = 999,
     n_folds: int = 5,
+    n_repeats: int = 10,
     strata: Any = None,
     early_stopping: bool = True,
     progress: Progress | None = None,
@@ -131,8 +115,11 @@ def pair_tests(
     are left after the scores of earlier pairs were removed, mapped to n - 1 - k dimensions (Huh and Jhun 2001); this
     test is approximate. A p-value is at least as large as those of earlier pairs: a pair counts only if these do.
 
-    For the held-out correlation the model is fitted without one fold of the samples after another, its pairs are
-    matched to those of the whole fit by the correlation of their scores, and their scores are correlated in the fold.
+    For the verdict, the model is fitted without one fold of the samples after another, in several random divisions, and
+    its pairs are matched to those of the whole fit by the correlation of their scores. All numbers are measured in
+    samples that were not used. A pair is *doubtful* if p > 0.05, if the 95 % interval of its held-out correlation has
+    0, or if it is found again in less than half of these fits. It is *strong* if this interval lies above 0.3, the mean
+    confidence of its features is at least 0.8 in both tables, and no one or two samples carry it; otherwise *moderate*.
 
     Parameters
     ----------
@@ -140,10 +127,13 @@ def pair_tests(
         If its settings were chosen on the same data, p-values are too small. Graphs are used for permuted tables, too.
     X, Y : arrays, DataFrames or sparse matrices
         Two tables of the same samples, as for `SparseGraphPLS.fit`. Dense copies are made of sparse tables.
+    most : int, optional
+        Search for pairs until one is no stronger than expected by chance (p > 0.05), and for `most` of them at most,
+        instead of `model.n_components`. That one is the last of the table.
     n_permutations : int
         The largest number of permutations per pair. The smallest possible p-value is 1 / (n_permutations + 1).
-    n_folds : int
-        Folds for the held-out correlation.
+    n_folds, n_repeats : int
+        Folds, and random divisions of the samples into folds, for all that is held out.
     strata : array of shape (n_samples,), optional
         Labels such as batches, within which samples are permuted: differences between strata are then no evidence. The
         residuals of later pairs are then permuted themselves.
@@ -165,7 +155,7 @@ def pair_tests(
     >>> model = netbic.SparseGraphPLS(2, n_x=8, n_y=5)
     >>> tests = netbic.selection.pair_tests(model, X, Y, n_permutations=99, random_state=0)
     >>> tests.verdict
-    '1 of 2 pairs is stronger than expected by chance; the next is not (p = ...).'
+    'Of 2 pairs, 1 is strong, 1 is doubtful. 1 is stronger than expected by chance; the next is not (p = ...).'
     """
     found = getattr(model, "best_estimator_", model)
     if not isinstance(found, TwoTableModel):
@@ -181,54 +171,77 @@ def pair_tests(
             f"at least {FEWEST_PERMUTATIONS}"
         )
     check_count("n_folds", n_folds)
+    check_count("n_repeats", n_repeats)
     seed = draw_seed(random_state)
-    fits = Fits(X, n_folds + n_permutations * found.n_components, n_jobs, progress)
-    enough = max(_ENOUGH, int(np.ceil(_LEVEL * (1 + n_permutations)))) if early_stopping else None
-    names = getattr(found, "table_names_", ("X", "Y"))
-    fitted = seeded(found, seed).fit(X, Y, table_names=names)  # warnings of the fit are shown
-    if fitted.n_components_ > (most := len(fitted.x_scores_) - _LEFT):
+    if most is not None:
+        check_count("most", most)
+        found = clone(found).set_params(n_components=min(most, _num_samples(X) - _LEFT))
+    enough = max(_ENOUGH, int(np.ceil(LEVEL * (1 + n_permutations)))) if early_stopping else None
+    limits = Limits(n_permutations, enough, until_chance=most is not None)
+    fits = Fits(X, n_folds * n_repeats + n_permutations * found.n_components, n_jobs, progress)
+    names = getattr(found, "table_names_", getattr(model, "table_names_", ("X", "Y")))
+    with nullcontext() if most is None else quiet():  # warnings of the fit are shown
+        fitted = seeded(found, seed).fit(X, Y, table_names=names)
+    if fitted.n_components_ > (most_pairs := len(fitted.x_scores_) - _LEFT):
         raise ValueError(
-            f"{fitted.n_components_} pairs but only {len(fitted.x_scores_)} samples: at most {max(most, 0)} pairs can "
-            "be tested. Use a smaller n_components"
+            f"{fitted.n_components_} pairs but only {len(fitted.x_scores_)} samples: at most {max(most_pairs, 0)} "
+            "pairs can be tested. Use a smaller n_components"
         )
     with quiet():
         samples = axis_names(X)[0]
-        model, X, Y = pairs_by_position(fitted, X, Y)
-        parts = folds(X.shape[0], n_folds, [seed, 0], fewest=_FEWEST)
-        prepared = prepare_tables(model, X, Y, strata_of(strata, X.shape[0], samples))
-        fits.left = n_permutations * fitted.n_components_
-        held_out = np.array(list(fits.map(_correlations_in_fold, (model, X, Y, fitted), parts)))
-        p_values, numbers = [], []
-        for pair in range(fitted.n_components_):
-            fits.left = n_permutations * (fitted.n_components_ - pair - 1)
-            tables = without_pairs(prepared, fitted, pair)
-            limits = (seed, pair), n_permutations, enough
-            by_chance, p_value = fits.permutation_test(strength, tables, strength(tables), *limits)
-            p_values.append(p_value)
-            numbers.append(by_chance.size)
+        model, values, others = pairs_by_position(fitted, X, Y)
+        folds(values.shape[0], n_folds, 0, fewest=_FEWEST)  # raises before the long part
+        prepared = prepare_tables(model, values, others, strata_of(strata, values.shape[0], samples))
+        fits.left = n_folds * n_repeats
+        p_values, numbers = _p_values(prepared, fitted, limits, seed, fits)
+        if len(p_values) < fitted.n_components_:  # the same pairs, without those that are not tested
+            fitted = seeded(found, seed).set_params(n_components=len(p_values)).fit(X, Y, table_names=names)
+        fits.left = 0
+        held_out = HeldOut.of((model, values, others, fitted), (n_folds, n_repeats), seed, fits)
+        features = held_out.features((values, others), fitted, [feature_names(fitted, side) for side in SIDES])
+    tested: dict[str, Array] = {"p_value": np.maximum.accumulate(np.array(p_values, dtype=np.float64))}
+    tested["n_permutations"] = np.array(numbers, dtype=np.intp)
+    return PairTests(_judged(fitted, held_out, features, tested), features, fitted)
+
+
+def _judged(fitted: TwoTableModel, held_out: HeldOut, features: pd.DataFrame, tested: dict[str, Array]) -> pd.DataFrame:
+    """The table of `PairTests`."""
     table = pd.DataFrame({"pair": np.arange(1, fitted.n_components_ + 1), "d": fitted.singular_values_})
-    table["correlation"], table["held_out_correlation"] = fitted.correlations_, held_out.mean(axis=0)
-    table["standard_error"] = held_out.std(axis=0, ddof=1) / np.sqrt(len(held_out))
-    table["p_value"] = np.maximum.accumulate(np.array(p_values, dtype=np.float64))
-    table["n_permutations"] = np.array(numbers, dtype=np.intp)
-    names = np.arange(len(fitted.x_scores_)) if samples is None else samples
-    scores = zip(fitted.x_scores_.T, fitted.y_scores_.T, strict=True)
+    table = table.assign(correlation=fitted.correlations_, **held_out.correlations(), **tested)
+    table["found_again"] = held_out.found
+    for number, name in enumerate(fitted.table_names_, start=1):
+        means = features[features["table"] == name].groupby("pair")["confidence"].mean()
+        table[f"confidence_{number}"] = means.reindex(table["pair"]).to_numpy()
+    names, scores = sample_names(fitted), zip(fitted.x_scores_.T, fitted.y_scores_.T, strict=True)
     table["carried_by"] = [", ".join(str(names[at]) for at in carriers(*pair)) for pair in scores]
-    return PairTests(table, fitted)
+    judged = [judge_pair(row, fitted.table_names_) for row in table.to_dict("records")]
+    table.insert(1, "verdict", [verdict for verdict, _ in judged])
+    return table.assign(reason=[reason for _, reason in judged])
 
 
-def _correlations_in_fold(data: tuple[TwoTableModel, Matrix, Matrix, TwoTableModel], held_out: Indices) -> Floats:
-    """The correlations of the scores of every pair in a fold; 0 where a pair is not found.
+class Limits(NamedTuple):
+    """When permutations, and tests of further pairs, end."""
 
-    The model is fitted without the fold, and its pairs are matched to the given ones in the samples that were fitted.
-    """
-    model, X, Y, reference = data
-    rest = complement(held_out, X.shape[0])
-    fitted = clone(model).fit(fill_unobserved(X[rest]), fill_unobserved(Y[rest]))
-    known = reference.x_scores_[rest], reference.y_scores_[rest]
-    matched, _ = match_scores(known, (fitted.x_scores_, fitted.y_scores_))
-    correlations = paired_correlations(*fitted.transform(X[held_out], Y[held_out]))
-    return np.append(correlations, 0.0)[matched]  # -1: no partner
+    n_permutations: int  # at most
+    enough: int | None  # as strong as the pair
+    until_chance: bool  # whether the first pair that is no stronger than expected by chance is the last
+
+
+def _p_values(
+    prepared: PreparedTables, fitted: TwoTableModel, limits: Limits, seed: int, fits: Fits
+) -> tuple[list[float], list[int]]:
+    """The p-value of each pair by itself, and its number of permutations."""
+    p_values, numbers, after = list[float](), list[int](), fits.left
+    for pair in range(fitted.n_components_):
+        fits.left = after + limits.n_permutations * (fitted.n_components_ - pair - 1)
+        tables = without_pairs(prepared, fitted, pair)
+        number = limits.n_permutations, limits.enough
+        by_chance, p_value = fits.permutation_test(strength, tables, strength(tables), (seed, pair), *number)
+        p_values.append(p_value)
+        numbers.append(by_chance.size)
+        if limits.until_chance and p_value > LEVEL:
+            break
+    return p_values, numbers
 
 
 class PreparedTables(NamedTuple):

@@ -138,7 +138,7 @@ def pairs_table(model: PairModel, *further: pd.DataFrame) -> pd.DataFrame:
 
     `d` is u'X'Yv in the deflated tables, `correlation` that of the scores of both tables in the samples of the fit,
     which is too large. `pair` counts from 1. `further` tables about the pairs have a column `pair`; columns of the
-    same name are replaced.
+    same name are replaced; `verdict` comes first and `reason` last.
     """
     model = fitted_pair_model(model)
     number = np.arange(1, model.n_components_ + 1)
@@ -159,17 +159,21 @@ def pairs_table(model: PairModel, *further: pd.DataFrame) -> pd.DataFrame:
     for each in further:
         own = each.set_index("pair").reindex(number)
         table = table.assign(**{str(name): own[name].to_numpy() for name in own.columns})
-    return table.assign(
+    table = table.assign(
         top_features_1=_top_names(model.x_weights_.T, feature_names(model, "x")),
         top_features_2=_top_names(model.y_weights_.T, feature_names(model, "y")),
     )
+    first, last = ["pair", "verdict"], ["reason"]
+    others = [name for name in table if name not in (*first, *last)]
+    return table[[name for name in (*first, *others, *last) if name in table]]
 
 
-def weights_table(model: PairModel) -> pd.DataFrame:
+def weights_table(model: PairModel, judged: pd.DataFrame | None = None) -> pd.DataFrame:
     """Features of every pair by name, largest absolute weight first.
 
     Columns are `pair` (from 1), `table` (its name), `name`, `weight` and `side`: "up" if the weight is positive, "down"
-    if it is negative. Features of the same side, in either table, are high in the same samples.
+    if it is negative. Features of the same side, in either table, are high in the same samples. With `judged` features
+    (`netbic.selection.pair_tests`, `features`), the columns `found_again`, `correlation` and `confidence` follow.
     """
     model = fitted_pair_model(model)
     parts = [
@@ -177,7 +181,11 @@ def weights_table(model: PairModel) -> pd.DataFrame:
         for pair in range(model.n_components_)
         for side, table, weights in zip(SIDES, model.table_names_, (model.x_weights_, model.y_weights_), strict=True)
     ]
-    return _concatenated(parts, ["pair", "table", "name", "weight", "side"])
+    table = _concatenated(parts, ["pair", "table", "name", "weight", "side"])
+    if judged is None:
+        return table
+    keys = ["pair", "table", "name", "weight"]
+    return table.merge(judged.drop_duplicates(keys), how="left", on=keys)
 
 
 def pair_scores_table(model: PairModel) -> pd.DataFrame:
@@ -198,6 +206,7 @@ def pair_scores_table(model: PairModel) -> pd.DataFrame:
 _NEEDED = {
     "summary": set[str](),
     "pairs": {"correlation"},
+    "weights": {"table", "name"},
     "modules": {"axis", "name"},
     "gene_sets": {"term", "q_value"},
     "verdicts": {"verdict"},

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 PAIRS_KEY: Final = "netbic_pairs"
 DEFAULT_PAIRS: Final = 3
+MOST_PAIRS: Final = 10  # if their number comes from the data
 _METHODS: Final[dict[str, type[PairModel]]] = {"cca": SparseGraphCCA, "pls": SparseGraphPLS}
 _MEANT_IN_PAIRS = {
     **dict.fromkeys(("n_x", "n_y", "n_genes", "n_columns"), "n_features"),
@@ -83,7 +84,8 @@ def pairs(
     graph : mapping of modality to graph, optional
         Prior graphs of the features, as for :func:`modules`.
     n_components, n_pairs : int, optional
-        Number of pairs (either name). Default: 3.
+        Number of pairs (either name). Default: 3 or, with permutations, until one is no stronger than expected by
+        chance, 10 at most.
     n_features : mapping of modality to int, optional
         Features of a modality in each pair. Default: 1.5% of the features, 50 to 200, but at most a fifth of them.
     method : {"cca", "pls"}
@@ -93,9 +95,9 @@ def pairs(
     layer, mask_var : mapping of modality to what `modules` takes, optional
         Layers to use instead of X; features to use (default: highly variable ones, as for :func:`modules`).
     n_permutations : int
-        Test the pairs with so many permutations of the cells (:func:`netbic.selection.pair_tests`); p-values and
-        held-out correlations become columns of the table of pairs. Cells have to be independent: samples of patients,
-        not many cells of a donor. 0: pairs are not tested.
+        Test the pairs with so many permutations of the cells (:func:`netbic.selection.pair_tests`); verdicts,
+        held-out correlations and p-values become columns of the table of pairs. Cells have to be independent: samples
+        of patients, not many cells of a donor. 0: pairs are not tested.
     key_added : str
         Key under which results are stored.
     copy : bool
@@ -129,7 +131,8 @@ def pairs(
     check_choice("method", method, _METHODS, InputError)
     of_model = [name for name in signature(_METHODS[method]).parameters if name not in _MEANT_IN_PAIRS]
     check_keywords("tl.pairs", parameters, [*signature(pairs).parameters, *of_model], _MEANT_IN_PAIRS)
-    n_components = objects.one_of("n_components", n_components, "n_pairs", n_pairs, DEFAULT_PAIRS)
+    most = MOST_PAIRS if n_permutations and n_components is None and n_pairs is None else None
+    n_components = objects.one_of("n_components", n_components, "n_pairs", n_pairs, most or DEFAULT_PAIRS)
     mods = _check_modalities(mdata, mods, by_name)
     mdata = mdata.copy() if copy else mdata
     first, second = (_modality(mdata, name, side, by_name) for name, side in zip(mods, SIDES, strict=True))
@@ -147,15 +150,20 @@ def pairs(
     tables = [each.matrix[own.get_indexer(cells)] for each, own in zip((first, second), names, strict=True)]
     with warnings.catch_warnings(record=True) as given:
         fit_by_name(model, tables[0], tables[1], cells, first.features, second.features, (first.name, second.name))
-    for warning in given:  # again, for the caller
-        warnings.warn(warning.message, warning.category, stacklevel=2)
     about = [shared_names(model)]
     if n_permutations and model.n_components_:
         both = zip(tables, (first.features, second.features), strict=True)
         dense = [pd.DataFrame(to_dense(table, np.float64), cells, own) for table, own in both]
         with warnings.catch_warnings(action="ignore"):  # those of the same fit were shown
-            options: Any = {"n_permutations": n_permutations, "random_state": model.random_state}
-            about.append(pair_tests(model, *dense, **options).table)
+            options: Any = {"n_permutations": n_permutations, "random_state": model.random_state, "most": most}
+            about.append((tested := pair_tests(model, *dense, **options)).table)
+        if most is not None:  # the same pairs, without those that are not tested
+            model.set_params(n_components=len(tested.table))
+            with warnings.catch_warnings(record=True) as given:
+                fit_by_name(model, tables[0], tables[1], cells, first.features, second.features, mods)
+            about[0] = shared_names(model)
+    for warning in given:  # again, for the caller
+        warnings.warn(warning.message, warning.category, stacklevel=2)
     table = pairs_table(model, *(each for each in about if each is not None))
     _store(mdata, model, (first, second), key_added, table, len(cells))
     return mdata if copy else None

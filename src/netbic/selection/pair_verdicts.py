@@ -1,0 +1,227 @@
+"""One verdict per pair of two tables, and a confidence for each of its features, by samples that were not used.
+
+The samples are divided into folds, several times, and the model is fitted without one fold after another. Each time,
+every sample has scores by a fit that did not use it. The correlation of these scores, over all samples, is what the
+pair is worth in other samples. Its standard error, on Fisher's scale, has two parts: that of a correlation of so many
+samples (by its influence function, which a few extreme samples make large), and how much the correlations of the
+divisions differ.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+
+from netbic.arrays import Array, Bools, Floats, Indices, Matrix, is_sparse
+from netbic.estimators.pairs import TwoTableModel
+from netbic.estimators.results import heaviest
+from netbic.selection.confidence import confidence
+from netbic.selection.fits import Fits
+from netbic.selection.resampling import SIDES, complement, fill_unobserved, folds, match_scores
+
+LEVEL: Final = 0.05
+_FURTHER = 2  # pairs that are searched for beyond those of the whole fit: their order may change
+_FEWEST = 3  # samples of a fold
+_SIMILAR = 0.6  # correlation of scores from which a pair is found again
+_FOUND = 0.5  # smallest share of fits in which a pair is found again
+_WITHIN = 1.96  # standard errors of a 95 % interval
+_LARGEST = 0.9999  # correlation, so that Fisher's z is finite
+_CORRELATED = 0.3  # of a strong pair, the smallest held-out correlation in the interval
+_RELIABLE = 0.8  # of a strong pair, the smallest mean confidence of the features of either table
+_UNRELIABLE = 0.4  # below which the features should not be interpreted one by one
+
+
+_FEATURES = ["pair", "table", "name", "weight", "found_again", "correlation", "confidence"]
+
+
+class Fold(NamedTuple):
+    """What a fit without one fold says about every pair."""
+
+    scores: tuple[Floats, Floats]  # of the samples of the fold in both tables, 0 where the pair is not found
+    signs: tuple[Array, Array]  # of the weights of both tables, a row per pair
+    found: Bools  # whether the pair is found again
+
+
+def fit_without(data: tuple[TwoTableModel, Matrix, Matrix, TwoTableModel], held_out: Indices) -> Fold:
+    """Fit the model without a fold; its pairs are matched to the given ones in the samples of the fit."""
+    model, X, Y, reference = data
+    rest = complement(held_out, X.shape[0])
+    made = clone(model).set_params(n_components=reference.n_components_ + _FURTHER)
+    fitted = made.fit(fill_unobserved(X[rest]), fill_unobserved(Y[rest]))
+    known = reference.x_scores_[rest], reference.y_scores_[rest]
+    own = fitted.x_scores_, fitted.y_scores_
+    matched, similarity = match_scores(known, own)
+    # The sign of a pair is arbitrary. -1, no partner, becomes a column of zeros.
+    turned = np.array([np.sign(known[0][:, k] @ own[0][:, at]) if at >= 0 else 0.0 for k, at in enumerate(matched)])
+    scores, signs = [], []
+    for side, table, fit_scores in zip(SIDES, (X, Y), own, strict=True):
+        spread = np.maximum(fit_scores.std(axis=0), np.finfo(float).tiny)
+        new = np.asarray(fitted.scores_of(side, table[held_out])) / spread
+        scores.append(np.pad(new, ((0, 0), (0, 1)))[:, matched] * turned)
+        weights = np.pad(getattr(fitted, f"{side}_weights_"), ((0, 0), (0, 1))).T[matched]
+        signs.append((np.sign(weights) * turned[:, None]).astype(np.int8))
+    return Fold((scores[0], scores[1]), (signs[0], signs[1]), similarity >= _SIMILAR)
+
+
+class HeldOut(NamedTuple):
+    """All fits without a fold; arrays of scores have the shape (divisions, samples, pairs)."""
+
+    scores: tuple[Floats, Floats]
+    same_sign: tuple[Floats, Floats]  # share of the fits with a weight of the same sign, a row per pair
+    found: Floats  # share of the fits in which each pair is found again
+
+    @classmethod
+    def of(
+        cls, data: tuple[TwoTableModel, Matrix, Matrix, TwoTableModel], n: tuple[int, int], seed: int, fits: Fits
+    ) -> HeldOut:
+        """Fits without each of n[0] folds, in n[1] random divisions of the samples."""
+        reference, size = data[3], data[1].shape[0]
+        (n_folds, n_repeats), n_pairs = n, reference.n_components_
+        parts = [folds(size, n_folds, [seed, repeat], fewest=_FEWEST) for repeat in range(n_repeats)]
+        jobs = [(repeat, part) for repeat, own in enumerate(parts) for part in own if n_pairs]
+        scores = np.zeros((2, n_repeats, size, n_pairs))
+        given = [np.sign(getattr(reference, f"{side}_weights_").T) for side in SIDES]
+        same, found = [np.zeros(signs.shape) for signs in given], np.zeros(n_pairs)
+        for (repeat, part), fold in zip(jobs, fits.map(fit_without, data, [job[1] for job in jobs]), strict=True):
+            for table in range(2):
+                scores[table, repeat, part] = fold.scores[table]
+                same[table] += (fold.signs[table] == given[table]) & (given[table] != 0)
+            found += fold.found
+        n_fits = max(len(jobs), 1)
+        return cls((scores[0], scores[1]), (same[0] / n_fits, same[1] / n_fits), found / n_fits)
+
+    def correlations(self) -> pd.DataFrame:
+        """The held-out correlation of every pair, with its 95 % interval."""
+        n = self.scores[0].shape[1]
+        x, y = (_standardised(scores) for scores in self.scores)
+        r = np.clip(np.mean(x * y, axis=1), -_LARGEST, _LARGEST)  # a row per division
+        influence = x * y - r[:, None] * (x**2 + y**2) / 2
+        errors = influence.std(axis=1) / (1 - r**2) / math.sqrt(max(n - 3, 1))
+        z, sampling = np.arctanh(r), np.maximum(errors.mean(axis=0), 1 / math.sqrt(max(n - 3, 1)))
+        between = z.std(axis=0, ddof=1) if len(z) > 1 else 0.0
+        error, mean = np.hypot(sampling, between), z.mean(axis=0)
+        ends = (np.tanh(mean + sign * _WITHIN * error) for sign in (-1, 1))
+        columns = ("held_out_correlation", "held_out_low", "held_out_high")
+        return pd.DataFrame(dict(zip(columns, (np.tanh(mean), *ends), strict=True)))
+
+    def features(self, tables: tuple[Matrix, Matrix], reference: TwoTableModel, names: list[Array]) -> pd.DataFrame:
+        """`found_again`, held-out `correlation` and `confidence` of the features of every pair, largest weight first.
+
+        A feature is correlated with the scores of the *other* table, which samples outside the fit have, beyond earlier
+        pairs: their scores are regressed out of the features.
+        """
+        parts = list[pd.DataFrame]()
+        for at, (side, table) in enumerate(zip(SIDES, reference.table_names_, strict=True)):
+            earlier = reference.y_scores_ if (side, reference.deflation) == ("y", "canonical") else reference.x_scores_
+            r = _correlations(tables[at], self.scores[1 - at], earlier)
+            weights = getattr(reference, f"{side}_weights_")
+            for pair, (z, again) in enumerate(zip(np.arctanh(r), self.same_sign[at], strict=True)):
+                vector = weights[:, pair]
+                # Without a relation to the other table, z has this standard deviation, whatever the correlations within
+                # its own table. So there is no need to learn it from the other features, all of which may be related.
+                sure = confidence(z, np.ones(z.size, dtype=bool), 1 / math.sqrt(max(self.scores[0].shape[1] - 3, 1)))
+                # A correlation of the other sign speaks against the feature.
+                sure = np.where(z * vector < 0, 0.0, sure)
+                own = heaviest(vector)
+                numbers = {"found_again": again[own], "correlation": r[pair, own], "confidence": sure[own]}
+                about = {"pair": pair + 1, "table": table, "name": names[at][own], "weight": vector[own]}
+                parts.append(pd.DataFrame(about | numbers))
+        found = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=_FEATURES)
+        return found.sort_values("pair", kind="stable", ignore_index=True)
+
+
+def _standardised(scores: Floats) -> Floats:
+    """Mean 0 and variance 1 over the samples (axis 1); constant scores are 0."""
+    centred = scores - scores.mean(axis=1, keepdims=True)
+    spread = centred.std(axis=1, keepdims=True)
+    return np.asarray(centred / np.where(spread > 0, spread, 1.0))
+
+
+def _correlations(table: Matrix, scores: Floats, earlier: Floats) -> Floats:
+    """Correlations of features with the scores of each pair (a row), mean over divisions; observed values only.
+
+    The scores of `earlier` pairs (in columns, as many as there are pairs) are regressed out of the features.
+    """
+    values = np.asarray(table.toarray() if is_sparse(table) else table, dtype=np.float64)
+    seen = (~np.isnan(values)).astype(np.float64)
+    centred = np.nan_to_num(values - np.nansum(values, axis=0) / np.maximum(seen.sum(axis=0), 1))
+    centred *= seen
+    basis = np.linalg.qr(earlier - earlier.mean(axis=0))[0]
+    standard, z = _standardised(scores), np.zeros((scores.shape[2], values.shape[1]))
+    for pair in range(len(z)):
+        left = (centred - basis[:, :pair] @ (basis[:, :pair].T @ centred)) * seen
+        own = standard[:, :, pair]  # a row per division
+        sizes = np.sqrt(own**2 @ seen * np.sum(left**2, axis=0))
+        r = own @ left / np.where(sizes > 0, sizes, 1.0)
+        z[pair] = np.arctanh(np.clip(r, -_LARGEST, _LARGEST)).mean(axis=0)
+    return np.tanh(z)
+
+
+def judge_pair(row: dict[Any, Any], tables: tuple[str, str]) -> tuple[str, str]:
+    """The verdict on a pair, "strong", "moderate" or "doubtful", and the reason in words, from what was measured."""
+    low, used = row["held_out_low"], f"{row['correlation']:.2f} in those that were"
+    held_out = f"the correlation of its scores is {held_out_text(row)} in samples not used to find it, and {used}"
+    sure = [(float(row[f"confidence_{number}"]), name) for number, name in enumerate(tables, start=1)]
+    features = " and ".join(f"{100 * mean:.0f}% of its features of {name}" for mean, name in sure)
+    is_doubtful = {
+        "": row["p_value"] > LEVEL,
+        "it may be 0 there": low <= 0,
+        f"only {100 * row['found_again']:.0f}% of the fits without a part of the samples find it again": (
+            row["found_again"] < _FOUND
+        ),
+    }
+    if any(is_doubtful.values()):
+        why = "".join(f"; {reason}" for reason, holds in is_doubtful.items() if holds and reason)
+        return "doubtful", f"Doubtful: {chance_text(row)}; {held_out}{why}."
+    text = f"{chance_text(row)}; {held_out}; {features} are expected to be right"
+    against = [f"its list of features of {name} cannot be relied on" for mean, name in sure if mean < _UNRELIABLE]
+    against += [f"so few of {name} are expected to be right" for mean, name in sure if _UNRELIABLE <= mean < _RELIABLE]
+    against += [f"its correlation in other samples may be below {_CORRELATED:g}"] * (low < _CORRELATED)
+    if row["carried_by"]:
+        against.append(f"few samples carry it: {row['carried_by']} (look at them, and fit without them)")
+    if against:
+        return "moderate", f"Moderate: {text}. Not strong, because {', and '.join(against)}."
+    return "strong", f"Strong: {text}."
+
+
+def chance_text(row: dict[Any, Any]) -> str:
+    """The comparison of a pair with permuted tables in words."""
+    return f"{'stronger' if row['p_value'] <= LEVEL else 'no stronger'} than expected by chance ({p_text(row)})"
+
+
+def held_out_text(row: dict[Any, Any]) -> str:
+    """The held-out correlation of a pair with its interval: "0.61 (95% interval 0.30 to 0.80)"."""
+    r, low, high = (f"{row[f'held_out_{name}']:.2f}" for name in ("correlation", "low", "high"))
+    return f"{r} (95% interval {low} to {high})"
+
+
+def p_text(row: dict[Any, Any]) -> str:
+    """The p-value of a pair in words; the smallest one that the permutations allow is said to be that."""
+    p, smallest = float(row["p_value"]), 1 / (1 + float(row["n_permutations"]))
+    if p <= smallest * (1 + 1e-9):
+        return f"p <= {smallest:.2g} with {row['n_permutations']:.0f} permutations"
+    return f"p = {p:.2g}"
+
+
+def pairs_verdict(table: pd.DataFrame) -> str:
+    """How many pairs of the table of `PairTests` have which verdict, and how many are more than chance."""
+    if table.empty:
+        return "No pair was found, so there is none to test."
+    total, n = len(table), int((table["p_value"] <= LEVEL).sum())
+    kinds = [kind for kind in ("strong", "moderate", "doubtful") if (table["verdict"] == kind).any()]
+    counts = {kind: int((table["verdict"] == kind).sum()) for kind in kinds}
+    parts = ", ".join(f"{count} {'is' if count == 1 else 'are'} {kind}" for kind, count in counts.items())
+    graded = f"Of {total} pairs, {parts}." if total > 1 else f"The only pair is {kinds[0]}."
+    texts = [p_text(row) for row in table.to_dict("records")]
+    if n == total:
+        who = {1: "It is", 2: "Both are"}.get(total, f"All {total} are")
+        return f"{graded} {who} stronger than expected by chance ({texts[-1]}): there may be more pairs."
+    if n == 0:
+        who = "It is no" if total == 1 else "None is"
+        return f"{graded} {who} stronger than expected by chance ({texts[0]}{' for the first' * (total > 1)})."
+    verb = "is" if n == 1 else "are"
+    return f"{graded} {n} {verb} stronger than expected by chance; the next is not ({texts[n]})."
