@@ -99,7 +99,7 @@ def left_out(runs, seed):
             simulated = studies(lives=LIVES, random_state=[seed, run], **options)
             fitted = model().fit(simulated.X, studies=simulated.studies)
             table = netbic.leave_one_study_out(fitted, simulated.X, random_state=0).table
-            holds = table["verdict"].isin(["strong", "weak"]).to_numpy().reshape(-1, len(simulated.names))
+            holds = (table["verdict"] == "replicated").to_numpy().reshape(-1, len(simulated.names))
             paired = recovery(fitted.columns_, simulated.genes)
             for row in paired[paired["f1"] >= KNOWN].itertuples():
                 lives = simulated.lives[row.planted] & (simulated.lives[row.planted].sum() > 1)
