@@ -3,6 +3,7 @@
 python benchmarks/studies.py [--runs 20] [--seed 1]
 python benchmarks/studies.py --left-out [--runs 20]    leave one study out: ten times as many fits
 python benchmarks/studies.py --noise [--runs 20]       studies without any module
+python benchmarks/studies.py --cells [--runs 20]       modules planted in T cells of one donor, or of all donors
 python benchmarks/studies.py --real                    three sets of tumours (needs NETBIC_DATA)
 
 Eight modules of 50 genes are planted in four studies: two in all of them, one in three, one in two, and one in each
@@ -12,10 +13,12 @@ study alone. Each study has other means and scales of the genes, and a factor th
 import argparse
 import os
 import warnings
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 from sklearn.metrics import roc_auc_score
 
 import netbic
@@ -122,6 +125,39 @@ def noise(runs, seed):
     print(f"noise: lives_here {np.mean(lives):.3f} of {len(lives)}; doubtful {doubtful:.3f} of {len(verdicts)}")
 
 
+def cells(runs, seed):
+    """Forty genes that are high together in 4 % of the T cells of all donors, of one donor, or nowhere.
+
+    In the last case they are high in one donor, but each in cells of its own.
+    """
+    adata = netbic.datasets.t_cells()
+    counts, donors = adata.X.toarray(), adata.obs["donor"].to_numpy()
+    X = np.log1p(1e4 * counts / counts.sum(axis=1, keepdims=True))
+    often = np.flatnonzero((X > 0).mean(axis=0) > 0.05)
+    rows = []
+    for run, where in product(range(runs), ("all donors", "one donor", "no cells in common")):
+        generator = np.random.default_rng([seed, run])
+        genes, own = generator.choice(often, 40, replace=False), generator.choice(np.unique(donors))
+        made = X.copy()
+        chosen = generator.random(len(X)) < 0.04
+        for gene in genes:
+            high = generator.random(len(X)) < 0.04 if where == "no cells in common" else chosen
+            high = high & (generator.random(len(X)) < 0.6) & ((donors == own) | (where == "all donors"))
+            values = X[:, gene][X[:, gene] > 0]
+            made[high, gene] = np.maximum(made[high, gene], generator.choice(values, high.sum()))
+        fitted = netbic.SparseGraphSVD(12).fit(sp.csr_matrix(made), studies=donors)
+        found = netbic.leave_one_study_out(fitted, sp.csr_matrix(made), n_draws=200, random_state=0).table
+        planted = fitted.columns_[:, genes].sum(axis=1) / np.sqrt(fitted.columns_.sum(axis=1) * 40)
+        module = int(planted.argmax()) + 1
+        table, lives = found[found["module"] == module], fitted.studies_[fitted.studies_["module"] == module]
+        about = {"genes": where, "found": planted.max() > 0.5, "other donors": (table["study"] != own).to_numpy()}
+        about |= {"replicated": (table["verdict"] == "replicated").to_numpy()}
+        rows.append(pd.DataFrame(about | {"lives here": lives["lives_here"].to_numpy()}))
+    table = pd.concat(rows)
+    print(table[table["found"]].groupby(["genes", "other donors"])[["replicated", "lives here"]].agg(["mean", "size"]))
+    print(table.groupby("genes")["found"].mean())
+
+
 def tumours():
     """Modules of three sets of tumours, with their gene sets, the studies they live in, and labels of one of them."""
     folder = Path(os.environ["NETBIC_DATA"])
@@ -153,7 +189,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
-    for name in ("left-out", "noise", "real"):
+    for name in ("left-out", "noise", "cells", "real"):
         parser.add_argument(f"--{name}", action="store_true")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -161,6 +197,8 @@ def main():
         tumours()
     elif given.left_out:
         left_out(given.runs, given.seed)
+    elif given.cells:
+        cells(given.runs, given.seed)
     elif given.noise:
         noise(given.runs, given.seed)
     else:

@@ -34,7 +34,7 @@ from netbic.association.variables import (
     survival_pairs,
     variable_line,
 )
-from netbic.association.words import LEVEL, Words, in_words, strongest
+from netbic.association.words import LEVEL, Words, batch_notes, in_words, strongest
 from netbic.enrichment import adjust_p_values
 from netbic.errors import InputError, one_line, shown, some_names
 from netbic.estimators.inputs import axis_names
@@ -279,7 +279,9 @@ def associate_scores(
         notes.append(f"{' and '.join(possible)} look like survival: test them with `survival={','.join(possible)}`")
     notes += () if removed is None else removed.remarks(result)
     notes += _undefined_notes(scores, tested, design, result, covariates)
-    repeated = list(repeated_measures(described, tested, sample_name)) if averages is None else []
+    repeated = (
+        [] if averages is not None else [*batch_notes(result), *repeated_measures(described, tested, sample_name)]
+    )
     for each in repeated:
         warnings.warn(each, UserWarning, stacklevel=3)
     notes += repeated if averages is None else [averages.note(sample_name)]

@@ -5,7 +5,7 @@ Modules and pairs count from 1 in words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -13,11 +13,13 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from netbic.errors import InputError
+from netbic.association.guesses import says_batch, says_unit
+from netbic.errors import InputError, plural
 
 LEVEL: Final = 0.05  # largest q-value of an association that is stated
 _MAIN = ("Mann-Whitney", "linear model, level", "Spearman", "partial Spearman", "Cox score")
 _MOST_ANSWERS = 12
+_CLOSELY = 0.4  # distance of an AUC from 0.5, from which on a module follows a batch
 _MINUS = "\N{MINUS SIGN}"
 # Effects with a direction, by the end of their names: as a number from -1 to 1, and what the legend calls it. The first
 # one that a variable has is drawn.
@@ -104,6 +106,31 @@ def strongest(table: pd.DataFrame, verdicts: Words | None = None) -> pd.DataFram
     parts = [own for name in table["variable"].unique() if len(own := main[main["variable"] == name])]
     parts = [own.drop_duplicates("level") if own["level"].nunique() > 2 else own for own in parts]
     return (pd.concat(parts) if parts else main).drop(columns=["_open", "_trust"])
+
+
+def batch_notes(table: pd.DataFrame) -> Iterator[str]:
+    """Say which columns that name batches or donors some modules follow closely, and what to do about it.
+
+    Batches come first: the donors of a batch follow it, too, and are named if they say more.
+    """
+    if unit_of(table) != "module":
+        return
+    tests = table[(table["effect_name"] == "AUC") & (table["q"] <= LEVEL) & ~((table["effect"] - 0.5).abs() < _CLOSELY)]
+    names = [str(name) for name in tests["variable"].unique() if says_batch(name) or says_unit(name)]
+    said: set[int] = set()
+    for name in sorted(names, key=lambda name: not says_batch(name)):
+        own = tests[tests["variable"] == name]
+        if (numbers := sorted({int(number) for number in own["module"]} - said)) == []:
+            continue
+        said.update(numbers)
+        many = len(numbers) > 1
+        first = own.sort_values("effect", key=lambda auc: (auc - 0.5).abs()).iloc[-1]
+        yield (
+            f"module{'s' * many} {', '.join(map(str, numbers))} follow{'s' * (not many)} {name} closely (up to AUC "
+            f"{first['effect']:.2f} of {first['level']}) and may be technical: remove its effect when modules are "
+            f"found (`covariates={name}`), or see whether they hold in {plural(name)} left out (verdicts with "
+            f"`groups={name}`)"
+        )
 
 
 def best_modules(table: pd.DataFrame, verdicts: Words | None = None) -> tuple[list[Answer], int]:

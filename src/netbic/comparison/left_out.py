@@ -25,7 +25,7 @@ from netbic.comparison.replicate import (
     preservation,
 )
 from netbic.enrichment import adjust_p_values
-from netbic.errors import InputError
+from netbic.errors import InputError, plural
 from netbic.estimators.covariates import as_table, covariate_names
 from netbic.estimators.inputs import axis_names, check_same_data
 from netbic.estimators.parameters import check_count
@@ -82,7 +82,7 @@ class LeftOut:
     @property
     def summary(self) -> pd.Series[str]:
         """In which studies each module is replicated, in words; the index has the numbers of the modules."""
-        many = _plural(self.study_name)
+        many = plural(self.study_name)
         lines = {}
         for module, part in self.table.groupby("module", sort=True):
             own, few = (part.loc[part["verdict"] == kind, "study"].tolist() for kind in (REPLICATED, TOO_FEW))
@@ -193,7 +193,7 @@ _JUDGED: Final = [
 
 @dataclass(frozen=True)
 class _Study:
-    """The features of a study that vary (`at`), and their traits, by which random features resemble those of modules."""
+    """The features of a study that vary (`at`), and the traits that random features share with those of modules."""
 
     data: OtherStudy
     at: Indices
@@ -241,7 +241,7 @@ def _judge(
 
 def _verdict(found: Mapping[Any, Any], study: str, feature_name: str, study_name: str) -> tuple[str, str]:
     """The verdict on a module in a study that was left out, and the same as a sentence."""
-    others = f"other {_plural(study_name)}"
+    others = f"other {plural(study_name)}"
     if found["score"] < _FOUND_FROM:
         score = f"correlation of scores {found['score']:.2f}, at least {_FOUND_FROM:g} is needed"
         return NOT_FOUND, f"Not found without {study}: the {others} have no module with similar scores ({score})."
@@ -268,10 +268,6 @@ def _problems(found: Mapping[Any, Any], feature_name: str, others: str) -> Itera
     weak = not found["leading_strength"] >= RELATIVE_STRENGTH
     if found["p_leading"] > LEVEL or weak:
         yield f"its leading {feature_name}s do not ({found['leading_strength']:.2g} times, p {found['p_leading']:.2g})"
-
-
-def _plural(study_name: str) -> str:
-    return "studies" if study_name == "study" else f"{study_name}s"
 
 
 def _fit_without(

@@ -32,7 +32,7 @@ from netbic.arrays import (
     stored_values,
     to_dense,
 )
-from netbic.errors import InputError, shown, some_names
+from netbic.errors import InputError, plural, shown, some_names
 from netbic.estimators.covariates import (
     Covariate,
     CovariateCoding,
@@ -456,21 +456,21 @@ def studies_table(model: SparseGraphSVD, scaling: StudyScaling, found: StudyNumb
     return table.assign(lives_here=(table["z"] >= _Z) & (beyond >= RELATIVE_STRENGTH * most))
 
 
-def shared_by(table: pd.DataFrame) -> list[str]:
+def shared_by(table: pd.DataFrame, study_name: str = "study") -> list[str]:
     """Where each module lives, in words: shared by 2 of 3 studies (a, b)."""
-    texts = []
+    texts, many = [], plural(study_name)
     for _, part in table.groupby("module", sort=True):
         own, total = part.loc[part["lives_here"], "study"].tolist(), len(part)
         unknown = int(part["ratio"].isna().sum())
         more = f"; {unknown} with too few samples to tell" if unknown else ""
         if not own:
-            texts.append(f"clear in none of {total} studies{more}")
+            texts.append(f"clear in none of {total} {many}{more}")
         elif len(own) == total:
-            texts.append(f"shared by {total} of {total} studies")
+            texts.append(f"shared by {total} of {total} {many}")
         elif len(own) == 1:
             texts.append(f"clear in {own[0]} only{more}")
         else:
-            texts.append(f"shared by {len(own)} of {total} studies ({', '.join(own)}){more}")
+            texts.append(f"shared by {len(own)} of {total} {many} ({', '.join(own)}){more}")
     return texts
 
 
