@@ -279,9 +279,8 @@ def associate_scores(
         notes.append(f"{' and '.join(possible)} look like survival: test them with `survival={','.join(possible)}`")
     notes += () if removed is None else removed.remarks(result)
     notes += _undefined_notes(scores, tested, design, result, covariates)
-    repeated = (
-        [] if averages is not None else [*batch_notes(result), *repeated_measures(described, tested, sample_name)]
-    )
+    notes += batch_notes(result) if averages is None else ()
+    repeated = list(repeated_measures(described, tested, sample_name)) if averages is None else []
     for each in repeated:
         warnings.warn(each, UserWarning, stacklevel=3)
     notes += repeated if averages is None else [averages.note(sample_name)]

@@ -19,7 +19,7 @@ from netbic.errors import InputError, plural
 LEVEL: Final = 0.05  # largest q-value of an association that is stated
 _MAIN = ("Mann-Whitney", "linear model, level", "Spearman", "partial Spearman", "Cox score")
 _MOST_ANSWERS = 12
-_CLOSELY = 0.4  # distance of an AUC from 0.5, from which on a module follows a batch
+_EXPLAINED = 0.5  # share of the ranks of the scores that a batch explains, from which on it is said
 _MINUS = "\N{MINUS SIGN}"
 # Effects with a direction, by the end of their names: as a number from -1 to 1, and what the legend calls it. The first
 # one that a variable has is drawn.
@@ -109,25 +109,25 @@ def strongest(table: pd.DataFrame, verdicts: Words | None = None) -> pd.DataFram
 
 
 def batch_notes(table: pd.DataFrame) -> Iterator[str]:
-    """Say which columns that name batches or donors some modules follow closely, and what to do about it.
+    """Say which columns that name batches or donors explain most of the scores of a module, and what to do about it.
 
     Batches come first: the donors of a batch follow it, too, and are named if they say more.
     """
+    tests = table[(table["effect_name"] == "epsilon squared") & (table["effect"] >= _EXPLAINED) & (table["q"] <= LEVEL)]
     if unit_of(table) != "module":
         return
-    tests = table[(table["effect_name"] == "AUC") & (table["q"] <= LEVEL) & ~((table["effect"] - 0.5).abs() < _CLOSELY)]
     names = [str(name) for name in tests["variable"].unique() if says_batch(name) or says_unit(name)]
     said: set[int] = set()
     for name in sorted(names, key=lambda name: not says_batch(name)):
-        own = tests[tests["variable"] == name]
-        if (numbers := sorted({int(number) for number in own["module"]} - said)) == []:
+        own = tests[(tests["variable"] == name) & ~tests["module"].isin(said)].sort_values("module")
+        if own.empty:
             continue
-        said.update(numbers)
-        many = len(numbers) > 1
-        first = own.sort_values("effect", key=lambda auc: (auc - 0.5).abs()).iloc[-1]
+        said.update(own["module"].tolist())
+        shares = ", ".join(
+            f"module {module} ({100 * share:.0f} %)" for module, share in zip(own["module"], own["effect"], strict=True)
+        )
         yield (
-            f"module{'s' * many} {', '.join(map(str, numbers))} follow{'s' * (not many)} {name} closely (up to AUC "
-            f"{first['effect']:.2f} of {first['level']}) and may be technical: remove its effect when modules are "
+            f"{name} explains most of {shares}: if this is not what you look for, remove its effect when modules are "
             f"found (`covariates={name}`), or see whether they hold in {plural(name)} left out (verdicts with "
             f"`groups={name}`)"
         )

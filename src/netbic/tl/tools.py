@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -16,6 +17,7 @@ from numpy.typing import ArrayLike
 from netbic.arrays import Matrix, check_choice, kind_of, stored_values
 from netbic.association.associate import Removed, associate_scores
 from netbic.association.variables import Survival, listed_names
+from netbic.association.words import batch_notes
 from netbic.comparison.left_out import leave_one_study_out as leave_out
 from netbic.errors import InputError, shown
 from netbic.estimators.covariates import covariate_names, own_covariates
@@ -422,7 +424,8 @@ def associate(
     Warns
     -----
     UserWarning
-        If columns are the same in all cells of one donor, patient and the like, and there is no `by`.
+        If columns are the same in all cells of one donor, patient and the like, and there is no `by`; if a batch (or
+        donor) explains most of the scores of a module.
 
     Examples
     --------
@@ -463,6 +466,9 @@ def associate(
         objects.check_obs(adata, listed_names(columns), parameter)
     options: dict[str, Any] = {"types": types, "survival": survival, "adjust": adjust, "by": by, "within": within}
     found = associate_scores(scores, groups, table, variables=keys, **options, removed=removed, sample_name="cell")
+    for note in batch_notes(found.table):
+        if note in found.notes:
+            warnings.warn(note, UserWarning, stacklevel=2)
     adata.uns[key]["associations"] = objects.storable(found.table)
     adata.uns[key]["variables"] = objects.storable(found.variables)
     adata.uns[key]["association_notes"] = np.array(found.notes, dtype=object)
