@@ -72,8 +72,9 @@ def write_report(
         import_optional(missing, "report", "a report")
     if kind_of(folder) in ("anndata", "mudata"):
         raise InputError(
-            "a report is made of the folder of a fit, not of an AnnData object: write it with write_h5ad, and run "
-            "`netbic fit cells.h5ad --out modules` (--by donor if there are donors), which also tests the columns of obs"
+            "a report is made of the folder of a fit, not of an AnnData object: the command `netbic fit` makes one for "
+            "an .h5ad file, with verdicts and tests of the columns of obs; netbic.save(netbic.tl.from_anndata(adata), "
+            "folder) writes a folder of the modules alone"
         )
     folder = Path(folder)
     path = folder / FILE if out is None else Path(out)
