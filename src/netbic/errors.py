@@ -51,6 +51,21 @@ def unusable(
     return InputError(one_line(f"{place}: {problem}: {remedy}"), parameters)
 
 
+def plural(name: str) -> str:
+    """Several of what a column is called: donors, batches, studies; "levels of" a name that is no single word.
+
+    Examples
+    --------
+    >>> plural("donor"), plural("batch"), plural("study"), plural("sample_id")
+    ('donors', 'batches', 'studies', 'levels of sample_id')
+    """
+    if not (name.isalpha() and (name.islower() or name.istitle())):
+        return f"levels of {name}"
+    if name.endswith("y") and name[-2:-1] not in "aeiou":
+        return f"{name[:-1]}ies"
+    return f"{name}{'es' if name.endswith(('s', 'x', 'ch', 'sh')) else 's'}"
+
+
 def one_line(text: str, longest: int = 1000) -> str:
     """Text without line breaks or control characters, cut where it gets very long."""
     plain = "".join(letter if letter.isprintable() else " " for letter in text)

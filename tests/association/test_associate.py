@@ -326,7 +326,8 @@ def test_averages_by_donor_are_those_of_a_table_of_donors():
 def test_properties_of_donors_are_noticed_and_coarser_labels_are_not():
     scores, table = of_donors(np.random.default_rng(0))
     with pytest.warns(UserWarning, match="drug, age are the same in all samples of one donor") as warned:
-        (note,) = associate_scores(scores, None, table).notes
+        technical, note = associate_scores(scores, None, table).notes
+    assert technical.startswith("donor explains most of module 1 (5")
     assert [str(each.message) for each in warned] == [note]
     assert note.startswith("drug, age are the same in all samples of one donor (12 different ones): p-values")
     assert note.endswith("`by=donor`")

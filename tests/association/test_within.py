@@ -87,3 +87,16 @@ def test_covariates_that_are_constant_in_a_level_are_left_out_there():
     tests = found.table.groupby("within")["test"].unique().map(list).to_dict()
     assert "Mann-Whitney" in tests["A"]
     assert tests["B"] == ["linear model", "linear model, level"]
+
+
+def test_averages_of_few_cells_are_left_out_but_replicates_are_not():
+    scores, table = cells_of(8, 2, np.random.default_rng(3))
+    own = table["type"].eq("A") & table["donor"].isin(["d0", "d7"])
+    kept = ~own | (table.groupby(["type", "donor"]).cumcount() < 4)  # four cells of type A of two donors
+    scores, table = scores[kept], table[kept]
+    found = associate_scores(scores, None, table, variables="disease", by="donor", within="type", sample_name="cell")
+    assert found.table.groupby("within")["n"].unique().map(list).to_dict() == {"A": [6], "B": [8]}
+    assert "A: 2 of 8 averages are left out, those of fewer than 10 cells ('d0', 'd7')" in found.notes
+    few = table.groupby(["type", "donor"]).cumcount() < 3  # replicates
+    found = associate_scores(scores[few], None, table[few], variables="disease", by="donor", within="type")
+    assert (found.table["n"] == 8).all()

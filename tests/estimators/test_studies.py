@@ -199,7 +199,7 @@ def test_words_say_where_a_module_lives(model):
     summary = netbic.storage.summary_table(model)["studies"].tolist()
     assert summary[0] == "shared by 3 of 3 studies"
     assert "shared by 2 of 3 studies (study_1, study_2)" in summary
-    assert sum(words.startswith("private to") for words in summary) == 2
+    assert sum(words.endswith(" only") for words in summary) == 2
 
 
 def test_verdicts_draw_halves_within_studies(simulated, model):

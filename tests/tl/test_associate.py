@@ -104,3 +104,16 @@ def test_columns_that_vary_within_a_donor_are_refused(adata):
         netbic.tl.associate(adata, keys=["plantd"])
     with pytest.raises(netbic.InputError, match="has no modules 'other'"):
         netbic.tl.associate(adata, key="other")
+
+
+def test_modules_that_follow_a_batch_are_said(adata):
+    adata.obs["batch"] = np.where(np.asarray(adata.obsm["X_netbic"])[:, 1] > 0, "one", "two")
+    adata.obs["side"] = adata.obs["batch"]  # no name of a batch
+    with pytest.warns(UserWarning, match="batch explains most of .*module 2 .6") as caught:
+        netbic.tl.associate(adata)
+    assert len(caught) == 1
+    note = next(note for note in adata.uns["netbic"]["association_notes"] if "batch" in note)
+    assert "`covariates=batch`" in note
+    assert "`groups=batch`" in note
+    netbic.tl.associate(adata, "side")
+    assert not any("explains most" in note for note in adata.uns["netbic"]["association_notes"])

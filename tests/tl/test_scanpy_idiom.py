@@ -127,4 +127,15 @@ def test_each_donor_is_left_out_in_turn():
     tl.modules(adata, n_modules=2, n_genes=40, scale=True, study_key="donor")
     tl.leave_one_study_out(adata, n_draws=100)
     expected = netbic.leave_one_study_out(tl.from_anndata(adata), simulated.X, n_draws=100, random_state=0).table
-    pd.testing.assert_frame_equal(adata.uns["netbic"]["left_out"].reset_index(drop=True), expected)
+    stored = adata.uns["netbic"]["left_out"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(stored.drop(columns="reason"), expected.drop(columns="reason"))
+    assert stored["reason"].str.contains("genes of the module found without it .* in the other donors").any()
+    counts = (stored["verdict"] == "replicated").groupby(stored["module"]).sum()
+    said = adata.uns["netbic"]["modules"]["left_out"]
+    assert [text.split(" (")[0] for text in said] == [f"replicated in {n} of 3 donors left out" for n in counts]
+    assert adata.uns["netbic"]["modules"]["studies"].str.contains("of 3 donors").any()
+    assert adata.uns["netbic"]["params"]["study_key"] == "donor"
+    tl.verdicts(adata, groups="donor")
+    about = {"groups": "donor", "judged_in": "3 donors, each left out in turn"}
+    assert adata.uns["netbic"]["verdicts_params"] == about
+    assert adata.uns["netbic"]["verdicts"]["reason"].str.contains("in donors left out of the search").any()

@@ -34,7 +34,7 @@ from netbic.association.variables import (
     survival_pairs,
     variable_line,
 )
-from netbic.association.words import LEVEL, Words, in_words, is_survival, strongest
+from netbic.association.words import LEVEL, Words, batch_notes, in_words, is_survival, strongest
 from netbic.enrichment import adjust_p_values
 from netbic.errors import InputError, one_line, shown, some_names
 from netbic.estimators.inputs import axis_names
@@ -281,6 +281,7 @@ def associate_scores(
         notes.append(f"{' and '.join(possible)} look like survival: test them with `survival={','.join(possible)}`")
     notes += () if removed is None else removed.remarks(result)
     notes += _undefined_notes(scores, tested, design, result, covariates)
+    notes += batch_notes(result) if averages is None else ()
     repeated = list(repeated_measures(described, tested, sample_name)) if averages is None else []
     for each in repeated:
         warnings.warn(each, UserWarning, stacklevel=3)

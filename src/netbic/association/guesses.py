@@ -156,10 +156,14 @@ def is_staged_number(column: pd.Series[Any]) -> bool:
 
 def is_batch(column: pd.Series[Any]) -> bool:
     """Whether a column has whole numbers that name batches, sites and the like: few different ones, each repeated."""
-    words = [word for word in words_of(column.name) if word not in IDENTIFIER] or [""]
-    says = words[-1] in _BATCHES or words[-1].endswith(("plex", "batch", "plate"))
-    numbers = whole_numbers(column) if says else None
+    numbers = whole_numbers(column) if says_batch(column.name) else None
     return numbers is not None and 2 * numbers.nunique() <= len(numbers) and numbers.nunique() <= MOST_LEVELS
+
+
+def says_batch(name: object) -> bool:
+    """Whether the name of a column says batch, plate, site and the like."""
+    words = [word for word in words_of(name) if word not in IDENTIFIER] or [""]
+    return words[-1] in _BATCHES or words[-1].endswith(("plex", "batch", "plate"))
 
 
 def says_unit(name: object) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from netbic.association.associate import Associations, associate_scores, with_q_values
 from netbic.association.guesses import MOST_LEVELS
@@ -24,7 +25,9 @@ from netbic.association.variables import (
     repeated_measures,
     survival_pairs,
 )
-from netbic.errors import InputError, shown
+from netbic.errors import InputError, shown, some_names
+
+_FEWEST_AVERAGED = 10  # cells of a donor in a level, if donors have many
 
 
 def associate_within(
@@ -42,6 +45,7 @@ def associate_within(
     """
     labels, own = _levels(match.table, within, asked), match.table.drop(columns=within, errors="ignore")
     levels, covariates, by = sorted(labels.dropna().unique()), asked["adjust"], listed_names(asked["by"])
+    few, notes = _few(own, by, labels, sample_name) if by else (np.zeros(len(own), dtype=bool), [])
     known = read_variables(own, **{name: value for name, value in asked.items() if name != "by"})
     known = [variable for variable in known if variable.kind != LEFT_OUT]
     tested = [variable for variable in known if variable.name not in (*covariates, *by)]
@@ -49,7 +53,10 @@ def associate_within(
     events = dict(survival_pairs(asked["survival"]))
     tables, problems, order = list[pd.DataFrame](), dict[str, str](), dict[str, tuple[str, ...]]()
     for variable, level in product(tested, levels):
-        inside, title = (labels == level).to_numpy(), _title(variable.name, level)
+        inside, title = (labels == level).to_numpy() & ~few, _title(variable.name, level)
+        if not inside.any():
+            problems[title] = f"no {' and '.join(by)} has enough {sample_name}s"
+            continue
         part = scores[inside], None if groups is None else groups[inside], own[inside]
         # A covariate that is the same everywhere in a level has no effect to adjust for.
         adjust = [name for name in covariates if len(own.loc[inside, name].dropna().unique()) > 1]
@@ -66,13 +73,36 @@ def associate_within(
     repeated = [] if by else list(repeated_measures(own, tested, sample_name))
     for each in repeated:
         warnings.warn(each, UserWarning, stacklevel=4)
-    notes = [f"tests are those inside each level of {within}; q-values count all levels together"]
+    notes = [*notes, f"tests are those inside each level of {within}; q-values count all levels together"]
     if n_unknown := int(labels.isna().sum()):
         notes.append(f"{n_unknown:,} {sample_name}s without a value of {within} are left out")
     notes += [f"{title} is not tested: {why}" for title, why in problems.items()]
     records = pd.DataFrame([variable.record() for variable in known])
     about = tuple(covariates), (*notes, *repeated), tuple(events.items()), tuple(by), order
     return Associations(_table(tables), records, match, *about)
+
+
+def _few(
+    table: pd.DataFrame, by: list[str], labels: pd.Series[Any], sample_name: str
+) -> tuple[NDArray[np.bool_], list[str]]:
+    """Which samples are too few for an average inside their level, and a note for each level.
+
+    If donors have dozens of cells, the average of a few is mostly noise. Replicates of a sample are few everywhere: all
+    of them are used.
+    """
+    check_known(by, table.columns, "by")
+    known = table[by].notna().all(axis=1) & labels.notna()
+    units = table.loc[known, by].astype(str).agg(" ".join, axis=1)
+    fewest = min(_FEWEST_AVERAGED, int(units.value_counts().median()) // 3) if known.any() else 0
+    sizes = units.groupby([labels[known], units]).transform("size").reindex(table.index)
+    few, notes = (sizes < fewest).to_numpy(), []
+    for level, own in units[few[known]].groupby(labels[known][few[known]]):
+        names = own.unique()
+        what = f"{len(names):,} of {units[labels[known] == level].nunique():,} averages"
+        notes.append(
+            f"{level}: {what} are left out, those of fewer than {fewest} {sample_name}s ({some_names(names, 3)})"
+        )
+    return few, notes
 
 
 def _levels(table: pd.DataFrame, within: str, asked: dict[str, Any]) -> pd.Series[Any]:

@@ -5,7 +5,7 @@ Modules and pairs count from 1 in words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -13,11 +13,13 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from netbic.errors import InputError
+from netbic.association.guesses import says_batch, says_unit
+from netbic.errors import InputError, plural
 
 LEVEL: Final = 0.05  # largest q-value of an association that is stated
 _MAIN = ("Mann-Whitney", "linear model, level", "Spearman", "partial Spearman", "Cox score")
 _MOST_ANSWERS = 12
+_EXPLAINED = 0.5  # share of the ranks of the scores that a batch explains, from which on it is said
 _MINUS = "\N{MINUS SIGN}"
 # Effects with a direction, by the end of their names: as a number from -1 to 1, and what the legend calls it. The first
 # one that a variable has is drawn.
@@ -119,6 +121,31 @@ def strongest(table: pd.DataFrame, verdicts: Words | None = None) -> pd.DataFram
     parts = [own for name in table["variable"].unique() if len(own := main[main["variable"] == name])]
     parts = [own.drop_duplicates("level") if own["level"].nunique() > 2 else own for own in parts]
     return (pd.concat(parts) if parts else main).drop(columns=["_open", "_trust"])
+
+
+def batch_notes(table: pd.DataFrame) -> Iterator[str]:
+    """Say which columns that name batches or donors explain most of the scores of a module, and what to do about it.
+
+    Batches come first: the donors of a batch follow it, too, and are named if they say more.
+    """
+    tests = table[(table["effect_name"] == "epsilon squared") & (table["effect"] >= _EXPLAINED) & (table["q"] <= LEVEL)]
+    if unit_of(table) != "module":
+        return
+    names = [str(name) for name in tests["variable"].unique() if says_batch(name) or says_unit(name)]
+    said: set[int] = set()
+    for name in sorted(names, key=lambda name: not says_batch(name)):
+        own = tests[(tests["variable"] == name) & ~tests["module"].isin(said)].sort_values("module")
+        if own.empty:
+            continue
+        said.update(own["module"].tolist())
+        shares = ", ".join(
+            f"module {module} ({100 * share:.0f} %)" for module, share in zip(own["module"], own["effect"], strict=True)
+        )
+        yield (
+            f"{name} explains most of {shares}: if this is not what you look for, remove its effect when modules are "
+            f"found (`covariates={name}`), or see whether they hold in {plural(name)} left out (verdicts with "
+            f"`groups={name}`)"
+        )
 
 
 def best_modules(table: pd.DataFrame, verdicts: Words | None = None) -> tuple[list[Answer], int]:

@@ -243,9 +243,9 @@ def _plan(n_samples: int, units: Any, n_covariates: int = 0) -> Plan:
     """How modules will be judged; `units` are the numbers of the samples that belong together, if some do."""
     import numpy as np
 
-    from netbic.selection import Plan
+    from netbic.selection.verdicts import Plan, called
 
-    return Plan.of(np.arange(n_samples) if units is None else units, n_covariates, grouped=units is not None)
+    return Plan.of(np.arange(n_samples) if units is None else units, n_covariates, groups=called(units))
 
 
 def _cautions(n_samples: int, units: Any, n_modules: int | None, verdict: bool) -> Iterator[str]:

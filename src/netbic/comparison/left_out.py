@@ -4,27 +4,41 @@ from __future__ import annotations
 
 import copy
 import warnings
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from netbic.arrays import Array, Bools, RandomState, check_in_memory
-from netbic.comparison.replicate import STRONG, WEAK, replicate
-from netbic.errors import InputError
+from netbic.arrays import Array, Bools, Floats, Indices, Matrix, RandomState, check_in_memory, checked, is_sparse
+from netbic.comparison.replicate import (
+    LEVEL,
+    MIN_FEATURES,
+    MIN_LEADING,
+    MIN_SAMPLES,
+    TOO_FEW,
+    OtherStudy,
+    judge_module,
+    leading_only,
+    preservation,
+)
+from netbic.enrichment import adjust_p_values
+from netbic.errors import InputError, plural
 from netbic.estimators.covariates import as_table, covariate_names
 from netbic.estimators.inputs import axis_names, check_same_data
 from netbic.estimators.parameters import check_count
 from netbic.estimators.prediction import module_scores
+from netbic.estimators.studies import RELATIVE_STRENGTH
 from netbic.estimators.svd import SparseGraphSVD, fitted_model
 from netbic.selection.resampling import for_part, graphs_by_position, match_rows, n_asked, n_searched_again
 
+REPLICATED, NOT_REPLICATED = "replicated", "not replicated"
 NOT_FOUND: Final = "not found without it"
-HOLDS: Final = (STRONG, WEAK)
 _FOUND_FROM = 0.6  # smallest |correlation| of scores of a module that is found again, as for verdicts
-_NUMBERS = ["density", "ci_low", "ci_high", "density_expected", "q"]
+_DRAWS_IN_OTHERS = 20  # random sets in each study of a fit: only their mean is used
+_NUMBERS = ["strength", "density", "ci_low", "ci_high", "density_expected", "q"]
 _LEFT_OUT_COLUMNS = ["module", "study", "verdict", "score", *_NUMBERS, "reason"]
 
 
@@ -37,46 +51,73 @@ class LeftOut:
     table : DataFrame
         A row per module and study.
 
-        - `verdict`: "strong", "weak", "not replicated" or "too few to tell", as for :func:`netbic.replicate`, of
-          the module that the other studies give; "not found without it" if they give none
-          that is similar.
+        - `verdict`: "replicated" or "not replicated" in the study that was left out, "not found without it" if the
+          other studies give no similar module, or "too few to tell" (features or samples).
         - `score`: absolute correlation, in the other studies, of the scores of the module with those of the module
           found without the study.
-        - `density`, `ci_low`, `ci_high`, `density_expected`, `q`, `reason`: as for :func:`netbic.replicate`.
+        - `strength`: how much the features of the module found without the study move together in it, compared with the
+          other studies (1: as much, 0: no more than random features).
+        - `density`, `ci_low`, `ci_high`, `density_expected`: the mean correlation of its features in the study, its
+          95 % confidence interval, and that of random sets, as for :func:`netbic.replicate`; `q`: compared with them.
+        - `reason`: the verdict as a sentence.
+    study_name : str
+        The word for studies in sentences.
     """
 
     table: pd.DataFrame
+    study_name: str = "study"
 
     @property
     def counts(self) -> pd.Series[int]:
-        """In how many studies each module is replicated (strong or weak) without having been fitted to them."""
-        return self.table["verdict"].isin(HOLDS).astype(int).groupby(self.table["module"]).sum()
+        """In how many studies each module is replicated without having been fitted to them."""
+        return (self.table["verdict"] == REPLICATED).astype(int).groupby(self.table["module"]).sum()
 
     @property
     def verdict(self) -> str:
         """One line per module."""
         if self.table.empty:
-            return "The model has no modules, so there is none to look for in the studies left out."
-        total = self.table["study"].nunique()
-        lines = []
+            return f"The model has no modules, so there is none to look for in a {self.study_name} left out."
+        return "\n".join(f"module {module}: {line}" for module, line in self.summary.items())
+
+    @property
+    def summary(self) -> pd.Series[str]:
+        """In which studies each module is replicated, in words; the index has the numbers of the modules."""
+        many = plural(self.study_name)
+        lines = {}
         for module, part in self.table.groupby("module", sort=True):
-            own = part.loc[part["verdict"].isin(HOLDS), "study"].tolist()
-            more = f" ({', '.join(own)})" if own else ""
-            lines.append(f"module {module}: replicated in {len(own)} of {total} studies left out{more}")
-        return "\n".join(lines)
+            own, few = (part.loc[part["verdict"] == kind, "study"].tolist() for kind in (REPLICATED, TOO_FEW))
+            names = f" ({', '.join(own)})" if 0 < len(own) < len(part) else ""
+            unknown = f"; {len(few)} with too few samples or features to tell ({', '.join(few)})" if few else ""
+            lines[module] = f"replicated in {len(own)} of {len(part)} {many} left out{names}{unknown}"
+        return pd.Series(lines, dtype=object)
 
     def __repr__(self) -> str:
         return self.verdict
 
 
 def leave_one_study_out(
-    model: Any, X: Any, *, covariates: Any = None, n_draws: int = 1000, random_state: RandomState = None
+    model: Any,
+    X: Any,
+    *,
+    covariates: Any = None,
+    n_draws: int = 1000,
+    random_state: RandomState = None,
+    feature_name: str = "feature",
+    study_name: str = "study",
 ) -> LeftOut:
     """Fit without each study in turn, and look for the modules in the study that was left out.
 
     The modules of the other studies are matched one to one to those of the whole fit by the correlation of their scores
-    in the other studies, and :func:`netbic.replicate` judges them in the study that was not used. A module that only
-    one study has is not found without it, and not replicated in the others.
+    in the other studies (0.6 or more). A module is *replicated* in the study that was not used
+
+    - if its features move together there more than random features of similar mean, variance and connectivity do (q at
+      most 0.05, and p at most 0.05 for its 20 leading features), and
+    - if they do so at least a quarter as much as in the other studies (`strength`), all of them and the leading ones:
+      the activity of the module then has at least half of its standard deviation there.
+
+    Counting noise makes all correlations of sparse data small, but equally so in all studies: that is why the limit is
+    relative to the other studies, not an absolute one as for :func:`netbic.replicate`. A module that only one study has
+    is not found without it, and not replicated in the others.
 
     Parameters
     ----------
@@ -89,6 +130,8 @@ def leave_one_study_out(
     n_draws : int
         Random sets of features per module.
     random_state : None, int or numpy.random.Generator
+    feature_name, study_name : str
+        The words for features and studies in sentences, such as "gene" and "donor".
 
     Examples
     --------
@@ -96,7 +139,7 @@ def leave_one_study_out(
     >>> simulated = netbic.simulate.studies((60, 80, 100), 400, lives=((0, 1, 2), (1,)), random_state=0)
     >>> model = netbic.SparseGraphSVD(2, n_columns=50, scale=True).fit(simulated.X, studies=simulated.studies)
     >>> print(netbic.leave_one_study_out(model, simulated.X, random_state=0))
-    module 1: replicated in 3 of 3 studies left out (study_1, study_2, study_3)
+    module 1: replicated in 3 of 3 studies left out
     module 2: replicated in 0 of 3 studies left out
     """
     model, generator = fitted_model(model), np.random.default_rng(random_state)
@@ -114,7 +157,9 @@ def leave_one_study_out(
         covariates = as_table(covariates, int(X.shape[0]), axis_names(X)[0])[0]
     labels, n_modules, tables = np.asarray(model.study_labels_), model.n_components_, []
     rows = X.iloc if isinstance(X, pd.DataFrame) else X
-    for study in model.study_scaling_.names:
+    names = model.study_scaling_.names
+    studies = {name: _Study.of(rows[np.flatnonzero(labels == name)], generator) for name in names}
+    for study in names:
         kept = labels != study
         others = _fit_without(model, X, rows[np.flatnonzero(kept)], kept, labels, covariates)
         both = copy.copy(model)
@@ -125,13 +170,104 @@ def leave_one_study_out(
         known = pd.DataFrame(scores.T).corr(min_periods=3)  # over samples in which both are known
         similar = np.abs(np.nan_to_num(known.to_numpy()[:n_modules, n_modules:]))
         partner, found = match_rows(similar)
-        judged = replicate(others, rows[np.flatnonzero(~kept)], n_draws=n_draws, random_state=generator).table
-        table = judged.reindex(partner).assign(module=np.arange(1, n_modules + 1), score=found, study=study)
-        unlike = found < _FOUND_FROM
-        table.loc[unlike, ["verdict", "reason"]] = NOT_FOUND, "The other studies have no module with similar scores."
-        table.loc[unlike, _NUMBERS] = np.nan
+        components = others.components_.astype(np.float64)
+        judged = [
+            _judge(studies, study, components[at], n_draws, generator, feature_name) if at >= 0 else {}
+            for at in np.where(found < _FOUND_FROM, -1, partner)
+        ]
+        about = {"module": np.arange(1, n_modules + 1), "study": study, "score": found}
+        table = pd.DataFrame(judged, index=range(n_modules), columns=_JUDGED).assign(**about)
+        table["q"] = adjust_p_values(table["p"])
+        words = [_verdict(row, study, feature_name, study_name) for row in table.to_dict("records")]
+        table["verdict"], table["reason"] = (pd.Series([each[k] for each in words], dtype=object) for k in range(2))
         tables.append(table)
-    return LeftOut(pd.concat(tables).sort_values("module", kind="stable", ignore_index=True)[_LEFT_OUT_COLUMNS])
+    table = pd.concat(tables).sort_values("module", kind="stable", ignore_index=True)
+    return LeftOut(table[_LEFT_OUT_COLUMNS], study_name)
+
+
+_JUDGED: Final = [
+    *("n_features", "n_available", "density", "ci_low", "ci_high", "density_expected", "p", "strength"),
+    *("n_leading_available", "p_leading", "leading_strength", "reason"),
+]
+
+
+@dataclass(frozen=True)
+class _Study:
+    """The features of a study that vary (`at`), and the traits that random features share with those of modules."""
+
+    data: OtherStudy
+    at: Indices
+    traits: list[Floats]
+
+    @classmethod
+    def of(cls, X: Any, generator: np.random.Generator) -> Self:
+        matrix: Matrix = checked(X)
+        data, at = OtherStudy.of(matrix if is_sparse(matrix) else np.asarray(matrix, dtype=np.float64), False)
+        return cls(data, at, [data.means, data.lengths, data.connectivity(generator)])
+
+    def excess(self, module: Floats, generator: np.random.Generator) -> float:
+        """How much more the features of a module correlate than random ones; NaN if it cannot be told."""
+        weights = module[self.at]
+        members = np.flatnonzero(weights)
+        if self.data.n_samples < MIN_SAMPLES or not MIN_LEADING <= members.size <= weights.size // 3:
+            return np.nan
+        found = preservation(self.data, self.traits, members, weights[members], _DRAWS_IN_OTHERS, generator)
+        return found["density"] - found["density_expected"]
+
+
+def _judge(
+    studies: Mapping[str, _Study],
+    study: str,
+    module: Floats,
+    n_draws: int,
+    generator: np.random.Generator,
+    feature_name: str,
+) -> dict[str, Any]:
+    """A row of the table for the weights of a module of the other studies, in the study that was left out."""
+    own = studies[study]
+    row = judge_module(own.data, own.traits, module, own.at, n_draws, generator, feature_name)
+    if np.isnan(row["p"]):
+        return row
+    others = [each for name, each in studies.items() if name != study]
+    sizes = np.array([each.data.n_samples for each in others], dtype=np.float64)
+    for name, prefix, weights in (("strength", "", module), ("leading_strength", "leading_", leading_only(module))):
+        there = np.array([each.excess(weights, generator) for each in others])
+        known = ~np.isnan(there)
+        usual = float(np.average(there[known], weights=sizes[known])) if known.any() else np.nan
+        here = row[f"{prefix}density"] - row.get("leading_expected" if prefix else "density_expected", np.nan)
+        row[name] = here / usual if usual > 0 else np.nan
+    return row
+
+
+def _verdict(found: Mapping[Any, Any], study: str, feature_name: str, study_name: str) -> tuple[str, str]:
+    """The verdict on a module in a study that was left out, and the same as a sentence."""
+    others = f"other {plural(study_name)}"
+    if found["score"] < _FOUND_FROM:
+        score = f"correlation of scores {found['score']:.2f}, at least {_FOUND_FROM:g} is needed"
+        return NOT_FOUND, f"Not found without {study}: the {others} have no module with similar scores ({score})."
+    if np.isnan(found["q"]):
+        return TOO_FEW, f"Cannot be judged: {found['reason'].replace('the other study', study)}."
+    problems = list(_problems(found, feature_name, others))
+    text = f"in {study}, the {feature_name}s of the module found without it move together"
+    if np.isfinite(found["strength"]):
+        text += f" {found['strength']:.2g} times as much as in the {others}"
+    words, end = ("Not replicated", f", but {' and '.join(problems)}") if problems else ("Replicated", "")
+    return (NOT_REPLICATED if problems else REPLICATED), f"{words}: {text} (q {found['q']:.2g}){end}."
+
+
+def _problems(found: Mapping[Any, Any], feature_name: str, others: str) -> Iterator[str]:
+    """What keeps a module from being replicated."""
+    if found["q"] > LEVEL:
+        yield "this may be chance"
+    if not np.isfinite(found["strength"]):
+        yield f"in the {others} they do so no more than random {feature_name}s"
+    elif found["strength"] < RELATIVE_STRENGTH:
+        yield f"{RELATIVE_STRENGTH:g} times is needed"
+    if found["n_leading_available"] < MIN_FEATURES:
+        return
+    weak = not found["leading_strength"] >= RELATIVE_STRENGTH
+    if found["p_leading"] > LEVEL or weak:
+        yield f"its leading {feature_name}s do not ({found['leading_strength']:.2g} times, p {found['p_leading']:.2g})"
 
 
 def _fit_without(

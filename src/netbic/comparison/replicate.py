@@ -214,7 +214,7 @@ def replicate(
     study, varying = OtherStudy.of(X, model.center in ("rows", "both"))
     traits = [study.means, study.lengths, study.connectivity(generator)]
     rows = [
-        _judge(study, traits, own, at[varying], n_draws, generator, feature_name)
+        judge_module(study, traits, own, at[varying], n_draws, generator, feature_name)
         for own in model.components_.astype(np.float64)
     ]
     table = pd.DataFrame(rows, columns=_COLUMNS).assign(module=np.arange(1, len(rows) + 1))
@@ -311,7 +311,7 @@ def filled_line(number: int, feature_name: str) -> str:
 # The verdict on a module
 
 
-def _judge(
+def judge_module(
     study: OtherStudy,
     traits: list[Floats],
     module: Floats,
@@ -321,7 +321,7 @@ def _judge(
     feature_name: str,
 ) -> dict[str, Any]:
     """A row of the table for the weights of a module; `at` are the features of the study among those of the model."""
-    weights, leading = module[at], np.isin(at, _leading(module))
+    weights, leading = module[at], leading_only(module)[at] != 0
     members, size = np.flatnonzero(weights), int(np.count_nonzero(module))
     available, others = members.size, weights.size - members.size
     row: dict[str, Any] = {"n_features": size, "n_available": available, "reason": "", "p": np.nan}
@@ -344,10 +344,12 @@ def _judge(
     return row
 
 
-def _leading(module: Floats) -> Indices:
-    """Positions of the features with the largest absolute weights."""
+def leading_only(module: Floats) -> Floats:
+    """The weights of the features with the largest absolute weights; those of others are 0."""
     order = np.argsort(-np.abs(module), kind="stable")[:N_LEADING]
-    return np.asarray(order[module[order] != 0])
+    leading = np.zeros_like(module)
+    leading[order] = module[order]
+    return leading
 
 
 def _verdict(found: dict[Any, Any], feature_name: str) -> tuple[str, str]:

@@ -32,7 +32,7 @@ from netbic.arrays import (
     stored_values,
     to_dense,
 )
-from netbic.errors import InputError, shown, some_names
+from netbic.errors import InputError, plural, shown, some_names
 from netbic.estimators.covariates import (
     Covariate,
     CovariateCoding,
@@ -56,10 +56,11 @@ if TYPE_CHECKING:
 
 _STUDY: Final = "study"  # the column of the design matrix
 _FEWEST: Final = 2  # samples of a study: a single one is zero after centring
-_LIMIT: Final = 2.0  # times as much as random features, from which on a module lives in a study
+RELATIVE_STRENGTH: Final = 0.25  # smallest strength of a module, relative to other studies: half of the amplitude
 _FEWEST_JUDGED: Final = 10  # samples of a study in which modules are judged
 _MOST_FEATURES: Final = 200  # of a module, the heaviest ones
-_RANDOM_SETS: Final = 10
+_RANDOM_SETS: Final = 20
+_Z: Final = 2.0  # standard deviations of random sets by which features move together more than by chance
 _NEAR: Final = 0.05  # share of the features, ranked by variance, among which random features are drawn
 _DRAWS: Final = 10  # until there are as many different random features as a module has
 _POWER_STEPS: Final = 20
@@ -313,11 +314,12 @@ def without_studies(model: SparseGraphSVD) -> SparseGraphSVD:
 
 
 class StudyNumbers(NamedTuple):
-    """Numbers of shape (n_modules, n_studies): d_s = |X_s v|, share of the variance of the study, and the ratio."""
+    """Numbers of shape (n_modules, n_studies)."""
 
-    d: Floats
-    share: Floats
-    ratio: Floats
+    d: Floats  # |X_s v|
+    share: Floats  # of the variance of the study
+    ratio: Floats  # of the coherence to that of random features
+    z: Floats  # their difference in standard deviations of the coherences of random sets
 
 
 def study_numbers(operator: Corrected, components: Floats, numbers: Indices, n_studies: int) -> StudyNumbers:
@@ -342,7 +344,7 @@ def study_numbers(operator: Corrected, components: Floats, numbers: Indices, n_s
     rounded = np.round(variances / max(float(variances.max(initial=0.0)), np.finfo(float).tiny), 8)
     ranked = np.lexsort((generator.permutation(variances.size), rounded))
     few = np.array([own.size < _FEWEST_JUDGED for own in studies])
-    ratios = np.full((len(components), n_studies), np.nan)
+    ratios, z = np.full((2, len(components), n_studies), np.nan)
     for k, component in enumerate(components):
         members = np.argsort(-np.abs(component), kind="stable")[: min(np.count_nonzero(component), _MOST_FEATURES)]
         generator = np.random.default_rng([k, 1])
@@ -358,9 +360,11 @@ def study_numbers(operator: Corrected, components: Floats, numbers: Indices, n_s
             _coherences(operator, parts, each, generator.standard_normal(each.size)) for each in sets if each.size
         ]
         if random:
-            expected = np.mean(random, axis=0)
-            ratios[k] = np.where(few | ~(expected > 0), np.nan, own / np.where(expected > 0, expected, 1.0))
-    return StudyNumbers(np.sqrt(squares), squares / totals, ratios)
+            expected, spread = np.mean(random, axis=0), np.std(random, axis=0, ddof=1)
+            known = ~few & (expected > 0) & (spread > 0)
+            ratios[k] = np.where(known, own / np.where(known, expected, 1.0), np.nan)
+            z[k] = np.where(known, (own - expected) / np.where(known, spread, 1.0), np.nan)
+    return StudyNumbers(np.sqrt(squares), squares / totals, ratios, z)
 
 
 def _similar(ranked: Indices, component: Floats, members: Indices, generator: np.random.Generator) -> Indices:
@@ -435,31 +439,38 @@ def coherence(columns: Floats, weights: Floats, basis: Floats | None = None) -> 
 
 
 def studies_table(model: SparseGraphSVD, scaling: StudyScaling, found: StudyNumbers) -> pd.DataFrame:
-    """A row per module and study: `module`, `study`, `n_samples`, `d`, `share`, `ratio` and `lives_here`."""
+    """A row per module and study: `module`, `study`, `n_samples`, `d`, `share`, `ratio`, `z` and `lives_here`.
+
+    A module lives in a study if its features move together clearly more than random ones, and at least a quarter as
+    much beyond these as in the study in which they do so most. An absolute limit of the ratio would depend on the size
+    of the module and, in sparse data, on counting noise.
+    """
     n_modules, n_studies = found.d.shape
     table = pd.DataFrame({"module": np.repeat(np.arange(1, n_modules + 1), n_studies)})
     table["study"] = np.tile(np.array(scaling.names, dtype=object), n_modules)
     table["n_samples"] = np.tile([int(np.sum(model.study_labels_ == name)) for name in scaling.names], n_modules)
     for name, values in found._asdict().items():
         table[name] = values.ravel()
-    return table.assign(lives_here=table["ratio"] >= _LIMIT)
+    beyond = table["ratio"] - 1
+    most = beyond.groupby(table["module"]).transform("max")
+    return table.assign(lives_here=(table["z"] >= _Z) & (beyond >= RELATIVE_STRENGTH * most))
 
 
-def shared_by(table: pd.DataFrame) -> list[str]:
+def shared_by(table: pd.DataFrame, study_name: str = "study") -> list[str]:
     """Where each module lives, in words: shared by 2 of 3 studies (a, b)."""
-    texts = []
+    texts, many = [], plural(study_name)
     for _, part in table.groupby("module", sort=True):
         own, total = part.loc[part["lives_here"], "study"].tolist(), len(part)
         unknown = int(part["ratio"].isna().sum())
         more = f"; {unknown} with too few samples to tell" if unknown else ""
         if not own:
-            texts.append(f"clear in none of {total} studies{more}")
+            texts.append(f"clear in none of {total} {many}{more}")
         elif len(own) == total:
-            texts.append(f"shared by {total} of {total} studies")
+            texts.append(f"shared by {total} of {total} {many}")
         elif len(own) == 1:
-            texts.append(f"private to {own[0]}{more}")
+            texts.append(f"clear in {own[0]} only{more}")
         else:
-            texts.append(f"shared by {len(own)} of {total} studies ({', '.join(own)}){more}")
+            texts.append(f"shared by {len(own)} of {total} {many} ({', '.join(own)}){more}")
     return texts
 
 

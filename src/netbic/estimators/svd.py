@@ -218,8 +218,9 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
     studies_ : DataFrame or None
         For several studies: a row per module and study with `n_samples`, `d` (|X_s v| of the centred, scaled and
         weighted study s), `share` of the variance of the study, `ratio` (how many times as much as random features
-        those of the module move together there) and whether the module `lives_here` (a ratio of at least 2). The
-        columns of `covariates_` then include indicators of the studies.
+        those of the module move together there), `z` (the same in standard deviations of random sets) and whether the
+        module `lives_here` (z of at least 2, and a quarter of the excess in the study in which it is most). The columns
+        of `covariates_` then include indicators of the studies.
     study_labels_, study_scaling_ : array of str, StudyScaling; or None
         The study of each sample, and how each study was scaled.
     feature_names_in_, n_features_in_

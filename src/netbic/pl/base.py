@@ -44,6 +44,12 @@ AXIS_NOUNS: Final = {"columns": "genes", "rows": "samples"}
 MINUS: Final = "\N{MINUS SIGN}"
 _MOST_ENTRIES = 10**8
 
+
+def noun_of(model: SparseGraphSVD, axis: str) -> str:
+    """What features or samples are called in a figure: genes if they have names, as a plain array has none."""
+    return "features" if axis == "columns" and model.names_["columns"] is None else AXIS_NOUNS[axis]
+
+
 # Labels of samples, in strips, lanes and points, also in the report. Any two of the first eight differ clearly, also
 # for people without red or green cones (tests/pl/test_colours.py); the others, for more than eight labels, differ less.
 LABELS: Final = (

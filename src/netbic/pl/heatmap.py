@@ -128,9 +128,12 @@ def heatmap(
     if legend:
         height = float(ax.figure.get_window_extent().height) / base.pixels(ax, 72) - _BELOW
         base.draw_legend(ax, legend, height, _NUMBERS)
-    for write, order, noun in ((ax.set_ylabel, genes, "genes"), (ax.set_xlabel, samples, "samples")):
+    for write, order, noun in (
+        (ax.set_ylabel, genes, base.noun_of(found, "columns")),
+        (ax.set_xlabel, samples, "samples"),
+    ):
         n, n_more = int(order.bounds[-1]), order.members.size - int(order.bounds[-1])
-        of_modules = f" of {len(chosen)} modules" * (noun == "genes" and len(chosen) > 1)
+        of_modules = f" of {len(chosen)} modules" * (order is genes and len(chosen) > 1)
         write(f"{n:,} {noun}{of_modules}" + (f", and {n_more:,} others" if n_more else ""))
     if len(chosen) == 1:
         base.module_title(ax, chosen[0] + 1, "" if names is None else names[chosen[0]], "")

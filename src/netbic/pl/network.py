@@ -82,15 +82,15 @@ def network(
     """
     found = base.fitted(model, key)
     at = position_of(module, found.n_components_)
-    everyone = heaviest(found.components_[at])
+    everyone, noun = heaviest(found.components_[at]), base.noun_of(found, "columns")
     members = everyone[:_MOST_NODES]
     weights = found.components_[at, members]
     whole = found.graphs_["columns"]
     if graph is not None:
         whole = match(graph, int(found.n_features_in_), found.names_["columns"], "column")
     if whole is None and X is None and kind_of(model) != "anndata":
-        without = "the model was fitted without a graph of its genes"
-        raise InputError(f"{without}: give one (`graph`), or the data for the coexpression of the genes (`X`)")
+        without = f"the model was fitted without a graph of its {noun}"
+        raise InputError(f"{without}: give one (`graph`), or the data for the coexpression of the {noun} (`X`)")
     if whole is None:
         data = base.data_of(model, X, key)
         inside = _coexpressed(base.entries(found, data, np.arange(len(found.left_vectors_)), members))
@@ -108,8 +108,8 @@ def network(
     shown = f"{everyone.size:,}" if members.size == everyone.size else f"{members.size} of {everyone.size:,}"
     name = "" if names is None else names[at]
     edges = f"{inside.n_edges:,} edges"
-    facts = edges if whole is not None else f"coexpression ({edges} to the most correlated genes)"
-    base.module_title(ax, module, name, f"{shown} genes, {facts}")
+    facts = edges if whole is not None else f"coexpression ({edges} to the most correlated {noun})"
+    base.module_title(ax, module, name, f"{shown} {noun}, {facts}")
     base.write_labels(ax, given)
     base.apply_layout(ax)
     genes = names_of(found, "columns")[members]

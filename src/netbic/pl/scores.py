@@ -359,7 +359,7 @@ def loadings(
     ax.locator_params(axis="x", nbins=6)
     base.despine(ax)
     shown = f"{drawn.size} of {members.size:,}" if drawn.size < members.size else f"{members.size:,}"
-    base.set_title(ax, f"Module {module}: {shown} {base.AXIS_NOUNS[axis]}")
+    base.set_title(ax, f"Module {module}: {shown} {base.noun_of(found, axis)}")
     base.write_labels(ax, given)
     base.apply_layout(ax)
     base.name_ticks(ax, "y", positions, names_of(found, axis)[drawn], np.abs(values))

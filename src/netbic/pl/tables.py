@@ -248,7 +248,7 @@ def stability(
     if not isinstance(result, Stability):
         raise TypeError(f"result={type(result).__name__}: expected the result of selection.stability")
     check_choice("axis", axis, base.AXIS_NOUNS, InputError)
-    noun = base.AXIS_NOUNS[axis]
+    noun = base.noun_of(result.reference, axis)
     part = result.columns if axis == "columns" else result.rows
     if part is None:
         raise InputError(f"the model keeps all {noun}, so their stability was not estimated: choose the other axis")

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from netbic import __version__
+from netbic.arrays import kind_of
 from netbic.errors import InputError, import_optional, one_line, unusable
 from netbic.files import add_files, check_output_file, check_writable, files_of, write_atomic
 from netbic.io.tables import check_characters
@@ -69,6 +70,12 @@ def write_report(
     """
     if missing := missing_library():
         import_optional(missing, "report", "a report")
+    if kind_of(folder) in ("anndata", "mudata"):
+        raise InputError(
+            "a report is made of the folder of a fit, not of an AnnData object: the command `netbic fit` makes one for "
+            "an .h5ad file, with verdicts and tests of the columns of obs; netbic.save(netbic.tl.from_anndata(adata), "
+            "folder) writes a folder of the modules alone"
+        )
     folder = Path(folder)
     path = folder / FILE if out is None else Path(out)
     in_place = path.absolute() == (folder / FILE).absolute()

@@ -21,7 +21,7 @@ from netbic.operators.corrected import Corrected
 from netbic.selection.fits import Jobs, Progress, quiet
 from netbic.selection.halves import Part, Splits
 from netbic.selection.resampling import draw_seed
-from netbic.selection.verdicts import Verdicts, Words, group_numbers, judged
+from netbic.selection.verdicts import Verdicts, Words, called, group_numbers, judged
 from netbic.solver.count import MOST_MODULES
 from netbic.solver.half_step import Vector
 from netbic.solver.search import Module
@@ -105,9 +105,9 @@ def judge(
             splits.sets_to_learn = list(usable.values())
         else:
             splits.n_modules = _n_to_find(X, len(usable), covariates, missing)
-    words = Words(feature_name, list(usable), searched=not found_elsewhere)
+    words = Words(feature_name, list(usable), searched=not found_elsewhere, groups=called(groups))
     options: Any = {"early_stopping": early_stopping, "progress": progress, "n_jobs": n_jobs}
-    found = judged(splits, n_pairs, words, grouped=groups is not None, **options)
+    found = judged(splits, n_pairs, words, **options)
     sizes = {str(name): len(set(members)) for name, members in sets.items()}
     return _named(found, usable, sizes, feature_name)
 

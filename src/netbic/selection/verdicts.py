@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from netbic.arrays import Array, Floats, Indices, Matrix, RandomState, jaccard
-from netbic.errors import some_names
+from netbic.errors import plural, some_names
 from netbic.estimators.inputs import check_same_data
 from netbic.estimators.parameters import check_count
 from netbic.estimators.results import heaviest, name_features, names_of
@@ -166,7 +166,7 @@ def verdicts(
     groups : array of shape (n_samples,), optional
         Labels of samples that belong together, such as cells of a donor, and stay in the same half. If there are fewer
         than 20 groups, each group of at least 10 samples is left out in turn instead; at least 3 such groups are
-        needed.
+        needed. Reasons call them by the name of a Series: "donors left out of the search".
     n_pairs : int
         Pairs of halves, at least 3.
     early_stopping : bool
@@ -199,16 +199,8 @@ def verdicts(
     seed = draw_seed(random_state)
     with quiet():
         splits = Splits(model, X, numbers, seed)
-    words = Words(feature_name, sample=sample_name)
-    return judged(
-        splits,
-        n_pairs,
-        words,
-        grouped=groups is not None,
-        early_stopping=early_stopping,
-        progress=progress,
-        n_jobs=n_jobs,
-    )
+    words = Words(feature_name, sample=sample_name, groups=called(groups, sample_name))
+    return judged(splits, n_pairs, words, early_stopping=early_stopping, progress=progress, n_jobs=n_jobs)
 
 
 def judged(
@@ -216,12 +208,11 @@ def judged(
     n_pairs: int,
     words: Words,
     *,
-    grouped: bool,
     early_stopping: bool,
     progress: Progress | None,
     n_jobs: Jobs,
 ) -> Verdicts:
-    """The verdicts on the modules of some splits, whose groups were given if they are `grouped`."""
+    """The verdicts on the modules of some splits, whose groups were given if words have a name for them."""
     check_count("n_pairs", n_pairs)
     if n_pairs < _MIN_PAIRS:
         raise ValueError(f"n_pairs={n_pairs}: at least {_MIN_PAIRS} are needed")
@@ -229,7 +220,7 @@ def judged(
     fits = Fits(splits.X, 2 * n_pairs, n_jobs, progress, n_modules=model.n_components_)
     with quiet():
         n_covariates = 0 if splits.covariates is None else splits.covariates.shape[1]
-        plan = Plan.of(splits.groups, n_covariates, grouped=grouped, sample=words.sample)
+        plan = Plan.of(splits.groups, n_covariates, groups=words.groups, sample=words.sample)
         evidence, nothing = _Evidence(splits.components), not model.n_components_ or plan.too_few
         measured = iter(()) if nothing else plan.measured(splits, fits, seed, n_pairs)
         known = _Known.of(
@@ -240,8 +231,17 @@ def judged(
             if early_stopping and not plan.left_out.size and evidence.is_decided(known):
                 break
         found = _judgements(evidence, known)
+    words = replace(words, left_out=bool(plan.left_out.size))
     table = _table(found, evidence.total(), known, model, plan.too_few, words)
     return Verdicts(table, _features(evidence, found, model, words.feature), evidence.n_pairs, plan.unit)
+
+
+def called(groups: Any, sample_name: str = "sample") -> str:
+    """What groups of samples are called, in the plural: by the name of a Series; "" if none are given."""
+    if groups is None:
+        return ""
+    name = getattr(groups, "name", None)
+    return plural(name) if isinstance(name, str) else f"groups of {sample_name}s"
 
 
 def group_numbers(groups: Any, n_samples: int, names: Array | None) -> Indices:
@@ -260,19 +260,22 @@ class Plan:
     unit: str
 
     @classmethod
-    def of(cls, groups: Indices, n_covariates: int = 0, *, grouped: bool = False, sample: str = "sample") -> Plan:
-        """Halves of the `groups` of samples (a number per sample) or, if these are fewer than 20 but large, each."""
-        sizes = np.bincount(groups)
+    def of(cls, numbers: Indices, n_covariates: int = 0, *, groups: str = "", sample: str = "sample") -> Plan:
+        """Halves of groups of samples (a number per sample) or, if these are fewer than 20 but large, each of them.
+
+        `groups` is what they are called, if they were given.
+        """
+        sizes = np.bincount(numbers)
         needed = FEWEST_SAMPLES + 2 * n_covariates  # covariates count in each half
-        in_group, plural = _FEWEST_IN_GROUP + n_covariates, "s" * (sizes.size != 1)
+        in_group = _FEWEST_IN_GROUP + n_covariates
         large = np.flatnonzero(sizes >= in_group)
         if sizes.size >= needed:
-            return cls(large[:0], "", f"pairs of halves of the {'groups of ' * grouped}{sample}s")
-        if grouped and large.size >= FEWEST_GROUPS:
-            return cls(large, "", f"groups of {sample}s, each left out in turn")
-        given = f"{sizes.size} {f'group{plural} of ' * grouped}{sample}s"
+            return cls(large[:0], "", f"pairs of halves of the {groups or f'{sample}s'}")
+        if groups and large.size >= FEWEST_GROUPS:
+            return cls(large, "", f"{groups}, each left out in turn")
+        given = f"{sizes.size} {groups or f'{sample}s'}"
         given += f" and {n_covariates} degrees of freedom of covariates" if n_covariates else ""
-        also = f", or {FEWEST_GROUPS} groups of at least {in_group} {sample}s" if grouped else ""
+        also = f", or {FEWEST_GROUPS} groups of at least {in_group} {sample}s" if groups else ""
         return cls(large[:0], f"Too few {sample}s to tell: {given}, at least {needed}{also} are needed.", "")
 
     @property
@@ -581,6 +584,8 @@ class Words:
     names: Sequence[str] | None = None
     searched: bool = True
     sample: str = "sample"
+    groups: str = ""  # what groups of samples are called, if they were given
+    left_out: bool = False  # whether each group is left out in turn
 
     def module(self, k: int) -> str:
         """Module k in a sentence."""
@@ -590,11 +595,13 @@ class Words:
         """The verdict as a sentence, unless the module repeats another one."""
         features, samples = f"{self.feature}s", f"{self.sample}s"
         unused = f"{samples} not used to find it" if self.searched else f"other {samples}"
+        unused = f"{self.groups} left out of the search" if self.left_out and self.searched else unused
         if one.score < _SCORE:
             limits = f"correlation of scores {_down(one.score, 2)}, at least {_SCORE:g} is needed"
             if not self.searched:
                 return f"Doubtful: weights from half of the {samples} do not give the same scores ({limits})."
-            return f"Doubtful: a search in only half of the {samples} does not find it again ({limits})."
+            fewer = f"without some {self.groups}" if self.left_out else f"in only half of the {samples}"
+            return f"Doubtful: a search {fewer} does not find it again ({limits})."
         if one.verdict == BROAD:
             share = f"{_down(100 * one.breadth)} % as much as its own, {100 * _BREADTH:.0f} % is the limit"
             listed = f"the list of {features}, which has only those that follow it most"

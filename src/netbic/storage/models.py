@@ -57,7 +57,7 @@ _PAIR_ATTRIBUTES: Final = {
     **dict.fromkeys(("x_scores", "y_scores"), "nK"),
     **dict.fromkeys(("singular_values", "correlations", "graph_share", "converged"), "K"),
 }
-_STUDY_NUMBERS: Final = ("study_d", "study_share", "study_ratio")
+_STUDY_NUMBERS: Final = ("study_d", "study_share", "study_ratio", "study_z")
 # Shapes of all arrays: modules (K), samples (n), features (p, or q of the second table), rounds of all modules (R),
 # covariates (c), studies (S), numbers that describe a module (D).
 SHAPES: Final[dict[str, str]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -16,10 +17,12 @@ from numpy.typing import ArrayLike
 from netbic.arrays import Matrix, check_choice, kind_of, stored_values
 from netbic.association.associate import Removed, associate_scores
 from netbic.association.variables import Survival, listed_names
+from netbic.association.words import batch_notes
 from netbic.comparison.left_out import leave_one_study_out as leave_out
 from netbic.errors import InputError, shown
 from netbic.estimators.covariates import covariate_names, own_covariates
 from netbic.estimators.prediction import module_scores
+from netbic.estimators.studies import shared_by
 from netbic.estimators.svd import SparseGraphSVD, fitted_model, is_model
 from netbic.io.dataset import check_keywords, scores_by_name
 from netbic.penalties import L0, BeyondBulk, Dense
@@ -166,6 +169,9 @@ def modules(
     deque(model.iter_fit(X, names=names, feature_name="gene", sample_name="cell", **given), maxlen=0)
     objects.store(adata, model, key_added, kept, layer, mask_var=mask_var, scores=module_scores(model, X))
     adata.uns[key_added] |= {} if alignment is None else {"alignment": json.dumps(alignment.to_dict())}
+    if study_key is not None and model.studies_ is not None:
+        adata.uns[key_added]["params"]["study_key"] = study_key
+        adata.uns[key_added]["modules"]["studies"] = shared_by(model.studies_, study_key)
     for name in adata.obs.columns.intersection(earlier):
         del adata.obs[name]
     if obs_columns:
@@ -338,7 +344,8 @@ def verdicts(
     AnnData or None
         `uns[key]["verdicts"]` is the table of :class:`netbic.selection.Verdicts`, a row per module;
         `uns[key]["genes"]` its features, a row per module and gene; `varm[f"{key}_confidence"]` the confidence of each
-        gene in each module, missing for other genes.
+        gene in each module, missing for other genes; `uns[key]["verdicts_params"]` says which groups were kept
+        together, and in what the modules were judged, such as "7 donors, each left out in turn".
 
     Examples
     --------
@@ -352,12 +359,14 @@ def verdicts(
     """
     adata = objects.writable(adata, copy)
     model, X = objects.from_anndata(adata, key), _in_memory(adata, key, "verdicts")
+    column = groups if isinstance(groups, str) else "" if groups is None else "an array"
     if isinstance(groups, str):
         objects.check_obs(adata, [groups], "groups")
-        groups = adata.obs[groups].to_numpy()
+        groups = pd.Series(adata.obs[groups].to_numpy(), name=groups)
     options: dict[str, Any] = {"n_pairs": n_pairs, "random_state": random_state, "n_jobs": n_jobs}
     found = judge(model, X, groups=groups, **options, feature_name="gene", sample_name="cell")
     adata.uns[key] |= {"verdicts": objects.storable(found.table), "genes": objects.storable(found.features)}
+    adata.uns[key]["verdicts_params"] = {"groups": column, "judged_in": f"{found.n_pairs} {found.unit}"}
     names = objects.columns_of_modules(key, model.n_components_)
     table = found.features.assign(module=[names[module - 1] for module in found.features["module"]])
     confidence = table.pivot_table("confidence", "gene", "module", "first") if len(table) else pd.DataFrame()
@@ -415,7 +424,8 @@ def associate(
     Warns
     -----
     UserWarning
-        If columns are the same in all cells of one donor, patient and the like, and there is no `by`.
+        If columns are the same in all cells of one donor, patient and the like, and there is no `by`; if a batch (or
+        donor) explains most of the scores of a module.
 
     Examples
     --------
@@ -456,6 +466,9 @@ def associate(
         objects.check_obs(adata, listed_names(columns), parameter)
     options: dict[str, Any] = {"types": types, "survival": survival, "adjust": adjust, "by": by, "within": within}
     found = associate_scores(scores, groups, table, variables=keys, **options, removed=removed, sample_name="cell")
+    for note in batch_notes(found.table):
+        if note in found.notes:
+            warnings.warn(note, UserWarning, stacklevel=2)
     adata.uns[key]["associations"] = objects.storable(found.table)
     adata.uns[key]["variables"] = objects.storable(found.variables)
     adata.uns[key]["association_notes"] = np.array(found.notes, dtype=object)
@@ -578,7 +591,9 @@ def leave_one_study_out(
 ) -> AnnData | None:
     """Leave out each study (or donor) in turn, find the modules without it, and look for them in it.
 
-    See :func:`netbic.leave_one_study_out`. What is left out are the studies of `modules(study_key="donor")`.
+    See :func:`netbic.leave_one_study_out`. What is left out are the studies of `modules(study_key="donor")`. It answers
+    in which donors each module holds that were not used to find it; `verdicts(groups="donor")` gives one answer for all
+    of them together.
 
     Parameters
     ----------
@@ -594,7 +609,8 @@ def leave_one_study_out(
     Returns
     -------
     AnnData or None
-        `uns[key]["left_out"]` is the table of :class:`netbic.comparison.LeftOut`, a row per module and study.
+        `uns[key]["left_out"]` is the table of :class:`netbic.comparison.LeftOut`, a row per module and study;
+        the column `left_out` of `uns[key]["modules"]` says for each module in how many it is replicated.
 
     Examples
     --------
@@ -604,9 +620,10 @@ def leave_one_study_out(
     >>> adata.obs["donor"] = simulated.studies
     >>> netbic.tl.modules(adata, n_modules=2, n_genes=50, scale=True, study_key="donor")
     >>> netbic.tl.leave_one_study_out(adata)
-    >>> table = adata.uns["netbic"]["left_out"]
-    >>> table[table["module"] == 1]["verdict"].tolist()
-    ['strong', 'strong', 'strong']
+    >>> adata.uns["netbic"]["modules"]["left_out"].tolist()
+    ['replicated in 3 of 3 donors left out', 'replicated in 0 of 3 donors left out']
+    >>> adata.uns["netbic"]["left_out"].query("module == 1")["verdict"].tolist()
+    ['replicated', 'replicated', 'replicated']
     """
     adata = objects.writable(adata, copy)
     model, X = objects.from_anndata(adata, key), _in_memory(adata, key, "leave_one_study_out")
@@ -617,8 +634,11 @@ def leave_one_study_out(
         )
     names = covariate_names(model)
     given = _covariates_in(adata, names) if names else None
-    found = leave_out(model, X, covariates=given, n_draws=n_draws, random_state=random_state)
+    options: dict[str, Any] = {"n_draws": n_draws, "random_state": random_state}
+    study_name = str(adata.uns[key]["params"].get("study_key", "study"))
+    found = leave_out(model, X, covariates=given, **options, feature_name="gene", study_name=study_name)
     adata.uns[key]["left_out"] = objects.storable(found.table)
+    adata.uns[key]["modules"]["left_out"] = found.summary.to_numpy()
     return adata if copy else None
 
 
