@@ -19,7 +19,7 @@ from pathlib import Path
 import pandas as pd
 
 from . import data, fits, page
-from .figures import COLUMNS, FITS, Scope, earlier_table, figures_table, fits_table, missing
+from .figures import COLUMNS, FITS, Scope, earlier_table, figures_table, fits_table, missing, seed_of
 from .tasks import NAMES, tasks
 
 RESULTS = fits.HERE / "results"
@@ -91,9 +91,12 @@ def figures(given, which, chosen, folder):
 
 
 def write_page(given, which, chosen, folder):
-    tables = [pd.read_csv(RESULTS / f"{name}.tsv", sep="\t") for name in ("figures", "fits")]
-    known = set(tables[1]["method"])
-    page.write_page(which, *tables, [method for method in chosen if method.name in known])
+    figures, fitted = (pd.read_csv(RESULTS / f"{name}.tsv", sep="\t") for name in ("figures", "fits"))
+    if given.seeds is not None:
+        figures = figures[figures["unit"].map(seed_of) < given.seeds]
+        fitted = fitted[fitted["seed"] < given.seeds]
+    known = set(fitted["method"])
+    page.write_page(which, figures, fitted, [method for method in chosen if method.name in known])
 
 
 if __name__ == "__main__":

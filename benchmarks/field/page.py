@@ -14,10 +14,12 @@ import pandas as pd
 
 from .fits import HERE, ROOT, Limits, Method
 from .ranks import NOISE, compared, main_values
+from .tasks import speed
 
 BEGIN, END = "<!-- benchmark: begin -->", "<!-- benchmark: end -->"
 PAGE, PICTURE = ROOT / "docs" / "field.md", ROOT / "docs" / "images" / "field.png"
 BESIDE = ("noise", "speed")
+BLUE = "#1f5fa8"
 OURS = ("numpy", "scipy", "scikit-learn", "netbic")
 VERSION = (
     "import sys; from importlib.metadata import version; print(*(f'{n} {version(n)}' for n in sys.argv[1:]), sep=', ')"
@@ -110,7 +112,8 @@ def text(tasks: dict[str, ModuleType], figures: pd.DataFrame, fits: pd.DataFrame
     parts = [
         f"Written on {datetime.date.today():%d %B %Y} by `make field`: {len(fits):,} fits of {len(methods)} methods, "
         f"with up to {seeds} seeds per data set (0 to {seeds - 1}), each within {limits.seconds / 60:g} minutes and "
-        f"{limits.gigabytes:g} GB, on {platform.system()} with Python {platform.python_version()}.",
+        f"{limits.gigabytes:g} GB (*speed*: {speed.LIMIT / 60:g} minutes), on {platform.system()} with "
+        f"Python {platform.python_version()}.",
         "## Methods",
         "\n".join(f"- **{method.name}**: {' '.join(method.docstring.split())}" for method in methods),
         "Versions:",
@@ -144,29 +147,31 @@ def picture(tasks: dict[str, ModuleType], figures: pd.DataFrame):
     """Mean ranks with intervals: a panel per task, a line per method.
 
     The best come first, by their ranks in the tasks on what is found; noise and speed have no part in this order.
+    Methods that are meant for less than half of these tasks come last.
     """
     from matplotlib.figure import Figure
 
     own = {name: figures[figures["task"] == name] for name in tasks}
     tables = {name: compared(main_values(own[name], tasks[name])) for name in tasks if own[name]["value"].notna().any()}
-    order = (
-        pd.DataFrame({name: table["rank"] / len(table) for name, table in tables.items() if name not in BESIDE})
-        .mean(axis=1)
-        .sort_values()
-    )
+    ranks = pd.DataFrame({name: table["rank"] / len(table) for name, table in tables.items() if name not in BESIDE})
+    few = ranks.notna().sum(axis=1) < ranks.shape[1] / 2
+    order = ranks.mean(axis=1).add(few).sort_values()
     figure = Figure(figsize=(2 + 1.5 * len(tables), 1 + 0.28 * len(order)), layout="constrained")
     axes = figure.subplots(1, len(tables), sharey=True, squeeze=False)[0]
     for ax, (name, table) in zip(axes, tables.items(), strict=True):
         table = table.reindex(order.index)
         places = np.arange(len(table))
         ax.hlines(places, table["rank_low"], table["rank_high"], color="0.6", linewidth=2)
-        in_noise = table["is_first"].eq(True) | table["noise"].eq(True)
-        for rows, face in ((in_noise, "#1f5fa8"), (~in_noise, "white")):
-            ax.plot(table["rank"][rows], places[rows], "o", color="#1f5fa8", markerfacecolor=face, markersize=5)
+        first, unknown = table["is_first"].eq(True), table["low"].isna()
+        level = first | (table["noise"].eq(True) & ~unknown)
+        styles = (level, BLUE, BLUE), (~level & ~unknown, BLUE, "white"), (unknown & ~first, "0.6", "0.8")
+        for rows, edge, face in styles:
+            ax.plot(table["rank"][rows], places[rows], "o", color=edge, markerfacecolor=face, markersize=5)
         ax.set(title=name, xlabel="mean rank", xlim=(0.5, table["rank"].count() + 0.5))
         ax.grid(axis="y", color="0.92")
         ax.set_axisbelow(True)
     axes[0].set_yticks(np.arange(len(order)), order.index)
     axes[0].invert_yaxis()
-    figure.supxlabel("filled: first, or within noise of the first", fontsize="small")
+    legend = "blue: first, or within noise of the first;  white: not;  grey: too few data sets to tell"
+    figure.supxlabel(legend, fontsize="small")
     return figure
