@@ -1,6 +1,7 @@
 """Layout, colours, sizes and labels of the subnetwork."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from matplotlib.collections import LineCollection, PathCollection
@@ -8,6 +9,7 @@ from matplotlib.figure import Figure
 
 import netbic
 from netbic import pl
+from netbic.errors import InputError
 from netbic.pl.network import layout
 
 
@@ -107,6 +109,19 @@ def test_a_graph_may_be_given(study, model):
     assert len(parts(given)[1].get_segments()) == inside.nnz // 2
     with pytest.raises(netbic.InputError, match="module=-1: modules are numbered from 1; this model has 3"):
         pl.network(model, -1)
+
+
+def test_members_are_drawn_at_given_positions(study, model):
+    genes = study.expression.columns
+    at = pd.DataFrame(np.random.default_rng(0).random((len(genes), 2)), genes)
+    shuffled = at.sample(frac=1.0, random_state=1)
+    for given in (at.to_numpy(), shuffled):  # an array in the order of the features, or names
+        nodes, _ = parts(pl.network(model, 2, positions=given))
+        np.testing.assert_array_equal(nodes.get_offsets(), at.to_numpy()[heavy_first(model, 1)])
+    with pytest.raises(InputError, match=r"shape \(3, 2\): give a row of two coordinates for each of the"):
+        pl.network(model, 2, positions=at.to_numpy()[:3])
+    with pytest.raises(InputError, match="positions of 1 features are missing"):
+        pl.network(model, 2, positions=at.drop(index=genes[0]))
 
 
 def test_without_a_graph_the_coexpression_of_the_genes_is_drawn(study):

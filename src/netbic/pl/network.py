@@ -40,6 +40,7 @@ def network(
     graph: object = None,
     n_labels: int = 10,
     seed: int = 0,
+    positions: Any = None,
     names: Sequence[str] | None = None,
     key: str = "netbic",
     ax: Axes | None = None,
@@ -68,6 +69,9 @@ def network(
         Maximum number of labels.
     seed : int
         Random seed of the layout.
+    positions : array or DataFrame of two columns, optional
+        Where the features are, for example the coordinates of sensors, instead of a layout: a row for each feature of
+        the model, or for each name.
     $names
     $key
     $ax
@@ -96,11 +100,14 @@ def network(
         inside = _coexpressed(base.entries(found, data, np.arange(len(found.left_vectors_)), members))
     else:
         inside = whole.subgraph(members)
-    positions, degrees = layout(inside.weights, seed), inside.degrees
+    degrees = inside.degrees
+    placed = layout(inside.weights, seed) if positions is None else _places(positions, found)[members]
     ax = base.axes_for(ax, (6.5, 5.5), given)
-    areas = _draw(ax, positions, inside.weights, weights)
-    if (degrees == 0).any():
-        alone = positions[degrees == 0]
+    areas = _draw(ax, placed, inside.weights, weights)
+    if positions is not None:
+        ax.set_aspect("equal")
+    elif (degrees == 0).any():
+        alone = placed[degrees == 0]
         text, corner = f"{len(alone)} without an edge in the module", tuple(alone.min(axis=0))
         ax.annotate(text, corner, (0, -12), textcoords="offset points", va="top", size=base.SMALL, color="0.35")
     ax.set(xticks=[], yticks=[])
@@ -117,8 +124,23 @@ def network(
     hubs = np.argsort(-degrees, kind="stable")[: np.count_nonzero(degrees)]
     turns = (pick for turn in zip_longest(range(weights.size), hubs.tolist()) for pick in turn if pick is not None)
     labels = {k: base.label_text(genes[k]) for k in list(dict.fromkeys(turns))[: _TRIES * max(n_labels, 0)]}
-    _write_labels(ax, positions, areas, labels, n_labels)
+    _write_labels(ax, placed, areas, labels, n_labels)
     return ax
+
+
+def _places(positions: Any, found: Any) -> Floats:
+    """Given positions of all features, in the order of the model."""
+    names = names_of(found, "columns")
+    if hasattr(positions, "reindex") and found.names_["columns"] is not None:
+        positions = positions.reindex(names)
+    places = np.asarray(positions, dtype=float)
+    if places.shape != (len(names), 2):
+        asked = f"give a row of two coordinates for each of the {len(names):,} features"
+        raise InputError(f"positions have the shape {places.shape}: {asked}")
+    if not np.isfinite(places).all():
+        lacking = int((~np.isfinite(places)).any(axis=1).sum())
+        raise InputError(f"positions of {lacking:,} features are missing or not finite: give two coordinates for each")
+    return places
 
 
 def _coexpressed(values: Floats) -> Graph:
