@@ -45,7 +45,7 @@ def test_the_readme_runs_and_shows_what_is_printed(tmp_path, monkeypatch):
     Path("clinical.tsv").symlink_to("netbic-demo/samples.tsv")
     Path("sets.gmt").write_text("\t".join(["proliferation", "", *PROLIFERATION]) + "\n")
     table, printed = (text.splitlines() for text in blocks("README.md", "text"))
-    assert len(table) == 7
+    assert len(table) == 6
     assert [line for line in table[2:] if line not in [each.rstrip() for each in demo]] == []
     lines = shell_lines("README.md")
     assert {arguments[0] for arguments in lines} >= {
