@@ -152,7 +152,8 @@ def picture(tasks: dict[str, ModuleType], figures: pd.DataFrame):
     from matplotlib.figure import Figure
 
     own = {name: figures[figures["task"] == name] for name in tasks}
-    tables = {name: compared(main_values(own[name], tasks[name])) for name in tasks if own[name]["value"].notna().any()}
+    tables = {name: compared(main_values(own[name], tasks[name])) for name in tasks}
+    tables = {name: table for name, table in tables.items() if len(table)}
     ranks = pd.DataFrame({name: table["rank"] / len(table) for name, table in tables.items() if name not in BESIDE})
     few = ranks.notna().sum(axis=1) < ranks.shape[1] / 2
     order = ranks.mean(axis=1).add(few).sort_values()

@@ -66,6 +66,8 @@ def compared(values: pd.DataFrame, variants: Collection[str] = ()) -> pd.DataFra
     The first is the method with the best mean of those that took part in all units. `variants` have no rank.
     """
     values = values.dropna(axis=1, how="all")
+    if values.empty:  # none of the methods takes part
+        return pd.DataFrame()
     entries = values.drop(columns=list(variants), errors="ignore")
     ranks, weights = entries.rank(axis=1, ascending=False).reindex(columns=values.columns), draws(values.index)
     if values.index.str.rpartition("/").get_level_values(0).nunique() < LEAST_SETS:
