@@ -1,11 +1,12 @@
 """How often `selection.verdicts` is right: data without modules, planted modules, broad and technical factors.
 
-python benchmarks/verdicts.py noise|planted|broad|technical [--runs 200] [--seed 1] [--jobs 2] [--kinds "a;b"]
+python benchmarks/verdicts.py noise|planted|broad|technical|series [--runs 200] [--seed 1] [--jobs 2] [--kinds "a;b"]
                               [--modules out.tsv]
 
 `noise`: share of data sets with a strong module, and with a strong or moderate one. `planted`: verdicts of modules that
 are recovered (F1 of at least .8), precision of their features, agreement of two seeds, and how often features of a
 given confidence are right. `broad`: factors on all features. `technical`: quality, depth and outliers, and clean data.
+`series`: time series without modules, with and without blocks of time points as groups (five modules only).
 Every data set is searched with the number of modules from the data, with five modules, and with five of 25 features.
 """
 
@@ -350,15 +351,41 @@ def show_factors(modules):
     show(clean.groupby("kind")["technical"].agg(lambda column: (column != "").mean()))
 
 
+def series_run(correlation, seed, run):
+    """Numbers of modules that are strong or moderate, without groups and with blocks of time points as groups."""
+    rng = np.random.default_rng([seed, run, round(10 * correlation)])
+    X = rng.standard_normal((500, 118))
+    for time in range(1, 500):
+        X[time] = correlation * X[time - 1] + np.sqrt(1 - correlation**2) * X[time]
+    X = X[100:]
+    model = SparseGraphSVD(5, random_state=0).fit(X)
+    row = {"correlation": correlation}
+    for block in (0, 10, 20, 50):
+        blocks = np.arange(400) // block if block else None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            table = verdicts(model, X, groups=blocks, random_state=0, n_jobs=1).table
+        row[f"blocks of {block}" if block else "no groups"] = table["verdict"].isin(["strong", "moderate"]).sum()
+    return row
+
+
+def show_series(runs, seed, jobs):
+    every = [delayed(series_run)(correlation, seed, run) for correlation in (0.5, 0.7, 0.9) for run in range(runs)]
+    table = pd.DataFrame(Parallel(jobs)(every)).set_index("correlation")
+    print((table > 0).groupby(level=0).sum().to_string(), f"\ndata sets, of {runs}, with a strong or moderate module")
+
+
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("task", choices=["noise", "planted", "broad", "technical"])
+    parser.add_argument("task", choices=["noise", "planted", "broad", "technical", "series"])
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--kinds", default="", help="names of data, separated by semicolons")
     parser.add_argument("--modules", type=Path, help="a tab-separated file with a row per module")
     options = parser.parse_args()
+    if options.task == "series":
+        return show_series(options.runs, options.seed, options.jobs)
     kinds = [kind for kind in options.kinds.split(";") if kind]
     modules, counts = run_all(options.task, options.seed, options.runs, options.jobs, kinds)
     if options.modules:
@@ -369,6 +396,7 @@ def main():
         show_planted(modules, counts)
     else:
         show_factors(modules)
+    return None
 
 
 if __name__ == "__main__":

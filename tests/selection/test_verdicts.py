@@ -12,6 +12,7 @@ from netbic.selection import verdicts
 from netbic.selection.confidence import confidence
 from netbic.selection.halves import Part, Splits, judged_features, resized
 from netbic.selection.technical import SampleProperties, carriers
+from netbic.selection.verdicts import successive_correlation
 
 
 def two_groups(n=80, p=300, k=30, strength=1.5, seed=0):
@@ -43,6 +44,23 @@ found = verdicts(model, X, random_state=0)
 
 
 # Measures
+
+
+def test_time_series_without_groups_are_noticed():
+    noise = np.random.default_rng(0).standard_normal((200, 40))
+    series = np.empty_like(noise)
+    series[0] = noise[0]
+    for time in range(1, 200):
+        series[time] = 0.8 * series[time - 1] + 0.6 * noise[time]
+    holes = np.where(np.random.default_rng(1).random(series.shape) < 0.05, np.nan, series)
+    assert abs(successive_correlation(noise)) < 0.1
+    assert 0.7 < successive_correlation(series) < 0.85
+    assert 0.65 < successive_correlation(pd.DataFrame(holes)) < 0.85
+    assert successive_correlation(sp.csr_array(series)) == 0
+    model = fitted(series, 2, n_columns=10)
+    with pytest.warns(UserWarning, match=r"successive samples are alike .* give blocks of successive samples"):
+        verdicts(model, series, n_pairs=3, random_state=0)
+    verdicts(model, series, n_pairs=3, groups=np.arange(200) // 10, random_state=0)  # without a warning
 
 
 def test_coherence_is_1_for_orthogonal_genes_and_their_number_for_equal_ones():

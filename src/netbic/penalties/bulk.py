@@ -87,7 +87,7 @@ class BeyondBulk(Penalty):
         if n_standing_out < self.least:
             return f"only {n_standing_out} stand out, at least {self.least} are needed: the {size} largest weights"
         if size >= max(int(self.most * n_entries), 1):
-            return f"the largest size: {self.most:.0%} of all"
+            return f"the largest size: {self.most:.0%} of all (`most` of BeyondBulk allows more)"
         return "so many stand out from the others"
 
     def check(self, size: int, axis: str, table: str = "X") -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -40,6 +41,7 @@ _Z = 5.0  # standard deviations of random features by which those of a module mo
 _STRONG, _MODERATE = 0.8, 0.4  # smallest mean confidence of the features
 _BREADTH = 0.15  # of a broad axis: squared correlation of other features, relative to its own ones
 _TOGETHER = 2.0  # coherence of random features on a broad axis
+_ALIKE = 0.4  # median correlation of successive samples of a time series
 _BY_DATA = 0.5  # smallest share of features that would be chosen without the graph
 _COLUMNS = [
     "module", "verdict", "score", "ratio", "z", "confidence", "features_found_again", "kme_by_chance", "breadth",
@@ -196,6 +198,13 @@ def verdicts(
     model = fitted_model(model)
     check_same_data(model, X)
     numbers = group_numbers(groups, X.shape[0], model.names_["rows"])
+    if groups is None and (alike := successive_correlation(X)) >= _ALIKE:
+        same, one = f"successive {sample_name}s are alike", f"one {sample_name} later"
+        warnings.warn(
+            f"{same} (the median feature correlates by {alike:.2f} with itself {one}): if they are a time series, "
+            f"noise can be called strong; give blocks of successive {sample_name}s as `groups`",
+            stacklevel=2,
+        )
     seed = draw_seed(random_state)
     with quiet():
         splits = Splits(model, X, numbers, seed)
@@ -234,6 +243,21 @@ def judged(
     words = replace(words, left_out=bool(plan.left_out.size))
     table = _table(found, evidence.total(), known, model, plan.too_few, words)
     return Verdicts(table, _features(evidence, found, model, words.feature), evidence.n_pairs, plan.unit)
+
+
+def successive_correlation(X: Any, n_features: int = 200) -> float:
+    """The median correlation of a feature with itself one sample later, in a dense table; 0 for other data."""
+    values = X.to_numpy() if isinstance(X, pd.DataFrame) else X
+    if not isinstance(values, np.ndarray) or len(values) < FEWEST_SAMPLES:
+        return 0.0
+    some = np.unique(np.linspace(0, values.shape[1] - 1, n_features).astype(int))
+    some = np.asarray(values[:, some], dtype=float)
+    known = np.isfinite(some)
+    away = np.where(known, some, 0.0)
+    away = np.where(known, away - away.sum(axis=0) / np.maximum(known.sum(axis=0), 1), 0.0)
+    squares = (away**2).sum(axis=0)
+    varies = squares > 0
+    return float(np.median((away[1:] * away[:-1]).sum(axis=0)[varies] / squares[varies])) if varies.any() else 0.0
 
 
 def called(groups: Any, sample_name: str = "sample") -> str:
