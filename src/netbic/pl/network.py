@@ -71,7 +71,7 @@ def network(
         Random seed of the layout.
     positions : array or DataFrame of two columns, optional
         Where the features are, for example the coordinates of sensors, instead of a layout: a row for each feature of
-        the model, or for each name.
+        the model, or for each name. Other features are drawn as small grey points.
     $names
     $key
     $ax
@@ -101,17 +101,22 @@ def network(
     else:
         inside = whole.subgraph(members)
     degrees = inside.degrees
-    placed = layout(inside.weights, seed) if positions is None else _places(positions, found)[members]
+    everywhere = None if positions is None else _places(positions, found)
+    placed = layout(inside.weights, seed) if everywhere is None else everywhere[members]
     ax = base.axes_for(ax, (6.5, 5.5), given)
     areas = _draw(ax, placed, inside.weights, weights)
-    if positions is not None:
+    if everywhere is not None:
+        ax.scatter(
+            everywhere[:, 0], everywhere[:, 1], s=_SMALLEST_NODE, color="0.8", zorder=0
+        )  # the same extent for every module
         ax.set_aspect("equal")
     elif (degrees == 0).any():
         alone = placed[degrees == 0]
         text, corner = f"{len(alone)} without an edge in the module", tuple(alone.min(axis=0))
         ax.annotate(text, corner, (0, -12), textcoords="offset points", va="top", size=base.SMALL, color="0.35")
-    ax.set(xticks=[], yticks=[])
-    ax.spines[:].set_visible(False)
+    if everywhere is None:
+        ax.set(xticks=[], yticks=[])
+        ax.spines[:].set_visible(False)
     shown = f"{everyone.size:,}" if members.size == everyone.size else f"{members.size} of {everyone.size:,}"
     name = "" if names is None else names[at]
     edges = f"{inside.n_edges:,} edges"
