@@ -49,6 +49,10 @@ def test_both_sides_of_a_pair_are_tested_in_their_own_table(fitted):
 def test_tables_without_genes_are_left_out():
     lipids = netbic.SparseGraphCCA(1, n_x=12, n_y=8).fit(*rna_and_protein(lipids=True))
     assert set(gene_sets(lipids, SETS, min_size=5)["table"]) == {"X"}
+    few = netbic.SparseGraphCCA(1, n_x=12, n_y=8).fit(rna_and_protein()[0], rna_and_protein()[1].iloc[:, 8:])
+    assert set(gene_sets(few, SETS)["table"]) == {"X"}  # Y has 4 of the 12 genes of GO:1
+    with pytest.raises(InputError, match=r"neither table can be tested .* none of the 1 gene sets has 10 to 500"):
+        gene_sets(few, {"small": GENES[9:15]})
     assert shared_names(lipids) is None
     with pytest.raises(InputError, match="no feature of either table is in the 1 gene sets"):
         gene_sets(lipids, {"a": ["TP53"]})

@@ -114,7 +114,7 @@ def pairs(
     DIR/report.html      all results as a web page
     DIR/model/           the fitted model: netbic.load("DIR")
     """
-    from netbic.enrichment import shared_names, write_enrichment
+    from netbic.enrichment import shared_names, untested_tables, write_enrichment
     from netbic.files import scratch_folder
     from netbic.io.dataset import fit_by_name, open_paired_datasets
     from netbic.io.samples import read_gene_sets
@@ -146,6 +146,8 @@ def pairs(
     called: Any = {"missing": settings["missing"], "names": names}
     tables = open_paired_datasets(table1, table2, (graph1, graph2), (given[0], given[1]), **called)
     echo(*tables.lines())
+    if sets is not None:  # an error before the long part if neither table can be tested
+        untested_tables(sets, dict(zip(tables.names, (each.expression.genes for each in tables.datasets), strict=True)))
     described = table1 if sample_table_of(None, table1) else table2
     samples = tables.first.expression.samples
     labels = SampleTable.read(sample_info, described, samples, tests)
@@ -182,7 +184,8 @@ def pairs(
             about = [shared_names(model), None if tested is None else tested.table]
             found = pairs_table(model, *(each for each in about if each is not None))
             weights = weights_table(model, None if tested is None else tested.features)
-            written = {"pairs": found, "weights": weights, "scores": pair_scores_table(model)}
+            scores = pair_scores_table(model, None if tested is None else tested.scores)
+            written = {"pairs": found, "weights": weights, "scores": scores}
             write_results(staged, model, tables.to_dict(), written)
             progress.update("report", 0, 1)
             if sets is not None and model.n_components_:

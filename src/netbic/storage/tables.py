@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from netbic.datasets import TumourCohort
 
 SIDES: Final = ("x", "y")  # both tables, in the attributes of a model of two tables
+HELD_OUT: Final = ("held_out_1", "held_out_2")  # scores of samples by fits that did not use them
 
 
 def modules_table(
@@ -188,11 +189,14 @@ def weights_table(model: PairModel, judged: pd.DataFrame | None = None) -> pd.Da
     return table.merge(judged.drop_duplicates(keys), how="left", on=keys)
 
 
-def pair_scores_table(model: PairModel) -> pd.DataFrame:
-    """Scores of the samples of the fit in both tables: columns `pair` (from 1), `sample`, `score_1` and `score_2`."""
+def pair_scores_table(model: PairModel, held_out: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Scores of the samples of the fit in both tables: columns `pair` (from 1), `sample`, `score_1` and `score_2`.
+
+    With `held_out` scores (`netbic.selection.pair_tests`, `scores`), the columns `held_out_1` and `held_out_2` follow.
+    """
     model = fitted_pair_model(model)
     names = sample_names(model)
-    return pd.DataFrame(
+    table = pd.DataFrame(
         {
             "pair": np.repeat(np.arange(1, model.n_components_ + 1), len(names)),
             "sample": np.tile(names, model.n_components_),
@@ -200,6 +204,7 @@ def pair_scores_table(model: PairModel) -> pd.DataFrame:
             "score_2": model.y_scores_.T.ravel(),
         }
     )
+    return table if held_out is None else table.assign(**{name: held_out[name].to_numpy() for name in HELD_OUT})
 
 
 # Columns without which tables of a folder are not what netbic wrote, besides the number of the module or pair.
@@ -207,6 +212,7 @@ _NEEDED = {
     "summary": set[str](),
     "pairs": {"correlation"},
     "weights": {"table", "name"},
+    "scores": {"sample"},
     "modules": {"axis", "name"},
     "gene_sets": {"term", "q_value"},
     "verdicts": {"verdict"},
