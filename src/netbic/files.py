@@ -59,7 +59,7 @@ ADDED_FILES: Final = (
 )
 RUN_FILES: Final = ("modules.tsv", "summary.tsv", "alignment.json", "studies.tsv", *ADDED_FILES, *_MODEL)
 PAIR_FILES: Final = (
-    *("pairs.tsv", "weights.tsv", "scores.tsv", "alignment.json", "report.html"),
+    *("pairs.tsv", "weights.tsv", "scores.tsv", "same_names.tsv", "alignment.json", "report.html"),
     *("associations.tsv", "associations.json", "sample_info.tsv", "gene_sets.tsv", "enrichment.json"),
     *("pairs.gmt", "lists.txt", "pairs.xlsx", *_MODEL),
 )

@@ -79,6 +79,14 @@ def test_the_command_writes_them(tmp_path):
     assert "protein: 0.3% of the values are missing; they add nothing" in shown
     assert "8 of 8 features of protein have the name of a feature of rna in the pair (4.8 expected" in shown
     assert "gene_sets.tsv: 2 enriched gene sets in 1 pair" in shown
+    assert f"0 with rho >= 0.5 (q <= 0.05): {out}/same_names.tsv" in shown
+    same, (rna, protein) = read_table(out / "same_names.tsv").set_index("name"), rna_and_protein()
+    assert f"20 names are in rna and in protein: median Spearman rho {same['rho'].median():.2f}, 0 with" in shown
+    assert same["rho"].is_monotonic_decreasing
+    expected = scipy.stats.spearmanr(rna["gene 3"], protein["gene 3"])
+    assert tuple(same.loc["gene 3", ["n", "rho", "p"]]) == pytest.approx((50, *expected))
+    weights = read_table(out / "weights.tsv")
+    assert set(weights.loc[weights["in_both"], "name"]) == {*GENES[:8]}
     table = read_table(out / "gene_sets.tsv")
     assert table[["pair", "table"]].to_numpy().tolist() == [[1, "rna"], [1, "protein"]]
     page = (out / "report.html").read_text()

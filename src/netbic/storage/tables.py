@@ -174,7 +174,8 @@ def weights_table(model: PairModel, judged: pd.DataFrame | None = None) -> pd.Da
 
     Columns are `pair` (from 1), `table` (its name), `name`, `weight` and `side`: "up" if the weight is positive, "down"
     if it is negative. Features of the same side, in either table, are high in the same samples. With `judged` features
-    (`netbic.selection.pair_tests`, `features`), the columns `found_again`, `correlation` and `confidence` follow.
+    (`netbic.selection.pair_tests`, `features`), the columns `found_again`, `correlation` and `confidence` follow. If
+    the pairs have features of the same name in both tables, `in_both` marks them.
     """
     model = fitted_pair_model(model)
     parts = [
@@ -183,6 +184,9 @@ def weights_table(model: PairModel, judged: pd.DataFrame | None = None) -> pd.Da
         for side, table, weights in zip(SIDES, model.table_names_, (model.x_weights_, model.y_weights_), strict=True)
     ]
     table = _concatenated(parts, ["pair", "table", "name", "weight", "side"])
+    in_both = table.assign(name=table["name"].astype(str)).duplicated(["pair", "name"], keep=False)
+    if in_both.any() and all(model.names_[side] is not None for side in SIDES):
+        table = table.assign(in_both=in_both)
     if judged is None:
         return table
     keys = ["pair", "table", "name", "weight"]
