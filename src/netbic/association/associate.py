@@ -111,10 +111,18 @@ class Associations:
             for row in found.to_dict("records"):
                 yield one_line(f"{name}: {in_words(row, verdicts)}")
             if found.empty:
-                best = in_words(own.iloc[0].to_dict(), verdicts)
-                yield one_line(f"{name}: no association (q <= {LEVEL}); the strongest: {best}")
+                best, further = in_words(own.iloc[0].to_dict(), verdicts), _log_rank_text(self.table, name, verdicts)
+                none = f"no association{' of the scores (Cox model)' * bool(further)} (q <= {LEVEL})"
+                yield one_line(f"{name}: {none}; the strongest: {best}{further}")
         if not self.adjusted_for and is_survival(self.table).any():
             yield "survival is not adjusted for stage, age or other variables: name columns to adjust for (`adjust`)"
+
+
+def _log_rank_text(table: pd.DataFrame, name: object, verdicts: Words | None) -> str:
+    """The strongest difference in survival between two groups of samples, if it is significant; otherwise ""."""
+    tests = table[(table["variable"] == name) & table["test"].str.startswith("log-rank") & (table["q"] <= LEVEL)]
+    best = tests.sort_values("q", kind="stable").head(1).to_dict("records")
+    return f"; but by the {best[0]['test']} {in_words(best[0], verdicts)}" if best else ""
 
 
 def associate(
@@ -276,7 +284,9 @@ def associate_scores(
         described, variables=variables, types=types, survival=survival, adjust=covariates, studies=studies
     )
     tested = [variable for variable in chosen if variable.kind != LEFT_OUT and variable.name not in covariates]
-    design = _design([variable for variable in chosen if variable.name in covariates])
+    adjusting = [variable for variable in chosen if variable.name in covariates]
+    design = _design(adjusting)
+    notes += _incomplete_notes(adjusting, design, tested, "average" if averages is not None else sample_name)
     result = _table_of_tests(scores, groups, tested, design)
     record_columns = list(Variable("", LEFT_OUT, "", np.empty(0)).record())
     records = pd.DataFrame([variable.record() for variable in chosen], columns=record_columns)
@@ -332,6 +342,26 @@ def _design(covariates: list[Variable]) -> Floats | None:
             ["adjust"],
         )
     return design
+
+
+def _incomplete_notes(
+    covariates: list[Variable], design: Floats | None, tested: list[Variable], sample_name: str
+) -> Iterator[str]:
+    """How many samples are left out of all tests, because a covariate is missing, and which levels are lost by that."""
+    if design is None or not (lost := np.isnan(design).any(axis=1)).any():
+        return
+    lost = np.asarray(lost)
+    each = [f"{variable.name} in {n:,}" for variable in covariates if (n := int((~variable.known).sum()))]
+    n = int(lost.sum())
+    text = f"{n:,} of {lost.size:,} {sample_name}s are left out, because a covariate is missing ({', '.join(each)})"
+    levels = [
+        f"{variable.name} {level} ({int(own.sum()):,})"
+        for variable in tested
+        if variable.kind in (CATEGORICAL, ORDERED)
+        for code, level in enumerate(variable.levels)
+        if (own := variable.known & (variable.values == code)).any() and lost[own].all()
+    ]
+    yield f"{text}; among them all of {some_names(levels, 8, quoted=False)}" if levels else text
 
 
 def _undefined_notes(

@@ -522,7 +522,8 @@ def shared_sentence(row: Mapping[Any, Any], names: tuple[str, str]) -> str:
         return ""
     of_second = f"{int(row['n_same_name'])} of {int(row['n_features_2'])} features of {names[1]}"
     chance = f"{row['expected_same_name']:.2g} expected by chance, p = {row['same_name_p_value']:.1g}"
-    return f"{of_second} have the name of a feature of {names[0]} in the pair ({chance})"
+    have = "has" if row["n_same_name"] == 1 else "have"
+    return f"{of_second} {have} the name of a feature of {names[0]} in the pair ({chance})"
 
 
 def _titles(members: list[pd.DataFrame], table: pd.DataFrame | None) -> list[tuple[str, list[str]] | None]:
