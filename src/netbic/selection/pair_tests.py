@@ -32,9 +32,17 @@ from netbic.operators.corrected import Corrected
 from netbic.operators.cross import Table
 from netbic.operators.dense import DenseOperator
 from netbic.selection.fits import Fits, Jobs, Progress, quiet
-from netbic.selection.pair_verdicts import LEVEL, ONE_WAY_FOLDS, HeldOut, judge_pair, one_way_scores, pairs_verdict
+from netbic.selection.pair_verdicts import (
+    LEVEL,
+    ONE_WAY_FOLDS,
+    SURE,
+    HeldOut,
+    judge_pair,
+    one_way_scores,
+    pairs_verdict,
+)
 from netbic.selection.resampling import SIDES, draw_seed, folds, pairs_by_position, seeded
-from netbic.selection.technical import carriers
+from netbic.selection.technical import carriers, extreme_sample
 from netbic.solver.pairs import PairSearch
 from netbic.solver.search import Axis
 from netbic.solver.solve import Settings
@@ -65,6 +73,8 @@ class PairTests:
         - `confidence_1`, `confidence_2`: mean confidence of its features of X and of Y.
         - `carried_by`: the one or two samples that carry the pair (at least 60 % of the products of its scores), "" if
           none do.
+        - `n_sure_1`, `n_sure_2`: how many of them have a confidence of at least 0.5.
+        - `extreme_samples`: further samples that make a quarter of the variance of the scores in a table, or more.
         - `reason`: the verdict in words.
     features : DataFrame
         A row per pair and feature, largest absolute weight first: `pair`, `table`, `name`, `weight`, `found_again`
@@ -225,11 +235,24 @@ def _judged(fitted: TwoTableModel, held_out: HeldOut, features: pd.DataFrame, te
     for number, name in enumerate(fitted.table_names_, start=1):
         means = features[features["table"] == name].groupby("pair")["confidence"].mean()
         table[f"confidence_{number}"] = means.reindex(table["pair"]).to_numpy()
+        sure = features[(features["table"] == name) & (features["confidence"] >= SURE)].groupby("pair").size()
+        table[f"n_sure_{number}"] = sure.reindex(table["pair"], fill_value=0).to_numpy()
     names, scores = sample_names(fitted), zip(fitted.x_scores_.T, fitted.y_scores_.T, strict=True)
     table["carried_by"] = [", ".join(str(names[at]) for at in carriers(*pair)) for pair in scores]
+    table["extreme_samples"] = [_extreme_samples(fitted, pair, table["carried_by"][pair]) for pair in range(len(table))]
     judged = [judge_pair(row, fitted.table_names_) for row in table.to_dict("records")]
     table.insert(1, "verdict", [verdict for verdict, _ in judged])
     return table.assign(reason=[reason for _, reason in judged])
+
+
+def _extreme_samples(fitted: TwoTableModel, pair: int, carried_by: str) -> str:
+    """The samples that make a quarter of the variance of the scores in a table, unless they carry the pair."""
+    names, parts = sample_names(fitted), list[str]()
+    for scores, table in zip((fitted.x_scores_, fitted.y_scores_), fitted.table_names_, strict=True):
+        found = extreme_sample(scores[:, pair])
+        if found is not None and (name := str(names[found[0]])) not in carried_by.split(", "):
+            parts.append(f"{name} makes {100 * found[1]:.0f}% of the variance of the scores in {table}")
+    return ", ".join(parts)
 
 
 class Limits(NamedTuple):

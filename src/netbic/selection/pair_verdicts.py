@@ -32,7 +32,8 @@ _FOUND = 0.5  # smallest share of fits in which a pair is found again
 _WITHIN = 1.96  # standard errors of a 95 % interval
 _LARGEST = 0.9999  # correlation, so that Fisher's z is finite
 _CORRELATED = 0.3  # of a strong pair, the smallest held-out correlation in the interval
-_RELIABLE = 0.8  # of a strong pair, the smallest mean confidence of the features of either table
+RELIABLE: Final = 0.8  # of a strong pair, the smallest mean confidence of the features of either table
+SURE: Final = 0.5  # confidence from which a feature is rather right than not
 _UNRELIABLE = 0.4  # below which the features should not be interpreted one by one
 
 
@@ -205,14 +206,19 @@ def judge_pair(row: dict[Any, Any], tables: tuple[str, str]) -> tuple[str, str]:
         why = "".join(f"; {reason}" for reason, holds in is_doubtful.items() if holds and reason)
         return "doubtful", f"Doubtful: {chance_text(row)}; {held_out}{why}."
     text = f"{chance_text(row)}; {held_out}; {features} are expected to be right"
-    against = [f"its list of features of {name} cannot be relied on" for mean, name in sure if mean < _UNRELIABLE]
-    against += [f"so few of {name} are expected to be right" for mean, name in sure if _UNRELIABLE <= mean < _RELIABLE]
+    numbers = dict(zip(tables, (row.get(f"n_sure_{number}", 0) for number in (1, 2)), strict=True))
+    remedy = f" ({{0:.0f}} have a confidence of at least {SURE:g}: try {{0:.0f}})"
+    surer = {name: remedy.format(n) * (n > 0) for name, n in numbers.items()}
+    unreliable, few = "its list of features of {} cannot be relied on", "so few of {} are expected to be right"
+    against = [unreliable.format(name) + surer[name] for mean, name in sure if mean < _UNRELIABLE]
+    against += [few.format(name) + surer[name] for mean, name in sure if _UNRELIABLE <= mean < RELIABLE]
     against += [f"its correlation in other samples may be below {_CORRELATED:g}"] * (low < _CORRELATED)
     if row["carried_by"]:
         against.append(f"few samples carry it: {row['carried_by']} (look at them, and fit without them)")
+    extreme = f" Most extreme: {row['extreme_samples']}; look at the sample." if row.get("extreme_samples") else ""
     if against:
-        return "moderate", f"Moderate: {text}. Not strong, because {', and '.join(against)}."
-    return "strong", f"Strong: {text}."
+        return "moderate", f"Moderate: {text}. Not strong, because {', and '.join(against)}.{extreme}"
+    return "strong", f"Strong: {text}.{extreme}"
 
 
 def chance_text(row: dict[Any, Any]) -> str:
