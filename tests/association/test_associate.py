@@ -423,5 +423,5 @@ def test_what_is_said_of_survival_speaks_of_both_tests(scores):
     days = random.exponential(np.where(high, 30.0, 100.0))
     found = associate_scores(scores, None, pd.DataFrame({"days": days, "dead": 1}, SAMPLES), survival=("days", "dead"))
     (line,) = (line for line in found.findings() if line.startswith("days"))
-    assert line.startswith("days: no association of the scores (Cox model) (q <= 0.05); the strongest: the risk")
-    assert "; but by the log-rank, median split the risk rises with module 1 (hazard ratio high/low" in line
+    assert line.startswith("days: no association in the Cox model (q <= 0.05); the strongest: the risk")
+    assert "; but by the log-rank test (median split) the risk rises with module 1 (hazard ratio high/low" in line

@@ -112,7 +112,7 @@ class Associations:
                 yield one_line(f"{name}: {in_words(row, verdicts)}")
             if found.empty:
                 best, further = in_words(own.iloc[0].to_dict(), verdicts), _log_rank_text(self.table, name, verdicts)
-                none = f"no association{' of the scores (Cox model)' * bool(further)} (q <= {LEVEL})"
+                none = f"no association{' in the Cox model' * bool(further)} (q <= {LEVEL})"
                 yield one_line(f"{name}: {none}; the strongest: {best}{further}")
         if not self.adjusted_for and is_survival(self.table).any():
             yield "survival is not adjusted for stage, age or other variables: name columns to adjust for (`adjust`)"
@@ -122,7 +122,10 @@ def _log_rank_text(table: pd.DataFrame, name: object, verdicts: Words | None) ->
     """The strongest difference in survival between two groups of samples, if it is significant; otherwise ""."""
     tests = table[(table["variable"] == name) & table["test"].str.startswith("log-rank") & (table["q"] <= LEVEL)]
     best = tests.sort_values("q", kind="stable").head(1).to_dict("records")
-    return f"; but by the {best[0]['test']} {in_words(best[0], verdicts)}" if best else ""
+    if not best:
+        return ""
+    test, _, groups = best[0]["test"].partition(", ")
+    return f"; but by the {test} test{f' ({groups})' * bool(groups)} {in_words(best[0], verdicts)}"
 
 
 def associate(
