@@ -96,6 +96,10 @@ def test_the_command_writes_them(tmp_path):
     assert "name of GO:1 is up in rna and down in protein" in page
     again = run_successfully("enrich", out, "--gene-sets", tmp_path / "sets.gmt").output
     assert "2 enriched gene sets in 1 pair" in again
+    (tmp_path / "small.gmt").write_text("GO:2\tname\t" + "\t".join(SETS["GO:2"]))
+    again = run_successfully("enrich", out, "--gene-sets", tmp_path / "small.gmt").output
+    assert "\nprotein: no feature is in a gene set, so they are not tested" in again
+    run_successfully("enrich", out, "--gene-sets", tmp_path / "sets.gmt")
     assert (out / "gene_sets.tsv").read_bytes() == read_again(table, tmp_path)
     assert run("pairs", *given[1:], "--names", "a,a", "--force").exit_code == 2
 

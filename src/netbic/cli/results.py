@@ -114,7 +114,8 @@ def enrich(
     sets = None if gene_sets is None else match_gene_sets(gene_sets, genes, id_map)
     given: Any = {"level": level, "by_sign": by_sign, "collapse": collapse, "random_state": seed}
     with locked(folder):
-        echo(*(f"{folder}/{line}" for line in write_enrichment(model, folder, sets, **given)))
+        lines = write_enrichment(model, folder, sets, **given)
+        echo(*(f"{folder}/{line}" if line.partition(":")[0].endswith(".tsv") else line for line in lines))
     echo_report_is_older(folder)
 
 
