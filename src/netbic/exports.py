@@ -38,6 +38,7 @@ from netbic.storage.models import PairModel, fitted_pair_model, is_pair_model, l
 from netbic.storage.tables import (
     SIDES,
     feature_names,
+    pair_scores_table,
     pairs_table,
     read_results_table,
     sample_names,
@@ -64,8 +65,9 @@ Source: TypeAlias = "SparseGraphSVD | AnnData | Path | str | Results"
 AnySource: TypeAlias = "Source | PairModel | PairResults"
 Attributes: TypeAlias = dict[str, Any]  # text, integers and finite floats
 _SIDES: Final = ("up", "down")
-_OF_PAIRS: Final = ("pairs", "gene_sets", "associations")
+_OF_PAIRS: Final = ("pairs", "weights", "scores", "gene_sets", "associations")
 _TABLES: Final = ("summary", "modules", "gene_sets", "verdicts", "samples", "associations", "replication")
+_JUDGED_OF_PAIRS: Final = ["found_again", "correlation", "confidence"]  # columns of weights.tsv
 _JUDGED: Final = ["found_again", "kme", "confidence"]  # columns of modules.tsv if modules were judged
 
 
@@ -249,7 +251,8 @@ class PairResults:
     model : SparseGraphPLS or SparseGraphCCA
         Fitted.
     tables : mapping of str to DataFrame, optional
-        Tables about the pairs, as in the folder of `netbic pairs`: "pairs", "gene_sets", "associations".
+        Tables about the pairs, as in the folder of `netbic pairs`: "pairs", "weights", "scores", "gene_sets",
+        "associations".
     sample_info : DataFrame, optional
         What is known about the samples, with their names as index.
     folder : path, optional
@@ -316,6 +319,31 @@ class PairResults:
         weights = vector[order].astype(float)
         return pd.DataFrame({"name": [names[at] for at in order], "weight": weights, "side": sides_of(weights)})
 
+    def judged_features(self, pair: int, side: str) -> pd.DataFrame:
+        """The same with `found_again`, `correlation` and `confidence` if these are known, the surest first."""
+        features, table = self.features(pair, side), self.tables.get("weights", pd.DataFrame())
+        if not set(_JUDGED_OF_PAIRS) <= set(table.columns):
+            return features
+        name = self.model.table_names_[SIDES.index(side)]
+        own = table[(table["pair"] == pair) & (table["table"] == name)]
+        if len(own) != len(features):  # both are in the order of the weights
+            return features
+        features = features.assign(**{each: own[each].to_numpy() for each in _JUDGED_OF_PAIRS})
+        return features.sort_values("confidence", ascending=False, kind="stable")
+
+    def scores(self, table: str | None = None) -> pd.DataFrame:
+        """Scores of the samples in a table (default: the first one), held-out ones if they are known.
+
+        The columns are those of `selection.sample_groups`, with `pair` for `module`, and `table`.
+        """
+        names = list(self.model.table_names_)
+        table = names[0] if table is None else table
+        if table not in names:
+            raise InputError(f"table={table!r}: the tables are {' and '.join(names)}")
+        known, number = self.tables.get("scores", pair_scores_table(self.model)), names.index(table) + 1
+        score = known[f"held_out_{number}" if f"held_out_{number}" in known else f"score_{number}"]
+        return known[["pair", "sample"]].assign(table=table, score=score, group="")
+
     def lists(self, pair: int) -> Iterator[tuple[str, str, list[str]]]:
         """The name of a table, the side, and the names of the features."""
         for side, table in zip(SIDES, self.model.table_names_, strict=True):
@@ -327,7 +355,7 @@ class PairResults:
         names, tables = _plain_names(sample_names(self.model), "sample"), list[pd.DataFrame]()
         samples = pd.DataFrame({"sample": names})
         for side, table in zip(SIDES, self.model.table_names_, strict=True):
-            tables.append(self.features(pair, side).rename(columns={"name": f"feature of {table}"}))
+            tables.append(self.judged_features(pair, side).rename(columns={"name": f"feature of {table}"}))
             samples[f"score in {table}"] = getattr(self.model, f"{side}_scores_")[:, pair - 1]
         return [*tables, samples]
 

@@ -59,7 +59,7 @@ ADDED_FILES: Final = (
 )
 RUN_FILES: Final = ("modules.tsv", "summary.tsv", "alignment.json", "studies.tsv", *ADDED_FILES, *_MODEL)
 PAIR_FILES: Final = (
-    *("pairs.tsv", "weights.tsv", "scores.tsv", "alignment.json", "report.html"),
+    *("pairs.tsv", "weights.tsv", "scores.tsv", "same_names.tsv", "alignment.json", "report.html"),
     *("associations.tsv", "associations.json", "sample_info.tsv", "gene_sets.tsv", "enrichment.json"),
     *("pairs.gmt", "lists.txt", "pairs.xlsx", *_MODEL),
 )
@@ -218,11 +218,11 @@ def read_json(path: Path) -> Any:
 # columns that never hold numbers, and those with whole numbers, of which some may be missing
 _NAMES: Final = (
     *("name", "term", "genes", "top_genes", "top_features", "sample", "axis", "variable", "level"),
-    *("technical", "carried_by", "table"),
+    *("technical", "carried_by", "extreme_samples", "table"),
 )
 _INTEGERS: Final = ("repeats", "closest", "module_a", "module_b", "standing_out")
 _NUMBERS: Final = re.compile(
-    r"n|n_\w+|\w*score(_[12])?|weight|effect|ci_\w+|[pq]|q_all|(\w+_)?[pq]_value|degree_\w+_(change|value)|"
+    r"n|n_\w+|\w*score(_[12])?|held_out_[12]|rho|weight|effect|ci_\w+|[pq]|q_all|(\w+_)?[pq]_value|degree_\w+_(change|value)|"
     r"fold_change|expected(_\w+)?|singular_value|found_again|kme(_by_chance)?|confidence|breadth|z|\w*(correlation|variance|overlap|share|ratio)"
 )
 # pandas 3.1 reads every number to the last bit and deprecates the option that earlier versions need for it

@@ -403,3 +403,25 @@ def test_rows_of_data_without_names_are_matched_by_order():
         assert found.match.table.index.tolist() == index
     with pytest.raises(netbic.InputError, match="no sample names"):
         netbic.associate(model, X.to_numpy(), table[:50])
+
+
+def test_samples_without_a_covariate_are_counted_and_levels_that_are_lost_by_it_named(scores, table):
+    table["stage"] = np.where(table["subtype"] == "low", np.nan, np.arange(N) % 3 + 1.0)
+    lost = int(table["stage"].isna().sum())
+    found = associate_scores(scores, None, table, adjust=["age", "stage"], variables=["subtype", "grade"])
+    (note,) = (note for note in found.notes if "left out" in note)
+    text = f"{lost} of {N} samples are left out, because a covariate is missing (stage in {lost})"
+    assert note == f"{text}; among them all of subtype low ({lost})"
+    assert not associate_scores(scores, None, table, adjust="age", variables="grade").notes
+
+
+def test_what_is_said_of_survival_speaks_of_both_tests(scores):
+    random = np.random.default_rng(0)
+    high = np.array(scores[1] > scores[1].median())
+    scores = scores[[1]].assign(**{"1": np.where(high, 1.0, 0.0)})[["1"]].set_axis([1], axis=1)
+    scores.iloc[0] = -40.0  # so that the Cox model sees little else
+    days = random.exponential(np.where(high, 30.0, 100.0))
+    found = associate_scores(scores, None, pd.DataFrame({"days": days, "dead": 1}, SAMPLES), survival=("days", "dead"))
+    (line,) = (line for line in found.findings() if line.startswith("days"))
+    assert line.startswith("days: no association in the Cox model (q <= 0.05); the strongest: the risk")
+    assert "; but by the log-rank test (median split) the risk rises with module 1 (hazard ratio high/low" in line

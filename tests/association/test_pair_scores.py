@@ -6,7 +6,9 @@ import pytest
 import scipy.stats
 
 import netbic
+from netbic import InputError
 from netbic.association.associate import associate_pairs, associate_scores
+from netbic.selection import pair_tests
 from support.pair_folders import model_of
 
 
@@ -42,6 +44,28 @@ def test_the_tests_are_those_of_the_scores_of_each_table(fitted):
     assert set(averages.table["n"]) == {10}
     lines = [*associate_pairs(model, labels, adjust="plate").findings()]
     assert lines[0] == "adjusted for plate"
+    assert lines[1].startswith("p-values are too small, because")  # the pairs were not tested
     assert any(line.startswith("age: rises with pair 2, Y (partial Spearman") for line in lines)
     with pytest.raises(ValueError, match="not fitted"):
         associate_pairs(netbic.SparseGraphCCA(1), labels)
+
+
+def test_labels_of_one_table_are_not_found_in_an_independent_one():
+    random, p_values = np.random.default_rng(0), []
+    samples = [f"s{k}" for k in range(54)]
+    ill = pd.DataFrame({"ill": np.repeat(["no", "yes"], 27)}, index=samples)
+    for seed in range(20):
+        X, Y = (pd.DataFrame(random.standard_normal((54, 60)), samples) for _ in range(2))
+        X.iloc[27:, :20] += 1.5
+        model = netbic.SparseGraphCCA(1, n_x=15, n_y=15)
+        tests = pair_tests(model, X, Y, n_permutations=19, n_folds=2, n_repeats=1, random_state=seed)
+        both = [associate_pairs(each, ill).table for each in (tests, tests.reference)]
+        p_values.append([own.set_index(["table", "test"])["p"].xs("Kruskal-Wallis", level="test") for own in both])
+        assert set(both[0]["scores"]) == {"held out"}
+        assert set(both[1]["scores"]) == {"fit"}
+    held_out, of_fit = (pd.DataFrame(list(own)) for own in zip(*p_values, strict=True))
+    assert (of_fit["Y"] <= 0.05).sum() >= 15  # so that the scores of the fit must not be tested
+    assert (held_out["Y"] <= 0.05).sum() <= 4  # 99.7 % of the binomial distribution
+    assert (held_out["X"] <= 1e-4).all()  # what is there is found
+    with pytest.raises(InputError, match="about other pairs or samples"):
+        associate_pairs(tests.reference, ill, held_out=tests.scores.iloc[::-1])

@@ -291,6 +291,31 @@ def test_pairs_are_compared_with_the_sample_table(tables, labels, tmp_path):
     assert "<dt>tests adjusted for</dt><dd><bdi>plate</bdi></dd>" in (out / "report.html").read_text()
 
 
+def test_pairs_that_were_tested_are_compared_by_held_out_scores(tables, labels, tmp_path):
+    out = tmp_path / "out"
+    options = (*OPTIONS[:5], 1, "--permutations", 19, "--no-report")
+    shown = run_successfully("pairs", *tables, "--out", out, "--sample-info", labels, *options).output
+    assert "tested are held-out scores" in shown
+    first, scores = read_table(out / "associations.tsv"), read_table(out / "scores.tsv")
+    assert set(first["scores"]) == {"held out"}
+    assert scores["held_out_1"].corr(scores["score_1"]) > 0.2  # signs are those of the pair
+    assert not np.allclose(scores["held_out_1"], scores["score_1"])
+    run_successfully("associate", out, "--sample-info", labels)
+    pd.testing.assert_frame_equal(read_table(out / "associations.tsv"), first)
+    run_successfully("export", out, "--format", "xlsx")
+    confidence = pd.read_excel(out / "pairs.xlsx", sheet_name="Pair 1")["confidence"].dropna()
+    assert confidence.is_monotonic_decreasing
+    table = pd.read_csv(labels, sep="\t").assign(os_months=np.arange(1, N + 1), os_event=[1, 1, 0, 1] * (N // 4))
+    table.to_csv(tmp_path / "times.tsv", sep="\t", index=False)
+    run_successfully("associate", out, "--sample-info", tmp_path / "times.tsv")
+    for name, title in (("lipids", "Pair 1: scores of lipids"), ("genes", "Pair 1: scores of genes")):
+        run_successfully("plot", out, "survival", "--pair", 1, "--table", name, "--out", tmp_path / f"{name}.svg")
+        assert title in (tmp_path / f"{name}.svg").read_text()
+    wrong = run("plot", out, "survival", "--table", "RNA", "--out", tmp_path / "wrong.svg")
+    assert "the tables are genes and lipids" in wrong.output
+    assert "--pair has no effect" in run("plot", out, "associations", "--pair", 1, "--out", tmp_path / "w.svg").output
+
+
 def test_a_sample_table_in_the_output_folder_is_not_replaced(tables, labels, tmp_path):
     out = tmp_path / "out"
     out.mkdir()

@@ -49,6 +49,10 @@ def test_both_sides_of_a_pair_are_tested_in_their_own_table(fitted):
 def test_tables_without_genes_are_left_out():
     lipids = netbic.SparseGraphCCA(1, n_x=12, n_y=8).fit(*rna_and_protein(lipids=True))
     assert set(gene_sets(lipids, SETS, min_size=5)["table"]) == {"X"}
+    few = netbic.SparseGraphCCA(1, n_x=12, n_y=8).fit(rna_and_protein()[0], rna_and_protein()[1].iloc[:, 8:])
+    assert set(gene_sets(few, SETS)["table"]) == {"X"}  # Y has 4 of the 12 genes of GO:1
+    with pytest.raises(InputError, match=r"neither table can be tested .* none of the 1 gene sets has 10 to 500"):
+        gene_sets(few, {"small": GENES[9:15]})
     assert shared_names(lipids) is None
     with pytest.raises(InputError, match="no feature of either table is in the 1 gene sets"):
         gene_sets(lipids, {"a": ["TP53"]})
@@ -75,6 +79,14 @@ def test_the_command_writes_them(tmp_path):
     assert "protein: 0.3% of the values are missing; they add nothing" in shown
     assert "8 of 8 features of protein have the name of a feature of rna in the pair (4.8 expected" in shown
     assert "gene_sets.tsv: 2 enriched gene sets in 1 pair" in shown
+    assert f"0 with rho >= 0.5 (q <= 0.05): {out}/same_names.tsv" in shown
+    same, (rna, protein) = read_table(out / "same_names.tsv").set_index("name"), rna_and_protein()
+    assert f"20 names are in rna and in protein: median Spearman rho {same['rho'].median():.2f}, 0 with" in shown
+    assert same["rho"].is_monotonic_decreasing
+    expected = scipy.stats.spearmanr(rna["gene 3"], protein["gene 3"])
+    assert tuple(same.loc["gene 3", ["n", "rho", "p"]]) == pytest.approx((50, *expected))
+    weights = read_table(out / "weights.tsv")
+    assert set(weights.loc[weights["in_both"], "name"]) == {*GENES[:8]}
     table = read_table(out / "gene_sets.tsv")
     assert table[["pair", "table"]].to_numpy().tolist() == [[1, "rna"], [1, "protein"]]
     page = (out / "report.html").read_text()
@@ -84,6 +96,10 @@ def test_the_command_writes_them(tmp_path):
     assert "name of GO:1 is up in rna and down in protein" in page
     again = run_successfully("enrich", out, "--gene-sets", tmp_path / "sets.gmt").output
     assert "2 enriched gene sets in 1 pair" in again
+    (tmp_path / "small.gmt").write_text("GO:2\tname\t" + "\t".join(SETS["GO:2"]))
+    again = run_successfully("enrich", out, "--gene-sets", tmp_path / "small.gmt").output
+    assert "\nprotein: no feature is in a gene set, so they are not tested" in again
+    run_successfully("enrich", out, "--gene-sets", tmp_path / "sets.gmt")
     assert (out / "gene_sets.tsv").read_bytes() == read_again(table, tmp_path)
     assert run("pairs", *given[1:], "--names", "a,a", "--force").exit_code == 2
 

@@ -1,5 +1,7 @@
 """Tests of pairs of two tables: calibration, sequential p-values, held-out correlations, stability and tuning."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -109,6 +111,8 @@ def measured(**changed):
         ({"found_again": 0.4}, "doubtful", "only 40% of the fits without a part of the samples find it again."),
         ({"held_out_low": 0.2}, "moderate", "Not strong, because its correlation in other samples may be below 0.3."),
         ({"confidence_2": 0.5}, "moderate", "Not strong, because so few of protein are expected to be right."),
+        ({"confidence_2": 0.3, "n_sure_2": 7}, "moderate", "of protein cannot be relied on (7 have a confidence of at"),
+        ({"extreme_samples": "s3 makes 31% of it"}, "strong", "right. Most extreme: s3 makes 31% of it; look at"),
         ({"carried_by": "s3, s8"}, "moderate", "few samples carry it: s3, s8 (look at them, and fit without them)."),
     ],
 )
@@ -362,10 +366,16 @@ def test_outlier_samples_that_carry_a_pair_are_named():
     found = pair_tests(SparseGraphPLS(1, n_x=10, n_y=10), *tables, n_permutations=19, random_state=0)
     assert found.table["carried_by"].tolist() == ["s3, s8"]
     assert found.table["verdict"][0] != "strong"
+    assert found.table["extreme_samples"].tolist() == [""]  # they carry it
+    sure = found.features[found.features["confidence"] >= 0.5]["table"].value_counts()
+    assert found.table[["n_sure_1", "n_sure_2"]].to_numpy().tolist() == [[sure.get("X", 0), sure.get("Y", 0)]]
     Y[:, 10:20] += 2 * X[:, 20:30].mean(axis=1, keepdims=True)
     X[[3, 8], :10] -= 8
     without = pair_tests(SparseGraphPLS(1, n_x=10, n_y=10), X, Y, n_permutations=19, random_state=0)
     assert without.table["carried_by"].tolist() == [""]
+    Y[5, 10:20] += 4
+    extreme = pair_tests(SparseGraphPLS(1, n_x=10, n_y=10), X, Y, n_permutations=19, random_state=0)
+    assert re.fullmatch(r"5 makes \d\d% of the variance of the scores in Y", extreme.table["extreme_samples"][0])
 
 
 # Missing values

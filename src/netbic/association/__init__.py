@@ -2,6 +2,7 @@
 
 from netbic.association.associate import Associations, Removed, associate, associate_pairs, associate_scores
 from netbic.association.membership import gene_membership
+from netbic.association.shared_features import same_names
 from netbic.association.stored import stored_scores, write_associations
 from netbic.association.tests import CoxModel, cox, kaplan_meier
 from netbic.association.variables import SampleMatch, Variable, match_samples, read_variables
@@ -22,6 +23,7 @@ __all__ = [
     "kaplan_meier",
     "match_samples",
     "read_variables",
+    "same_names",
     "signed_effects",
     "stored_scores",
     "strongest",

@@ -40,12 +40,17 @@ from netbic.errors import InputError, one_line, shown, some_names
 from netbic.estimators.inputs import axis_names
 from netbic.estimators.results import names_of
 from netbic.estimators.svd import SparseGraphSVD, fitted_model
-from netbic.selection import SampleGroups
+from netbic.selection import PairTests, SampleGroups
 from netbic.storage.models import PairModel, fitted_pair_model
-from netbic.storage.tables import sample_names
+from netbic.storage.tables import HELD_OUT, sample_names
 
 _COLUMNS = ["module", "variable", "level", "test", "n", "effect", "effect_name", "ci_low", "ci_high", "p"]
 _SHOWN = 3  # associations per variable
+_HELD_OUT = "tested are held-out scores of the samples: by fits that did not use them"
+_OF_THE_FIT = (
+    "p-values are too small, because the weights of one table were chosen for the other one: test the pairs, so that "
+    "there are held-out scores"
+)
 _SMALL: Final = 0.05  # share of the degrees of freedom whose loss hardly changes a p-value: 0.05 becomes 0.056
 
 
@@ -106,10 +111,21 @@ class Associations:
             for row in found.to_dict("records"):
                 yield one_line(f"{name}: {in_words(row, verdicts)}")
             if found.empty:
-                best = in_words(own.iloc[0].to_dict(), verdicts)
-                yield one_line(f"{name}: no association (q <= {LEVEL}); the strongest: {best}")
+                best, further = in_words(own.iloc[0].to_dict(), verdicts), _log_rank_text(self.table, name, verdicts)
+                none = f"no association{' in the Cox model' * bool(further)} (q <= {LEVEL})"
+                yield one_line(f"{name}: {none}; the strongest: {best}{further}")
         if not self.adjusted_for and is_survival(self.table).any():
             yield "survival is not adjusted for stage, age or other variables: name columns to adjust for (`adjust`)"
+
+
+def _log_rank_text(table: pd.DataFrame, name: object, verdicts: Words | None) -> str:
+    """The strongest difference in survival between two groups of samples, if it is significant; otherwise ""."""
+    tests = table[(table["variable"] == name) & table["test"].str.startswith("log-rank") & (table["q"] <= LEVEL)]
+    best = tests.sort_values("q", kind="stable").head(1).to_dict("records")
+    if not best:
+        return ""
+    test, _, groups = best[0]["test"].partition(", ")
+    return f"; but by the {test} test{f' ({groups})' * bool(groups)} {in_words(best[0], verdicts)}"
 
 
 def associate(
@@ -271,7 +287,9 @@ def associate_scores(
         described, variables=variables, types=types, survival=survival, adjust=covariates, studies=studies
     )
     tested = [variable for variable in chosen if variable.kind != LEFT_OUT and variable.name not in covariates]
-    design = _design([variable for variable in chosen if variable.name in covariates])
+    adjusting = [variable for variable in chosen if variable.name in covariates]
+    design = _design(adjusting)
+    notes += _incomplete_notes(adjusting, design, tested, "average" if averages is not None else sample_name)
     result = _table_of_tests(scores, groups, tested, design)
     record_columns = list(Variable("", LEFT_OUT, "", np.empty(0)).record())
     records = pd.DataFrame([variable.record() for variable in chosen], columns=record_columns)
@@ -329,6 +347,26 @@ def _design(covariates: list[Variable]) -> Floats | None:
     return design
 
 
+def _incomplete_notes(
+    covariates: list[Variable], design: Floats | None, tested: list[Variable], sample_name: str
+) -> Iterator[str]:
+    """How many samples are left out of all tests, because a covariate is missing, and which levels are lost by that."""
+    if design is None or not (lost := np.isnan(design).any(axis=1)).any():
+        return
+    lost = np.asarray(lost)
+    each = [f"{variable.name} in {n:,}" for variable in covariates if (n := int((~variable.known).sum()))]
+    n = int(lost.sum())
+    text = f"{n:,} of {lost.size:,} {sample_name}s are left out, because a covariate is missing ({', '.join(each)})"
+    levels = [
+        f"{variable.name} {level} ({int(own.sum()):,})"
+        for variable in tested
+        if variable.kind in (CATEGORICAL, ORDERED)
+        for code, level in enumerate(variable.levels)
+        if (own := variable.known & (variable.values == code)).any() and lost[own].all()
+    ]
+    yield f"{text}; among them all of {some_names(levels, 8, quoted=False)}" if levels else text
+
+
 def _undefined_notes(
     scores: pd.DataFrame,
     tested: list[Variable],
@@ -359,9 +397,10 @@ def _undefined_notes(
 
 
 def associate_pairs(
-    model: PairModel,
+    model: PairModel | PairTests,
     table: pd.DataFrame,
     *,
+    held_out: pd.DataFrame | None = None,
     variables: str | Iterable[str] | None = None,
     types: Types | None = None,
     survival: Survival | None = None,
@@ -370,16 +409,20 @@ def associate_pairs(
 ) -> Associations:
     r"""Test which pairs are associated with labels, numbers and survival times of the samples.
 
-    The tests are those of `associate`, for the scores of the samples of the fit in both tables. In the table of the
-    result, `pair` (from 1) and `table` (its name) stand where that of `associate` has `module`. The tests of both
-    tables count for the q-values.
+    The tests are those of `associate`, for the scores of the samples in both tables. In the table of the result, `pair`
+    (from 1) and `table` (its name) stand where that of `associate` has `module`, and `scores` says which ones were
+    tested: "held out", or those of the "fit". The weights of one table are chosen for the other one, so that the scores
+    of the fit have a part of its labels, even if the tables are independent. Give the result of
+    `netbic.selection.pair_tests`: the scores of each sample are then by fits that did not use it.
 
     Parameters
     ----------
-    model : SparseGraphPLS or SparseGraphCCA
-        Fitted. Samples of arrays, which have no names, are called 0, 1, 2, ...
+    model : PairTests, SparseGraphPLS or SparseGraphCCA
+        Tested or fitted. Samples of arrays, which have no names, are called 0, 1, 2, ...
     table : DataFrame
         A row per sample, matched by name: the index, or a column of names.
+    held_out : DataFrame, optional
+        Held-out scores of a fitted model: `PairTests.scores`, or scores.tsv of `netbic pairs`.
     variables, types, survival, adjust, by : as for `associate`
 
     Returns
@@ -395,12 +438,17 @@ def associate_pairs(
     >>> X, Y = (pd.DataFrame(random.standard_normal((60, 20)) + ill, index=samples) for _ in range(2))
     >>> model = netbic.SparseGraphCCA(1, n_x=10, n_y=10).fit(X, Y, table_names=("RNA", "protein"))
     >>> labels = pd.DataFrame({"group": np.repeat(["healthy", "ill"], 30)}, index=samples)
-    >>> print(*netbic.association.associate_pairs(model, labels).findings(), sep="\n")
-    group: ill is higher in pair 1, RNA (AUC 0.9967, q = 2e-16)
+    >>> tests = netbic.selection.pair_tests(model, X, Y, n_permutations=99, random_state=0)
+    >>> found = netbic.association.associate_pairs(tests, labels)
+    >>> found.table["scores"].unique().tolist()
+    ['held out']
     """
+    if isinstance(model, PairTests):
+        model, held_out = model.reference, model.scores
     model = fitted_pair_model(model)
+    both = (model.x_scores_, model.y_scores_) if held_out is None else _held_out(model, held_out)
     scores = pd.DataFrame(  # the first pair in both tables, the second pair in both tables, ...
-        np.stack([model.x_scores_, model.y_scores_], axis=2).reshape(len(model.x_scores_), -1),
+        np.stack(both, axis=2).reshape(len(model.x_scores_), -1),
         index=pd.Index(sample_names(model), name="sample"),
     )
     found = associate_scores(
@@ -409,7 +457,23 @@ def associate_pairs(
     number = found.table["module"].astype(np.int64) - 1
     names = np.array(model.table_names_, dtype=object)
     place = pd.DataFrame({"pair": number // 2 + 1, "table": names[number % 2]})
-    return replace(found, table=pd.concat([place, found.table.drop(columns="module")], axis=1))
+    place["scores"] = "fit" if held_out is None else "held out"
+    note = _OF_THE_FIT if held_out is None else _HELD_OUT
+    tests_of_pairs = pd.concat([place, found.table.drop(columns="module")], axis=1)
+    return replace(found, table=tests_of_pairs, notes=(note, *found.notes))
+
+
+def _held_out(model: PairModel, table: pd.DataFrame) -> tuple[Floats, Floats]:
+    """The held-out scores in a table, samples by pairs, of both tables of a model."""
+    samples, n_pairs = sample_names(model).astype(str), model.n_components_
+    expected = np.repeat(np.arange(1, n_pairs + 1), len(samples)), np.tile(samples, n_pairs)
+    if missing := [name for name in ("pair", "sample", *HELD_OUT) if name not in table]:
+        raise InputError(f"the table of held-out scores has no column {missing[0]}: give the scores of `pair_tests`")
+    known = table["pair"].to_numpy(), table["sample"].astype(str).to_numpy()
+    if not all(np.array_equal(one, other) for one, other in zip(known, expected, strict=True)):
+        raise InputError("the table of held-out scores is about other pairs or samples: test the pairs again")
+    first, second = (table[name].to_numpy(dtype=np.float64).reshape(n_pairs, -1).T for name in HELD_OUT)
+    return first, second
 
 
 class Removed(NamedTuple):

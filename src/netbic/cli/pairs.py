@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from netbic.io.dataset import PairedDatasets
+    from netbic.io.expression import Expression
     from netbic.selection import PairTests
     from netbic.storage.models import PairModel
 
@@ -108,13 +109,15 @@ def pairs(
     DIR/pairs.tsv        one row per pair: verdict, sizes, correlation
     DIR/weights.tsv      features of each pair, with a confidence
     DIR/scores.tsv       scores of the samples in both tables
+    DIR/same_names.tsv   correlation of features of the same name (RNA, protein)
     DIR/gene_sets.tsv    enriched gene sets of both sides (with --gene-sets)
     DIR/associations.tsv labels, numbers, survival (with --sample-info)
     DIR/alignment.json   how samples and networks were matched
     DIR/report.html      all results as a web page
     DIR/model/           the fitted model: netbic.load("DIR")
     """
-    from netbic.enrichment import shared_names, write_enrichment
+    from netbic.association.shared_features import same_names_line
+    from netbic.enrichment import shared_names, untested_tables, write_enrichment
     from netbic.files import scratch_folder
     from netbic.io.dataset import fit_by_name, open_paired_datasets
     from netbic.io.samples import read_gene_sets
@@ -146,6 +149,8 @@ def pairs(
     called: Any = {"missing": settings["missing"], "names": names}
     tables = open_paired_datasets(table1, table2, (graph1, graph2), (given[0], given[1]), **called)
     echo(*tables.lines())
+    if sets is not None:  # an error before the long part if neither table can be tested
+        untested_tables(sets, dict(zip(tables.names, (each.expression.genes for each in tables.datasets), strict=True)))
     described = table1 if sample_table_of(None, table1) else table2
     samples = tables.first.expression.samples
     labels = SampleTable.read(sample_info, described, samples, tests)
@@ -182,7 +187,11 @@ def pairs(
             about = [shared_names(model), None if tested is None else tested.table]
             found = pairs_table(model, *(each for each in about if each is not None))
             weights = weights_table(model, None if tested is None else tested.features)
-            written = {"pairs": found, "weights": weights, "scores": pair_scores_table(model)}
+            scores = pair_scores_table(model, None if tested is None else tested.scores)
+            written = {"pairs": found, "weights": weights, "scores": scores}
+            if len(same := _same_names(tables)):
+                written["same_names"] = same
+                lines.append(f"{same_names_line(same, tables.names)}: {out}/same_names.tsv")
             write_results(staged, model, tables.to_dict(), written)
             progress.update("report", 0, 1)
             if sets is not None and model.n_components_:
@@ -230,23 +239,37 @@ def _estimator(tables: PairedDatasets, settings: dict[str, Any], n_pairs: int) -
     return kind(n_pairs, **parameters)
 
 
+def _named(each: Expression, kept: Any = slice(None)) -> pd.DataFrame:
+    """The values of (some features of) a table with names, as a dense copy."""
+    import pandas as pd
+
+    from netbic.arrays import is_sparse
+
+    values = each.matrix[:, kept]
+    return pd.DataFrame(values.toarray() if is_sparse(values) else values, each.samples, each.genes[kept])
+
+
+def _same_names(tables: PairedDatasets) -> pd.DataFrame:
+    """How far features follow those of the same name in the other table."""
+    import numpy as np
+
+    from netbic.association import same_names
+
+    one, other = (each.expression for each in tables.datasets)
+    inside = np.isin(one.genes, other.genes), np.isin(other.genes, one.genes)
+    return same_names(_named(one, np.flatnonzero(inside[0])), _named(other, np.flatnonzero(inside[1])))
+
+
 def _test(
     model: PairModel, tables: PairedDatasets, permutations: int, most: int | None, progress: Progress
 ) -> PairTests:
     """P-values, held-out correlations and verdicts of the pairs."""
-    import pandas as pd
-
-    from netbic.arrays import is_sparse
     from netbic.selection import pair_tests
-
-    def named(each: Any) -> Any:  # networks are matched by name; the tests make dense copies in any case
-        values = each.matrix.toarray() if is_sparse(each.matrix) else each.matrix
-        return pd.DataFrame(values, each.samples, each.genes)
 
     with warnings.catch_warnings(action="ignore"):  # those of the same fit were shown
         return pair_tests(
             model,
-            *(named(each.expression) for each in tables.datasets),
+            *(_named(each.expression) for each in tables.datasets),  # networks are matched by name
             most=most,
             n_permutations=permutations,
             random_state=model.random_state,
@@ -257,7 +280,7 @@ def _test(
 def _summary(out: Path, table: pd.DataFrame, tests: PairTests | None, names: tuple[str, str]) -> Iterator[str]:
     """What was found, two lines per pair and more."""
     from netbic.enrichment import shared_sentence
-    from netbic.selection.pair_verdicts import held_out_text, p_text
+    from netbic.selection.pair_verdicts import RELIABLE, SURE, held_out_text, p_text
 
     yield f"{counted(len(table), 'pair')}. Tables: {out}/pairs.tsv, {out}/weights.tsv, {out}/scores.tsv"
     for row in table.head(_LISTED).to_dict("records"):
@@ -273,6 +296,13 @@ def _summary(out: Path, table: pd.DataFrame, tests: PairTests | None, names: tup
             yield f"    {' and '.join(sides)}"
             if row["carried_by"]:
                 yield f"    carried by few samples: {row['carried_by']}"
+            if row["extreme_samples"]:
+                yield f"    {row['extreme_samples']}"
+            for number, name in enumerate(names, start=1):
+                n, n_sure = row[f"n_features_{number}"], row[f"n_sure_{number}"]
+                if row["verdict"] == "moderate" and row[f"confidence_{number}"] < RELIABLE and n_sure:
+                    has = f"{n_sure} of {n} features of {name} have a confidence of at least {SURE:g}"
+                    yield f"    {has}: try --features{number} {n_sure}"
         if same := shared_sentence(row, names):
             yield f"    {same}"
     if len(table) > _LISTED:

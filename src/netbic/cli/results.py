@@ -114,7 +114,8 @@ def enrich(
     sets = None if gene_sets is None else match_gene_sets(gene_sets, genes, id_map)
     given: Any = {"level": level, "by_sign": by_sign, "collapse": collapse, "random_state": seed}
     with locked(folder):
-        echo(*(f"{folder}/{line}" for line in write_enrichment(model, folder, sets, **given)))
+        lines = write_enrichment(model, folder, sets, **given)
+        echo(*(f"{folder}/{line}" if line.partition(":")[0].endswith(".tsv") else line for line in lines))
     echo_report_is_older(folder)
 
 
@@ -184,11 +185,16 @@ _USED = {  # options that each kind of figure uses
     "associations": set[str](),
     "enrichment": {"module"},
     "scores": {"module", "annotate", "colour"},
-    "survival": {"module", "survival", "until", "colour"},
+    "survival": {"module", "survival", "until", "colour"},  # and of pairs the table
     "n-modules": set[str](),
 }
 _OF_SEVERAL = ("heatmap", "enrichment")  # figures of several modules
-_USED_FOR_PAIRS = {"scores": {"module", "annotate", "colour"}, "loadings": {"module"}, "associations": set[str]()}
+_USED_FOR_PAIRS = {
+    "scores": {"module", "annotate", "colour"},
+    "loadings": {"module"},
+    "associations": set[str](),
+    "survival": {"module", "table", "survival", "until", "colour"},
+}
 
 
 @click.command(cls=Command)
@@ -210,6 +216,7 @@ _USED_FOR_PAIRS = {"scores": {"module", "annotate", "colour"}, "loadings": {"mod
     show_default="the first ones that were tested",
     help="Columns of the sample table with times and events (survival).",
 )
+@option("--table", metavar="NAME", show_default="the first one", help="Table of the scores (survival of pairs).")
 @option("--force", is_flag=True, help="Replace an existing file.")
 @options.group(
     option("--title", help="Title of the figure; ' ' for none."),
@@ -245,6 +252,7 @@ def plot(folder: Path, kind: str, out: Path, force: bool, **given: Any) -> None:
     scores        the scores of the samples in both tables
     loadings      the features of both tables with the largest weights
     associations  pairs by variables of the sample table
+    survival      Kaplan-Meier curves of the scores in one table
     """
     from netbic import pl
     from netbic.association.stored import stored_verdicts
@@ -260,7 +268,8 @@ def plot(folder: Path, kind: str, out: Path, force: bool, **given: Any) -> None:
     look = {name: given.pop(name) for name in ("title", "xlabel", "ylabel", "size")}
     for name, value in given.items():
         if value and name not in known[kind]:
-            raise click.UsageError(f"--{name} has no effect on {kind}: leave it out")
+            option = "pair" if pairs and name == "module" else name
+            raise click.UsageError(f"--{option} has no effect on {kind}: leave it out")
     if out.suffix.lower() not in _ENDINGS:
         raise click.UsageError(f"--out {out}: the name must end in .pdf, .png or .svg")
     chosen, expression = given["module"], given["expression"]
@@ -331,6 +340,7 @@ def plot(folder: Path, kind: str, out: Path, force: bool, **given: Any) -> None:
 def _drawing_of_pairs(folder: Path, kind: str, number: int, given: dict[str, Any], look: dict[str, Any]) -> Any:
     """The function that draws a figure of pairs into axes."""
     from netbic import pl
+    from netbic.association.stored import stored_record
     from netbic.exports import PairResults
 
     results = PairResults.of(folder)
@@ -344,6 +354,14 @@ def _drawing_of_pairs(folder: Path, kind: str, number: int, given: dict[str, Any
             what = f"{folder} has no associations.tsv"
             raise click.UsageError(f"{what}: run netbic associate {folder} --sample-info TABLE")
         return partial(pl.associations, tests, verdicts=results.verdicts_by_number, **look)
+    if kind == "survival":
+        if results.sample_info is None:
+            what = f"survival needs {folder}/sample_info.tsv"
+            raise click.UsageError(f"{what}: run netbic associate {folder} --sample-info TABLE --survival TIME,EVENT")
+        times = given["survival"] or next(iter(stored_record(folder).get("survival", ())), None)
+        curves = {"until": given["until"], "colours": _curve_colours(_chosen_colours(given["colour"]))}
+        scores, known = results.scores(given["table"]), results.sample_info
+        return partial(pl.survival, scores, number, table=known, survival=times, **curves, **look)
     beside = look | _annotation(results, folder, given["annotate"], _chosen_colours(given["colour"]))
     return partial(pl.pairs, folder, number, **beside)
 

@@ -119,10 +119,13 @@ def _associate(model: SparseGraphSVD | PairModel, folder: Path, table: Any, test
     from netbic import association
     from netbic.estimators.results import names_of
     from netbic.estimators.svd import SparseGraphSVD
+    from netbic.storage.tables import HELD_OUT, read_results_table
 
     with warnings.catch_warnings(action="ignore", category=UserWarning):  # they are notes as well, which are printed
         if not isinstance(model, SparseGraphSVD):
-            return association.associate_pairs(model, table, **tests)
+            known = read_results_table(folder, "scores", "pair")
+            held_out = None if known is None or HELD_OUT[0] not in known else known
+            return association.associate_pairs(model, table, held_out=held_out, **tests)
         scores = association.stored_scores(folder, names_of(model, "rows"), model.n_components_)
         return association.associate_scores(*scores, table, **tests, removed=association.Removed.of(model))
 

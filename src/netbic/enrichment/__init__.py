@@ -12,6 +12,7 @@ from netbic.enrichment.gene_sets import enrichment_record as enrichment_record
 from netbic.enrichment.gene_sets import fit_used_graph as fit_used_graph
 from netbic.enrichment.gene_sets import gene_sets, module_names, naming_sets, shared_names, write_enrichment
 from netbic.enrichment.gene_sets import shared_sentence as shared_sentence
+from netbic.enrichment.gene_sets import untested_tables as untested_tables
 
 __all__ = ["edges", "gene_sets", "held_out_edges", "module_names", "naming_sets", "shared_names", "write_enrichment"]
 

@@ -113,23 +113,18 @@ def gene_sets(
 
 
 def _sets_of_pairs(model: PairModel, sets: Sets, background: list[str] | None, options: dict[str, Any]) -> pd.DataFrame:
-    """The tests of both sides of every pair; of tables of which no feature is in a set, there are none."""
-    known, parts, problems = {str(gene) for genes in sets.values() for gene in genes}, list[pd.DataFrame](), []
-    for side, table in zip(SIDES, model.table_names_, strict=True):
-        genes = unique_names(feature_names(model, side))
-        if known.isdisjoint(genes):
-            problems.append(f"{table}: {', '.join(map(repr, genes[:3]))}, ...")
+    """The tests of both sides of every pair; of tables that `untested_tables` names, there are none."""
+    names = {table: feature_names(model, side) for side, table in zip(SIDES, model.table_names_, strict=True)}
+    inside = names if background is None else {table: own[np.isin(own, background)] for table, own in names.items()}
+    untested = untested_tables(sets, inside, (options["min_size"], options["max_size"]))
+    parts = list[pd.DataFrame]()
+    for side, (table, own) in zip(SIDES, names.items(), strict=True):
+        if table in untested:
             continue
+        genes = unique_names(own)
         weights = getattr(model, f"{side}_weights_").T
         found = _tests(genes, *_signed_sides(weights, options["by_sign"]), sets, background, **options)
         parts.append(found.rename(columns={"module": "pair"}).assign(table=table))
-    if not parts:
-        theirs = ", ".join(map(repr, sorted(known)[:3]))
-        ours = "; ".join(problems)
-        raise InputError(
-            f"no feature of either table is in the {len(sets):,} gene sets (sets: {theirs}, ...; {ours}): use the same "
-            "type of gene identifiers in both"
-        )
     joined = pd.concat(parts, ignore_index=True).sort_values("pair", kind="stable", ignore_index=True)
     return joined[["pair", "table", *(name for name in joined if name not in ("pair", "table"))]]
 
@@ -195,6 +190,35 @@ def check_sizes(sets: Sets, genes: Iterable[object]) -> None:
             f"none of the {len(sizes):,} gene sets has {SIZES[0]} to {SIZES[1]} genes in the data, as sets that are "
             f"tested (they have {min(sizes)} to {max(sizes)}): give other sets"
         )
+
+
+def untested_tables(sets: Sets, names: Mapping[str, Iterable[object]], size: tuple[int, int] = SIZES) -> dict[str, str]:
+    """The tables, of which `names` has the features, that have no set of a size to test, and why; an error if all are.
+
+    Examples
+    --------
+    >>> untested_tables({"A": ["g1", "g2"]}, {"RNA": ["g1", "g2", "g3"], "lipids": ["C16:0"]}, (2, 500))
+    {'lipids': 'lipids: no feature is in a gene set, so they are not tested'}
+    """
+    found, known = dict[str, str](), {str(gene) for genes in sets.values() for gene in genes}
+    features = {table: set(map(str, own)) for table, own in names.items()}
+    for table, own in features.items():
+        sizes = [len(own.intersection(map(str, genes))) for genes in sets.values()]
+        if own.isdisjoint(known):
+            found[table] = f"{table}: no feature is in a gene set, so they are not tested"
+        elif not any(size[0] <= number <= size[1] for number in sizes):
+            has = f"none of the {len(sizes):,} gene sets has {size[0]} to {size[1]} of its {len(own):,} features"
+            found[table] = f"{table}: {has} (they have {min(sizes)} to {max(sizes)}), so they are not tested"
+    if len(found) < len(features):
+        return found
+    if not any(known & own for own in features.values()):
+        theirs = ", ".join(map(repr, sorted(known)[:3]))
+        ours = "; ".join(f"{table}: {', '.join(map(repr, sorted(own)[:3]))}, ..." for table, own in features.items())
+        raise InputError(
+            f"no feature of either table is in the {len(sets):,} gene sets (sets: {theirs}, ...; {ours}): use the same "
+            "type of gene identifiers in both"
+        )
+    raise InputError(f"neither table can be tested with these gene sets ({'; '.join(found.values())}): give other sets")
 
 
 def _tested_sets(sets: Sets, genes: Array, min_size: int, max_size: int) -> tuple[Array, sp.csr_array]:
@@ -498,7 +522,8 @@ def shared_sentence(row: Mapping[Any, Any], names: tuple[str, str]) -> str:
         return ""
     of_second = f"{int(row['n_same_name'])} of {int(row['n_features_2'])} features of {names[1]}"
     chance = f"{row['expected_same_name']:.2g} expected by chance, p = {row['same_name_p_value']:.1g}"
-    return f"{of_second} have the name of a feature of {names[0]} in the pair ({chance})"
+    have = "has" if row["n_same_name"] == 1 else "have"
+    return f"{of_second} {have} the name of a feature of {names[0]} in the pair ({chance})"
 
 
 def _titles(members: list[pd.DataFrame], table: pd.DataFrame | None) -> list[tuple[str, list[str]] | None]:
@@ -635,15 +660,15 @@ def _write_sets_of_pairs(
     model: PairModel, folder: Path, sets: Sets | Path | str, level: float, by_sign: bool | None, collapse: float | None
 ) -> Iterator[str]:
     """gene_sets.tsv of pairs, with the columns `pair` and `table`; yield how many sets there are in each table."""
+    sets = sets if isinstance(sets, Mapping) else read_gene_sets(sets)
     tested = gene_sets(model, sets, by_sign=by_sign, collapse=collapse)
     found = tested[tested["q_value"] <= level]
     options = {"gene_sets": {"level": level, "by_sign": by_sign, "collapse": collapse}}
     contents = {"gene_sets.tsv": table_bytes(folder / "gene_sets.tsv", found)}
     add_files(folder, contents | {RECORD: json_bytes(enrichment_record(folder) | options)})
     yield _sets_line(found, "pair", level)
-    for table in model.table_names_:
-        if table not in set(tested["table"]):
-            yield f"{table}: no feature is in a gene set, so these features are not tested"
+    names = {table: feature_names(model, side) for side, table in zip(SIDES, model.table_names_, strict=True)}
+    yield from untested_tables(sets, names).values()
 
 
 def fit_used_graph(model: SparseGraphSVD) -> bool:

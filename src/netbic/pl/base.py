@@ -288,12 +288,17 @@ def set_title(ax: Axes, text: str, **options: Any) -> None:
     ax.set_title(text, loc="left", size=SMALL + 2, **options)
 
 
-def module_title(ax: Axes, module: int, name: str, facts: str) -> None:
-    """The title of a plot of one module; a name gets lines of its own, as wide as the figure."""
-    width = int(ax.figure.get_window_extent().width / pixels(ax, SMALL + 2) * _NARROW)
-    lines = wrap(f"Module {module}: {label_text(name, 120)}", max(width, 20)) if name else []
-    text = "\n".join([*lines, *[facts] * bool(facts)]) if name else f"Module {module}{': ' * bool(facts)}{facts}"
+def module_title(ax: Axes, module: int, name: str, facts: str, unit: str = "module") -> None:
+    """The title of a plot of one module or pair; a name gets lines of its own, as wide as the figure."""
+    which = f"{unit.capitalize()} {module}"
+    lines = wrapped(ax, f"{which}: {label_text(name, 120)}") if name else []
+    text = "\n".join([*lines, *[facts] * bool(facts)]) if name else f"{which}{': ' * bool(facts)}{facts}"
     set_title(ax, text, **LITERAL)
+
+
+def wrapped(ax: Axes, text: str) -> list[str]:
+    """The lines of a title, as wide as the figure."""
+    return wrap(text, max(int(ax.figure.get_window_extent().width / pixels(ax, SMALL + 2) * _NARROW), 20))
 
 
 def write_labels(ax: Axes, labels: Labels) -> None:

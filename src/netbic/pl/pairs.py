@@ -109,8 +109,8 @@ def pair_loadings(
     >>> X, Y = random.standard_normal((60, 40)), random.standard_normal((60, 30))
     >>> Y[:, :5] += X[:, :8].sum(axis=1, keepdims=True)
     >>> model = netbic.SparseGraphCCA(1, n_x=8, n_y=5).fit(X, Y, table_names=("RNA", "protein"))
-    >>> netbic.pl.pair_loadings(model, n=6).get_title(loc="left")
-    'Pair 1: 6 of 8 features of RNA, 5 features of protein'
+    >>> netbic.pl.pair_loadings(model, n=6).get_title(loc="left").splitlines()
+    ['Pair 1: 6 of 8 features of RNA,', '5 features of protein']
     """
     found = _fitted(model)
     check_count("n", n)
@@ -146,7 +146,9 @@ def pair_loadings(
     ax.tick_params(axis="y", length=0)
     ax.locator_params(axis="x", nbins=6)
     base.despine(ax)
-    base.set_title(ax, f"Pair {pair}: {', '.join(facts)}", **base.LITERAL)
+    title = f"Pair {pair}: {', '.join(facts)}"
+    title = title if len(base.wrapped(ax, title)) == 1 else f"Pair {pair}: {facts[0]},\n{facts[1]}"
+    base.set_title(ax, title, **base.LITERAL)
     base.write_labels(ax, given)
     base.apply_layout(ax)
     base.name_ticks(ax, "y", positions, names, np.abs(values))

@@ -142,13 +142,14 @@ def groups_in_words(groups: NDArray[Any]) -> str:
 
 
 class ModuleScores(NamedTuple):
-    """Names, scores and groups ("up", "down" or "") of the samples; the module's number, and its name."""
+    """Names, scores and groups ("up", "down" or "") of the samples; the number of the module or pair, and its name."""
 
     samples: Array
     values: Floats
     groups: NDArray[Any]
     number: int
     name: str = ""
+    unit: str = "module"
 
 
 def sample_scores(source: Any, X: Any, module: int, key: str) -> ModuleScores:
@@ -162,6 +163,10 @@ def sample_scores(source: Any, X: Any, module: int, key: str) -> ModuleScores:
             raise InputError(f"{source} has no scores of the samples (samples.tsv): fit again with this version")
         return sample_scores(table, None, module, key)._replace(name=name)
     if isinstance(source, pd.DataFrame):
+        if "pair" in source:
+            name = f"scores of {source['table'].iloc[0]}"
+            found = sample_scores(source.rename(columns={"pair": "module"}), None, module, key)
+            return found._replace(name=name, unit="pair")
         if missing := [name for name in ("module", "sample", "score", "group") if name not in source]:
             raise InputError(f"the table has no column {missing[0]!r}: give that of selection.sample_groups")
         own = source[source["module"] == module]
@@ -172,9 +177,9 @@ def sample_scores(source: Any, X: Any, module: int, key: str) -> ModuleScores:
         return ModuleScores(own["sample"].to_numpy(object), own["score"].to_numpy(float), groups, int(module))
     from netbic.selection.score_groups import score_groups
 
-    found = base.fitted(source, key)
-    position, data = position_of(module, found.n_components_), base.data_of(source, X, key)
-    values = base.scores_of(found, data)[:, position]
+    model = base.fitted(source, key)
+    position, data = position_of(module, model.n_components_), base.data_of(source, X, key)
+    values = base.scores_of(model, data)[:, position]
     samples = np.arange(values.size) if data.rows is None else data.rows.to_numpy(dtype=object)
     groups = np.array(["", "up", "down"], dtype=object)[score_groups(values).labels]  # 0, 1 and -1
     return ModuleScores(samples, values, groups, module)
@@ -261,7 +266,7 @@ def survival(
     log_rank = f"log-rank {_in_words(found.log_rank, '/'.join(found.names))}"
     cox = f"Cox model {_in_words(found.cox, 'per sd')}, not adjusted"
     name = scores.name if names is None else names[scores.number - 1]
-    base.module_title(ax, scores.number, name, f"{log_rank}\n{cox}")
+    base.module_title(ax, scores.number, name, f"{log_rank}\n{cox}", scores.unit)
     base.write_labels(ax, given)
     # The samples at risk, below the ticks of the time axis.
     low, high = ax.get_xlim()

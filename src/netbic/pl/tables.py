@@ -43,7 +43,7 @@ _STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 _LEGEND = "* q \N{LESS-THAN OR EQUAL TO} 0.05, ** 0.01, *** 0.001"
 _LONGEST_NAME = 72
 _LONGEST_BAR = 3.0  # inches
-_PALE = 0.35  # opacity of the cells of doubtful modules
+_PALE = 0.35  # opacity of the cells of doubtful modules, and of associations that are not significant
 _LINE = 32  # letters of a line of the name of a variable and its level
 
 
@@ -433,9 +433,9 @@ def associations(
     scores. The colour is Spearman's correlation for numbers, 2 AUC - 1 for a level of a category against all others,
     and for survival times the binary logarithm of the hazard ratio per standard deviation of the scores, cut at 1: the
     risk doubles (red) or halves (blue). The same number is written in the cell, with one star for an adjusted p-value
-    of up to 0.05, two up to 0.01 and three up to 0.001. Of a category with two levels, only the one with the higher
-    scores in the module with the strongest association is drawn, because the other one is its opposite. Grey cells have
-    no value.
+    of up to 0.05, two up to 0.01 and three up to 0.001; cells without a star are paler. Of a category with two levels,
+    only the one with the higher scores in the module with the strongest association is drawn, because the other one is
+    its opposite. Grey cells have no value.
 
     Parameters
     ----------
@@ -504,13 +504,16 @@ def associations(
     width = 2.0 + 0.06 * max(map(len, labels)) + 0.52 * len(columns)
     ax = base.axes_for(ax, (width, max(1.9 + 0.27 * len(modules), 3.2)), given)
     colours = colormaps[base.DIVERGING].with_extremes(bad="0.88")
-    shades: Any = np.repeat(np.where(pale, _PALE, 1.0)[:, None], len(columns), axis=1)
+    found = np.isnan(values)  # or significant
+    for (module, column), row in grid.cells.items():
+        found[modules.index(module), column] = bool(row["stars"])
+    shades: Any = np.where(found & ~pale[:, None], 1.0, _PALE)
     drawn: dict[str, Any] = {"cmap": colours, "vmin": -1, "vmax": 1, "aspect": "auto", "interpolation": "none"}
     ax.imshow(values, alpha=shades, **drawn)
     style: dict[str, Any] = {"ha": "center", "va": "center", "size": base.SMALL - 1.5}
     for (module, column), row in grid.cells.items():
         at = modules.index(module)
-        ink = "0.35" if pale[at] else "white" if abs(row["signed"]) > 0.6 else "black"
+        ink = "0.35" if shades[at, column] < 1 else "white" if abs(row["signed"]) > 0.6 else "black"
         ax.text(column, at, f"{row['text']}{row['stars']}", color=ink, **style)
     ax.set_yticks(range(len(modules)), labels, fontsize=base.SMALL, **base.LITERAL)
     for tick, is_pale in zip(ax.get_yticklabels(), pale, strict=True):

@@ -32,13 +32,21 @@ from netbic.operators.corrected import Corrected
 from netbic.operators.cross import Table
 from netbic.operators.dense import DenseOperator
 from netbic.selection.fits import Fits, Jobs, Progress, quiet
-from netbic.selection.pair_verdicts import LEVEL, HeldOut, judge_pair, pairs_verdict
+from netbic.selection.pair_verdicts import (
+    LEVEL,
+    ONE_WAY_FOLDS,
+    SURE,
+    HeldOut,
+    judge_pair,
+    one_way_scores,
+    pairs_verdict,
+)
 from netbic.selection.resampling import SIDES, draw_seed, folds, pairs_by_position, seeded
-from netbic.selection.technical import carriers
+from netbic.selection.technical import carriers, extreme_sample
 from netbic.solver.pairs import PairSearch
 from netbic.solver.search import Axis
 from netbic.solver.solve import Settings
-from netbic.storage.tables import feature_names, sample_names
+from netbic.storage.tables import HELD_OUT, feature_names, pair_scores_table, sample_names
 
 FEWEST_PERMUTATIONS: Final = 19  # with fewer, p is always above 0.05
 _ENOUGH = 3
@@ -65,18 +73,25 @@ class PairTests:
         - `confidence_1`, `confidence_2`: mean confidence of its features of X and of Y.
         - `carried_by`: the one or two samples that carry the pair (at least 60 % of the products of its scores), "" if
           none do.
+        - `n_sure_1`, `n_sure_2`: how many of them have a confidence of at least 0.5.
+        - `extreme_samples`: further samples that make a quarter of the variance of the scores in a table, or more.
         - `reason`: the verdict in words.
     features : DataFrame
         A row per pair and feature, largest absolute weight first: `pair`, `table`, `name`, `weight`, `found_again`
         (share of the fits without a fold in which it has a weight of the same sign), `correlation` (with the score of
         the *other* table, in samples not used, beyond earlier pairs) and `confidence` (that this correlation is not
         chance, from 0 to 1: one minus the local false discovery rate among all features of its table).
+    scores : DataFrame
+        A row per pair and sample: `pair`, `sample`, `held_out_1` and `held_out_2`, its scores in X and Y for tests of
+        labels (`netbic.association.associate_pairs`): by a fit to less than half of the samples that did not use it,
+        in standard deviations of this fit. Of two samples, only one has a part in the score of the other one.
     reference : SparseGraphPLS or SparseGraphCCA
         The model fitted to all samples; its pairs are the ones tested.
     """
 
     table: pd.DataFrame
     features: pd.DataFrame
+    scores: pd.DataFrame
     reference: TwoTableModel
 
     @property
@@ -178,7 +193,7 @@ def pair_tests(
         found = clone(found).set_params(n_components=min(most, _num_samples(X) - _LEFT))
     enough = max(_ENOUGH, int(np.ceil(LEVEL * (1 + n_permutations)))) if early_stopping else None
     limits = Limits(n_permutations, enough, until_chance=most is not None)
-    fits = Fits(X, n_folds * n_repeats + n_permutations * found.n_components, n_jobs, progress)
+    fits = Fits(X, n_folds * n_repeats + ONE_WAY_FOLDS + n_permutations * found.n_components, n_jobs, progress)
     names = getattr(found, "table_names_", getattr(model, "table_names_", ("X", "Y")))
     with nullcontext() if most is None else quiet():  # warnings of the fit are shown
         fitted = seeded(found, seed).fit(X, Y, table_names=names)
@@ -192,16 +207,24 @@ def pair_tests(
         model, values, others = pairs_by_position(fitted, X, Y)
         folds(values.shape[0], n_folds, 0, fewest=_FEWEST)  # raises before the long part
         prepared = prepare_tables(model, values, others, strata_of(strata, values.shape[0], samples))
-        fits.left = n_folds * n_repeats
+        fits.left = n_folds * n_repeats + ONE_WAY_FOLDS
         p_values, numbers = _p_values(prepared, fitted, limits, seed, fits)
         if len(p_values) < fitted.n_components_:  # the same pairs, without those that are not tested
             fitted = seeded(found, seed).set_params(n_components=len(p_values)).fit(X, Y, table_names=names)
-        fits.left = 0
+        fits.left = ONE_WAY_FOLDS
         held_out = HeldOut.of((model, values, others, fitted), (n_folds, n_repeats), seed, fits)
         features = held_out.features((values, others), fitted, [feature_names(fitted, side) for side in SIDES])
+        fits.left = 0
+        scores = one_way_scores((model, values, others, fitted), seed, fits)
     tested: dict[str, Array] = {"p_value": np.maximum.accumulate(np.array(p_values, dtype=np.float64))}
     tested["n_permutations"] = np.array(numbers, dtype=np.intp)
-    return PairTests(_judged(fitted, held_out, features, tested), features, fitted)
+    return PairTests(_judged(fitted, held_out, features, tested), features, _held_out_scores(fitted, scores), fitted)
+
+
+def _held_out_scores(fitted: TwoTableModel, scores: tuple[Floats, Floats]) -> pd.DataFrame:
+    """The held-out scores of `PairTests`."""
+    table = pair_scores_table(fitted)[["pair", "sample"]]
+    return table.assign(**{name: own.T.ravel() for name, own in zip(HELD_OUT, scores, strict=True)})
 
 
 def _judged(fitted: TwoTableModel, held_out: HeldOut, features: pd.DataFrame, tested: dict[str, Array]) -> pd.DataFrame:
@@ -212,11 +235,24 @@ def _judged(fitted: TwoTableModel, held_out: HeldOut, features: pd.DataFrame, te
     for number, name in enumerate(fitted.table_names_, start=1):
         means = features[features["table"] == name].groupby("pair")["confidence"].mean()
         table[f"confidence_{number}"] = means.reindex(table["pair"]).to_numpy()
+        sure = features[(features["table"] == name) & (features["confidence"] >= SURE)].groupby("pair").size()
+        table[f"n_sure_{number}"] = sure.reindex(table["pair"], fill_value=0).to_numpy()
     names, scores = sample_names(fitted), zip(fitted.x_scores_.T, fitted.y_scores_.T, strict=True)
     table["carried_by"] = [", ".join(str(names[at]) for at in carriers(*pair)) for pair in scores]
+    table["extreme_samples"] = [_extreme_samples(fitted, pair, table["carried_by"][pair]) for pair in range(len(table))]
     judged = [judge_pair(row, fitted.table_names_) for row in table.to_dict("records")]
     table.insert(1, "verdict", [verdict for verdict, _ in judged])
     return table.assign(reason=[reason for _, reason in judged])
+
+
+def _extreme_samples(fitted: TwoTableModel, pair: int, carried_by: str) -> str:
+    """The samples that make a quarter of the variance of the scores in a table, unless they carry the pair."""
+    names, parts = sample_names(fitted), list[str]()
+    for scores, table in zip((fitted.x_scores_, fitted.y_scores_), fitted.table_names_, strict=True):
+        found = extreme_sample(scores[:, pair])
+        if found is not None and (name := str(names[found[0]])) not in carried_by.split(", "):
+            parts.append(f"{name} makes {100 * found[1]:.0f}% of the variance of the scores in {table}")
+    return ", ".join(parts)
 
 
 class Limits(NamedTuple):

@@ -20,6 +20,7 @@ FOLLOWS: Final = 0.7  # absolute rank correlation from which a module follows a 
 DEPTH: Final = 0.8  # the same from which it follows the depth of sequencing so closely that it is nothing else
 _BY_CHANCE = 3.3  # standard deviations of a correlation of few samples, below which it may be chance
 CARRIED: Final = 0.6  # share of the variance of the scores in two samples from which these carry the module
+EXTREME: Final = 0.25  # share of the variance of the scores of a pair in one sample from which it is named
 _ALIKE = 0.5  # correlation with a module from which a feature may belong to it
 _MOST = 0.75  # share of the features that go up or down together with a module that follows the mean of all
 _BEYOND_CHANCE = 4.0  # variance of the mean, relative to that of independent features
@@ -150,6 +151,21 @@ def carriers(score: Floats, other: Floats | None = None) -> Indices:
     if not total > 0 or squares[most].sum() < CARRIED * total:
         return most[:0]
     return most[:1] if squares[most[0]] >= CARRIED * total else np.sort(most)
+
+
+def extreme_sample(score: Floats) -> tuple[int, float] | None:
+    """The sample that makes a quarter of the variance of the scores or more, and its share; None if there is none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> extreme_sample(np.array([2.0, 1, 0, 0, 0, 0, -1, -1, -1])), extreme_sample(np.arange(20.0))
+    ((0, 0.5), None)
+    """
+    squares = (score - np.median(score)) ** 2
+    total, most = float(squares.sum()), int(np.argmax(squares))
+    share = float(squares[most]) / total if total > 0 else 0.0
+    return (most, share) if share >= EXTREME else None
 
 
 def _genes_by_name(names: Array | None) -> dict[str, Indices]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from netbic.datasets import TumourCohort
 
 SIDES: Final = ("x", "y")  # both tables, in the attributes of a model of two tables
+HELD_OUT: Final = ("held_out_1", "held_out_2")  # scores of samples by fits that did not use them
 
 
 def modules_table(
@@ -173,7 +174,8 @@ def weights_table(model: PairModel, judged: pd.DataFrame | None = None) -> pd.Da
 
     Columns are `pair` (from 1), `table` (its name), `name`, `weight` and `side`: "up" if the weight is positive, "down"
     if it is negative. Features of the same side, in either table, are high in the same samples. With `judged` features
-    (`netbic.selection.pair_tests`, `features`), the columns `found_again`, `correlation` and `confidence` follow.
+    (`netbic.selection.pair_tests`, `features`), the columns `found_again`, `correlation` and `confidence` follow. If
+    the pairs have features of the same name in both tables, `in_both` marks them.
     """
     model = fitted_pair_model(model)
     parts = [
@@ -182,17 +184,23 @@ def weights_table(model: PairModel, judged: pd.DataFrame | None = None) -> pd.Da
         for side, table, weights in zip(SIDES, model.table_names_, (model.x_weights_, model.y_weights_), strict=True)
     ]
     table = _concatenated(parts, ["pair", "table", "name", "weight", "side"])
+    in_both = table.assign(name=table["name"].astype(str)).duplicated(["pair", "name"], keep=False)
+    if in_both.any() and all(model.names_[side] is not None for side in SIDES):
+        table = table.assign(in_both=in_both)
     if judged is None:
         return table
     keys = ["pair", "table", "name", "weight"]
     return table.merge(judged.drop_duplicates(keys), how="left", on=keys)
 
 
-def pair_scores_table(model: PairModel) -> pd.DataFrame:
-    """Scores of the samples of the fit in both tables: columns `pair` (from 1), `sample`, `score_1` and `score_2`."""
+def pair_scores_table(model: PairModel, held_out: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Scores of the samples of the fit in both tables: columns `pair` (from 1), `sample`, `score_1` and `score_2`.
+
+    With `held_out` scores (`netbic.selection.pair_tests`, `scores`), the columns `held_out_1` and `held_out_2` follow.
+    """
     model = fitted_pair_model(model)
     names = sample_names(model)
-    return pd.DataFrame(
+    table = pd.DataFrame(
         {
             "pair": np.repeat(np.arange(1, model.n_components_ + 1), len(names)),
             "sample": np.tile(names, model.n_components_),
@@ -200,6 +208,7 @@ def pair_scores_table(model: PairModel) -> pd.DataFrame:
             "score_2": model.y_scores_.T.ravel(),
         }
     )
+    return table if held_out is None else table.assign(**{name: held_out[name].to_numpy() for name in HELD_OUT})
 
 
 # Columns without which tables of a folder are not what netbic wrote, besides the number of the module or pair.
@@ -207,6 +216,7 @@ _NEEDED = {
     "summary": set[str](),
     "pairs": {"correlation"},
     "weights": {"table", "name"},
+    "scores": {"sample"},
     "modules": {"axis", "name"},
     "gene_sets": {"term", "q_value"},
     "verdicts": {"verdict"},
