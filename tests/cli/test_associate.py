@@ -129,8 +129,7 @@ def test_columns_are_recognised_and_each_guess_says_how_to_change_it(results, la
     options = ("--survival", "none", "--types", "stage=categorical", "--force")
     run_successfully("associate", results, "--sample-info", labels, *options)
     tests = netbic.io.read_table(results / "associations.tsv").groupby("variable")["test"].agg(set)
-    assert tests["OS.time"] == {"Spearman", "Pearson"}
-    assert "Kruskal-Wallis" in tests["OS"]
+    assert not {"OS", "OS.time"} & {*tests.index}
     assert "Kruskal-Wallis" in tests["stage"]
 
 

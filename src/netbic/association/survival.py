@@ -116,7 +116,7 @@ def _pair_up(table: pd.DataFrame, roles: dict[str, Role], found: FoundSurvival) 
         found.left_out.update((name, reason) for name in (*times, *events) if name not in pair)
         return
     for (time, event), problem in reversed(problems):
-        reason = f"survival ({time}, {event}), but {problem}; `survival=none` tests the columns like others"
+        reason = f"survival ({time}, {event}), but {problem}; `types={event}=categorical` tests it like others"
         found.left_out.update(dict.fromkeys((time, event), reason))
     if not times and any(role.words & _SHORT for role in roles.values()):
         found.without_times.extend(events)
