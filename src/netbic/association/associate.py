@@ -34,7 +34,7 @@ from netbic.association.variables import (
     survival_pairs,
     variable_line,
 )
-from netbic.association.words import LEVEL, Words, batch_notes, in_words, is_survival, strongest
+from netbic.association.words import LEVEL, UNADJUSTED, Words, batch_notes, in_words, is_survival, strongest
 from netbic.enrichment import adjust_p_values
 from netbic.errors import InputError, one_line, shown, some_names
 from netbic.estimators.inputs import axis_names
@@ -109,7 +109,7 @@ class Associations:
                 best = in_words(own.iloc[0].to_dict(), verdicts)
                 yield one_line(f"{name}: no association (q <= {LEVEL}); the strongest: {best}")
         if not self.adjusted_for and is_survival(self.table).any():
-            yield "survival is not adjusted for stage, age or other variables: name columns to adjust for (`adjust`)"
+            yield UNADJUSTED
 
 
 def associate(

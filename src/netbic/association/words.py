@@ -17,6 +17,7 @@ from netbic.association.guesses import says_batch, says_unit
 from netbic.errors import InputError, plural
 
 LEVEL: Final = 0.05  # largest q-value of an association that is stated
+UNADJUSTED: Final = "survival is not adjusted for stage, age or other variables: name columns to adjust for (`adjust`)"
 _MAIN = ("Mann-Whitney", "linear model, level", "Spearman", "partial Spearman", "Cox score")
 _MOST_ANSWERS = 12
 _EXPLAINED = 0.5  # share of the ranks of the scores that a batch explains, from which on it is said
@@ -62,13 +63,17 @@ def main_tests(table: pd.DataFrame, by: Sequence[str] = ("variable",)) -> pd.Dat
     a variable are those in the whole table or, `by` module and variable, those that a test of the module has.
     """
     p = "p" if "p" in table else "q"
-    main = table[table["test"].isin(_MAIN) & table[p].notna()]
-    main = main[~((main["test"] == "linear model, level") & (main["level"] == ""))]
+    main = table[is_main(table) & table[p].notna()]
     away = np.array([_distance(*pair) for pair in zip(main["effect"], main["effect_name"], strict=True)], dtype=float)
     main = main.assign(_away=np.abs(away), _lower=away < 0)
     two = main.groupby(list(by))["level"].transform("nunique").eq(2) if len(main) else main["_lower"]
     main = main[~(two & main["_lower"])].sort_values([p, "_away"], ascending=[True, False], kind="stable")
     return main.drop(columns=["_away", "_lower"])
+
+
+def is_main(table: pd.DataFrame) -> pd.Series[bool]:
+    """Which tests are those of the scores with a level, numbers or survival times: one for each, and no variants."""
+    return table["test"].isin(_MAIN) & ~((table["test"] == "linear model, level") & (table["level"] == ""))
 
 
 def is_survival(table: pd.DataFrame) -> pd.Series[bool]:

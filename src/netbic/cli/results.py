@@ -503,6 +503,13 @@ def compare(folder_a: Path, folder_b: Path, out: Path | None, plot: Path | None,
     help="Its columns with time and event, if they have other names than in the fit. May be repeated, in the same "
     "order.",
 )
+@option(
+    "--adjust",
+    type=options.names,
+    metavar="NAME,...",
+    show_default="as in the fit",
+    help="Its columns to adjust the tests of the associations for.",
+)
 @options.seed
 @options.id_map
 @options.reads_expression
@@ -514,8 +521,8 @@ def replicate(
     OTHER is a file with the expression data of that study, read and preprocessed like the data of the fit unless
     options say otherwise. Genes are matched by name, and centred and scaled in the other study.
 
-    With --sample-info, the associations in FOLDER/associations.tsv are tested again in the other study. They are
-    written to FOLDER/replication_associations.tsv, or beside OUT with _associations in the name.
+    With --sample-info, the associations in FOLDER/associations.tsv are tested again in the other study; samples
+    without a row in the table are left out of these tests. They are written to FOLDER/replication_associations.tsv, or beside OUT with _associations in the name.
     """
     from netbic import files
     from netbic.association.stored import stored_verdicts
@@ -525,8 +532,11 @@ def replicate(
     from netbic.storage.runs import read_like
     from netbic.storage.tables import summary_table
 
-    sample_info, survival = given.pop("sample_info"), given.pop("survival")
-    options.refuse(("--survival needs --sample-info", survival and sample_info is None))
+    sample_info, survival, adjust = (given.pop(name) for name in ("sample_info", "survival", "adjust"))
+    options.refuse(
+        ("--survival needs --sample-info", survival and sample_info is None),
+        ("--adjust needs --sample-info", adjust and sample_info is None),
+    )
     places = [folder / _REPLICATION[0], folder / _REPLICATION[2]]
     if out is not None:
         places = [out, out.with_name(f"{out.stem}_associations{out.suffix}")]
@@ -545,14 +555,17 @@ def replicate(
     data = read_like(folder, other, **{name: value for name, value in given.items() if value})
     named: Any = {"features": list(data.genes), "samples": list(data.samples), "new_samples_only": new_samples_only}
     found = look_for(model, data.matrix, **named, random_state=seed, feature_name="gene")
+    verdicts = stored_verdicts(folder)
+    verdict = found.verdict_beside(verdicts)
     tables, repeated = [found.table], None
     if about is not None:
-        repeated = _repeated(found, *about, survival, stored_verdicts(folder))
+        named = {"survival": list(survival) or None, "adjust": adjust, "verdicts": verdicts}
+        repeated = _repeated(found, *about, named)
         tables.append(repeated.table)
     contents = {place: files.table_bytes(place, table) for place, table in zip(places, tables, strict=True)}
     if out is None:
         numbers = {"n_genes": found.n_features, "n_samples": found.n_samples, "n_shared": found.n_shared}
-        record: files.Record = {"study": Path(other).name, **numbers, "verdict": found.verdict}
+        record: files.Record = {"study": Path(other).name, **numbers, "verdict": verdict}
         written = {place.name: content for place, content in contents.items()}
         files.add_files(folder, written | {_REPLICATION[1]: files.json_bytes(record)})
         if repeated is None:  # that of an earlier run is about another study
@@ -560,11 +573,10 @@ def replicate(
     else:
         check_places()  # they may have been created meanwhile
         files.write_together(contents)
-    click.echo(found.verdict)
+    click.echo(verdict)
     if found.n_shared:
         click.echo("--new-samples-only leaves these samples out")
     top = summary_table(model)["top_features"]
-    verdicts = stored_verdicts(folder)
     for number, genes, reason in zip(found.table["module"], top, found.table["reason"], strict=True):
         names, word = genes.split(", "), verdicts.get(number, "")
         said = f"{word} in the fit; " * bool(reliability(word))
@@ -588,16 +600,13 @@ def _associations_of_fit(folder: Path, sample_info: str) -> tuple[Any, Any, Any]
     return read_table(folder / TABLE), stored_record(folder), read_sample_info(sample_info)
 
 
-def _repeated(
-    found: Replication, tested: Any, record: Any, table: Any, survival: Any, verdicts: dict[int, str]
-) -> RepeatedAssociations:
+def _repeated(found: Replication, tested: Any, record: Any, table: Any, named: dict[str, Any]) -> RepeatedAssociations:
     """The associations of the fit, tested in another study, with the verdict on each module, and how far it holds."""
     from dataclasses import replace
 
     from netbic.comparison import repeat_associations
 
-    named: Any = {"record": record, "survival": list(survival) or None, "verdicts": verdicts}
-    repeated = repeat_associations(tested, found.scores, table, **named)
+    repeated = repeat_associations(tested, found.scores, table, record=record, **named)
     modules, holds = repeated.table["module"], found.table.set_index("module")["verdict"]
-    of_fit = {"verdict": modules.map(verdicts)} if verdicts else {}
+    of_fit = {"verdict": modules.map(named["verdicts"])} if named["verdicts"] else {}
     return replace(repeated, table=repeated.table.assign(**of_fit, replication=modules.map(holds)))
