@@ -84,7 +84,7 @@ def is_survival(table: pd.DataFrame) -> pd.Series[bool]:
 def membership_tests(table: pd.DataFrame) -> pd.DataFrame:
     """Levels that are more frequent among samples that are up or down, with the column `sides`; the strongest first.
 
-    A label of samples of which some are up and others down is found by these tests only.
+    A label of samples of which some are up and others down is found by these tests only. Headlines do not use them.
     """
     fisher = table["test"].astype(str).str.startswith("Fisher")
     tests = table[fisher & (table["effect"] > 1) & (table["q"] <= LEVEL)]
@@ -156,20 +156,16 @@ def batch_notes(table: pd.DataFrame) -> Iterator[str]:
 def best_modules(table: pd.DataFrame, verdicts: Words | None = None) -> tuple[list[Answer], int]:
     """The module or pair that goes best with each label, number and survival, and how many more are left out.
 
-    Modules that are neither doubtful nor repetitions are preferred. A variable of which no level has a module gives one
-    answer. At most 12 answers are given, those with the smallest q-values; of every variable at least one, if possible.
+    These are the tests of the scores (`strongest`), as in what commands print, not those of groups. Modules that are
+    neither doubtful nor repetitions are preferred. A variable of which no level has a module gives one answer. At most
+    12 answers are given, those with the smallest q-values; of every variable at least one, if possible.
     """
-    grouped, answers = membership_tests(table), list[Answer]()
+    answers = list[Answer]()
     for variable, own in strongest(table, verdicts).groupby("variable", sort=False):
-        name, groups = str(variable), grouped[grouped["variable"] == variable]
-        if own["level"].nunique() < 3:
-            first = groups if len(groups) and not (own["q"] <= LEVEL).any() else own
-            answers += [Answer(name, str(row["level"]), row) for row in first.head(1).to_dict("records")]
-            continue
-        instead = {row["level"]: row for row in groups.drop_duplicates("level").to_dict("records")}
-        rows = [row if row["q"] <= LEVEL else instead.get(row["level"], row) for row in own.to_dict("records")]
-        found = [Answer(name, str(row["level"]), row) for row in rows]
-        answers += found if any(answer.found for answer in found) else [found[0]._replace(level="")]
+        rows = own if own["level"].nunique() > 2 else own.head(1)
+        found = [Answer(str(variable), str(row["level"]), row) for row in rows.to_dict("records")]
+        some = len(found) == 1 or any(answer.found for answer in found)
+        answers += found if some else [found[0]._replace(level="")]
     if len(answers) <= _MOST_ANSWERS:
         return answers, 0
     known = pd.DataFrame({"variable": [each.variable for each in answers], "q": [each.row["q"] for each in answers]})

@@ -521,8 +521,9 @@ def replicate(
     OTHER is a file with the expression data of that study, read and preprocessed like the data of the fit unless
     options say otherwise. Genes are matched by name, and centred and scaled in the other study.
 
-    With --sample-info, the associations in FOLDER/associations.tsv are tested again in the other study; samples
-    without a row in the table are left out of these tests. They are written to FOLDER/replication_associations.tsv, or beside OUT with _associations in the name.
+    With --sample-info, the associations in FOLDER/associations.tsv are tested again in the other study; samples without
+    a row in the table are left out of these tests. They are written to FOLDER/replication_associations.tsv, or beside
+    OUT with _associations in the name.
     """
     from netbic import files
     from netbic.association.stored import stored_verdicts

@@ -59,7 +59,8 @@ class RepeatedAssociations:
         A row per variable, level, module and test, the strongest in the fit first: `effect`, `ci_low`, `ci_high`, `p`,
         `q` and `n` of the fit; the same with `_other` in the other study, where q-values are adjusted for the
         associations of the variable that were found in the fit (q at most 0.05), or for all those that were not;
-        `effect_name_other`, which differs if the tests are adjusted here only; `same_direction`; `holds` (found in the fit, in the same direction and with `q_other` at most 0.05).
+        `effect_name_other`, which differs if the tests are adjusted here only; `same_direction`; `holds` (found in the
+        fit, in the same direction and with `q_other` at most 0.05).
     notes : tuple of str
         Which samples are in the table, and what could not be tested.
     verdicts : dict
