@@ -20,6 +20,7 @@ LEVEL: Final = 0.05  # largest q-value of an association that is stated
 UNADJUSTED: Final = "survival is not adjusted for stage, age or other variables: name columns to adjust for (`adjust`)"
 _MAIN = ("Mann-Whitney", "linear model, level", "Spearman", "partial Spearman", "Cox score")
 _MOST_ANSWERS = 12
+_COMPARED = 3  # associations of a variable that are printed before and after adjustment
 _EXPLAINED = 0.5  # share of the ranks of the scores that a batch explains, from which on it is said
 _MINUS = "\N{MINUS SIGN}"
 # Effects with a direction, by the end of their names: as a number from -1 to 1, and what the legend calls it. The first
@@ -126,6 +127,24 @@ def strongest(table: pd.DataFrame, verdicts: Words | None = None) -> pd.DataFram
     parts = [own for name in table["variable"].unique() if len(own := main[main["variable"] == name])]
     parts = [own.drop_duplicates("level") if own["level"].nunique() > 2 else own for own in parts]
     return (pd.concat(parts) if parts else main).drop(columns=["_open", "_trust"])
+
+
+def adjusted_lines(before: pd.DataFrame, after: pd.DataFrame, verdicts: Words | None = None) -> Iterator[str]:
+    """Associations that were significant without adjustment, with effect and q before and after it."""
+    unit = unit_of(after)
+
+    def key(row: dict[Any, Any]) -> tuple[Any, ...]:
+        return tuple(row.get(name) for name in (unit, "table", "variable", "level"))
+
+    adjusted = {key(row): row for row in after[is_main(after) & after["q"].notna()].to_dict("records")}
+    for variable, own in strongest(before, verdicts).groupby("variable", sort=False):
+        found = [row for row in own[own["q"] <= LEVEL].to_dict("records") if key(row) in adjusted]
+        for row in found[:_COMPARED]:
+            yield f"{variable}: {in_words(row, verdicts)}; adjusted: {numbers(adjusted[key(row)])}"
+        if found:
+            n, n_left = len(found), sum(adjusted[key(row)]["q"] <= LEVEL for row in found)
+            verb = "remains" if n_left == 1 else "remain"
+            yield f"{variable}: {n_left:,} of {n:,} association{'s' * (n != 1)} {verb} (q <= {LEVEL})"
 
 
 def batch_notes(table: pd.DataFrame) -> Iterator[str]:

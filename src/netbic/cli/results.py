@@ -181,7 +181,7 @@ def export(folder: Path, kind: str, out: Path | None, genes: int | None, express
 _USED = {  # options that each kind of figure uses
     "heatmap": {"module", "annotate", "expression", "colour"},
     "network": {"module", "expression"},
-    "associations": set[str](),
+    "associations": {"name"},
     "enrichment": {"module"},
     "scores": {"module", "annotate", "colour"},
     "survival": {"module", "survival", "until", "colour"},
@@ -209,6 +209,9 @@ _USED_FOR_PAIRS = {"scores": {"module", "annotate", "colour"}, "loadings": {"mod
     metavar="TIME,EVENT",
     show_default="the first ones that were tested",
     help="Columns of the sample table with times and events (survival).",
+)
+@option(
+    "--name", metavar="NAME", help="Tests of netbic associate --name NAME instead of associations.tsv (associations)."
 )
 @option("--force", is_flag=True, help="Replace an existing file.")
 @options.group(
@@ -295,9 +298,11 @@ def plot(folder: Path, kind: str, out: Path, force: bool, **given: Any) -> None:
         needed = read_again(folder, expression).matrix if coexpressed else None
         draw = partial(pl.network, results.model, number, X=needed, **named)
     elif kind == "associations":
-        if (tests := results.tables.get("associations")) is None:
+        tests = results.tables.get("associations") if given["name"] is None else _named_tests(folder, given["name"])
+        if tests is None:
             raise click.UsageError(f"{folder} has no associations.tsv: {associate}")
-        draw = partial(pl.associations, tests, verdicts=verdicts, **named | {"names": results.names})
+        said = _adjusted_title(folder, given["name"]) if look["title"] is None else look["title"]
+        draw = partial(pl.associations, tests, verdicts=verdicts, **named | {"names": results.names, "title": said})
     elif kind == "enrichment":
         if (sets := results.tables.get("gene_sets")) is None:
             raise click.UsageError(f"{folder} has no gene_sets.tsv: run netbic enrich {folder} --gene-sets FILE")
@@ -326,6 +331,26 @@ def plot(folder: Path, kind: str, out: Path, force: bool, **given: Any) -> None:
     check_output_file(out, inputs, force=force)  # it may have been created meanwhile
     write_atomic(out, content)
     click.echo(f"{out}")
+
+
+def _named_tests(folder: Path, name: str) -> Any:
+    """The tests of `netbic associate --name`."""
+    from netbic.association.stored import files_of_associations
+    from netbic.files import read_table
+
+    table, _ = files_of_associations(name)
+    if not (folder / table).is_file():
+        known = sorted(path.stem.removeprefix("associations_") for path in folder.glob("associations_*.tsv"))
+        raise click.UsageError(f"--name {name}: {folder} has no {table} (there are: {', '.join(known) or 'none'})")
+    return read_table(folder / table).fillna({"level": ""})
+
+
+def _adjusted_title(folder: Path, name: str | None) -> str | None:
+    """What the tests are adjusted for, as a title; None if for nothing."""
+    from netbic.association.stored import files_of_associations, stored_record
+
+    names = stored_record(folder, files_of_associations(name or "")[1]).get("adjusted_for")
+    return f"Adjusted for {', '.join(names)}" if names else None
 
 
 def _drawing_of_pairs(folder: Path, kind: str, number: int, given: dict[str, Any], look: dict[str, Any]) -> Any:
@@ -415,7 +440,7 @@ def _image(draw: Any, out: Path) -> bytes:
     undated: Any = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
     packed: Any = {"png": {"pil_kwargs": {"compress_level": 3}}}.get(kind, {})  # a twentieth larger, in half the time
     with plt.rc_context({"svg.fonttype": "none", "svg.hashsalt": "netbic", "pdf.fonttype": 42}):
-        figure.savefig(content, format=kind, dpi=200, metadata=undated, **packed)
+        figure.savefig(content, format=kind, dpi=300, metadata=undated, **packed)
     plt.close(figure)
     return _with_fonts(content.getvalue()) if kind == "svg" else content.getvalue()
 
