@@ -59,10 +59,11 @@ def _samples(row: Mapping[Any, Any]) -> str:
 
 
 def _associations(tests: pd.DataFrame) -> pd.DataFrame:
-    """The strongest association of each module that is significant, and that with survival in any case."""
+    """The strongest association of each module that is significant, and that with the first survival endpoint."""
     main = main_tests(tests.assign(level=tests["level"].fillna("").astype(str)), ["module", "variable"])
     main = main.sort_values("q", kind="stable")
     survival, found = main[is_survival(main)], main[(main["q"] <= LEVEL) & ~is_survival(main)]
+    survival = survival[survival["variable"] == next(iter(tests.loc[is_survival(tests), "variable"]), None)]
     parts = {"association": found} | ({"survival": survival} if len(survival) else {})
     columns: dict[str, pd.Series[str]] = {}
     for name, own in parts.items():

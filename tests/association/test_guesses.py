@@ -49,8 +49,9 @@ def test_survival_is_found_by_name_and_tested_as_nothing_else(columns):
     assert "`survival=none`" in found.reason
     assert [each.name for each in read_variables(table)] == ["age", "er_status", found.name]
     named = {each.name: each.kind for each in read_variables(table, survival="none")}
-    assert "survival" not in named.values()
-    assert set(named) == set(table)
+    assert named == {"age": "numeric", "er_status": "categorical"} | dict.fromkeys(columns, "left out")
+    asked = {each.name: each.kind for each in read_variables(table, variables=list(columns), survival="none")}
+    assert not {"survival", "left out"} & {*asked.values()}
 
 
 NOT_FOUND = (
@@ -100,7 +101,7 @@ def test_columns_of_an_endpoint_that_cannot_be_used_are_left_out_with_the_remedy
     table = pd.DataFrame({"os_months": TIMES, "os_status": SEEN + 1})
     for each in read_variables(table):
         assert each.kind == "left out"
-        assert "(subtract 1 if 2 means seen); `survival=none` tests the columns like others" in each.reason
+        assert "(subtract 1 if 2 means seen); `types=os_status=categorical` tests it like others" in each.reason
     (lone,) = read_variables(table[["os_months"]])
     assert lone.reason.endswith("name the columns with `survival=os_months,EVENT`")
     (lone,) = read_variables(table[["os_status"]])
@@ -125,7 +126,7 @@ def test_what_is_asked_for_goes_before_what_is_found():
     assert given == {"os_months": "left out", "os_event": "left out", "age": "numeric", "rfs_months": "survival"}
     assert kinds(types={"os_event": "categorical"})["os_event"] == "categorical"
     assert kinds(adjust="os_event")["os_event"] == "categorical"
-    assert set(kinds(survival=[]).values()) == {"numeric", "categorical"}
+    assert set(kinds(survival=[]).values()) == {"left out", "numeric"}
     with pytest.raises(netbic.InputError, match="the sample table has 2 columns 'age'"):
         read_variables(pd.concat([table, table], axis=1))
     scores = pd.DataFrame({1: TIMES}, index=table.index)

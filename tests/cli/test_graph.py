@@ -35,7 +35,14 @@ def test_the_network_is_written_with_names_and_netbic_fit_reads_it(cohort, refer
     assert (found.weights != expected.weights).nnz == 0
     assert (sp.load_npz(prior) != expected.weights).nnz == 0
     fitted = ("--genes", 10, "--modules", 1, "--no-report")
-    run_successfully("fit", cohort / "expression.tsv", "--graph", prior, "--out", tmp_path / "out", *fitted)
+    given = "fit", cohort / "expression.tsv", "--graph", prior, *fitted, "--out"
+    done = run_successfully(*given, tmp_path / "out")
+    (share,) = netbic.load(tmp_path / "out").graph_share_
+    assert re.search(rf"the network .* the modules.* \(graph share {share:.1g}\)\n", done.output)
+    done = run_successfully(*given, tmp_path / "unused", "--smoothness", 0)
+    assert "graph share" not in done.output
+    assert (tmp_path / "unused" / "edges.tsv").is_file()
+    assert "not independent evidence" not in done.output
     reference.T.to_csv(tmp_path / "turned.csv")
     run_successfully("graph", tmp_path / "turned.csv", "--samples-in-rows", "--absolute", "--out", tmp_path / "p.npz")
     absolute = netbic.graph.coexpression(reference.T.iloc[:, :-1], positive=False)

@@ -63,11 +63,62 @@ def test_doubtful_modules_are_marked_and_come_after_others(model, study, tables)
     tested = netbic.associate(model, study.expression[:200], first, variables="type").table
     tested = tested.assign(q=0.01)  # all modules
     scores = netbic.replicate(model, other, random_state=0).scores
-    for doubtful, order in ((1, [1, 2, 3]), (2, [1, 3, 2])):  # an association that holds comes first in any case
+    for doubtful, order in ((1, [2, 3, 1]), (2, [1, 3, 2])):
         found = repeat_associations(tested, scores, second, verdicts={doubtful: "doubtful", 3: "strong"})
         said = [line for line in found.lines() if line.startswith("type: ") and "in module" in line]
         assert [int(line.split("module ")[1][0]) for line in said] == order
         assert [f"module {doubtful} (doubtful):" in line for line in said] == [at == doubtful for at in order]
+
+
+def test_the_strongest_of_the_fit_come_first_then_others_that_hold_and_the_count(model, study, tables):
+    tested = netbic.associate(model, study.expression[:200], tables[0], variables="type").table
+    generator = np.random.default_rng(7)
+    signs, names = np.repeat([1, -1], 100), [f"s{k}" for k in range(200)]
+    strong = generator.normal(size=200) + signs
+    main = tested[tested["test"] == "Mann-Whitney"].iloc[[0]]
+    rows = [
+        main.assign(module=module, effect=0.8, p=p, q=p) for module, p in ((1, 1e-6), (2, 1e-5), (3, 1e-4), (4, 0.01))
+    ]
+    scores = pd.DataFrame(generator.normal(size=(200, 4)), columns=[1, 2, 3, 4], index=names)
+    scores[4] = strong
+    level = str(main["level"].item())
+    labels = pd.DataFrame({"type": np.where(signs > 0, level, "other")}, index=names)
+    found = repeat_associations(pd.concat(rows), scores, labels)
+    lines = [line for line in found.lines() if "module" in line]
+    assert [int(line.split("module ")[1][0]) for line in lines] == [1, 2, 3, 4]
+    assert ["does not hold" in line for line in lines] == [True, True, True, False]
+    assert lines[3].endswith("(holds)")
+    assert list(found.lines())[-1].startswith("Of 4 associations of the fit (q <= 0.05), 1 holds here")
+
+
+def test_survival_is_adjusted_here_or_said_to_be_not(model, study, tables):
+    """Survival here follows a column of benign and malignant samples, and the scores through it."""
+    first, _, other = tables
+    tested = netbic.associate(model, study.expression[:200], first, survival=("months", "dead")).table
+    scores = netbic.replicate(model, other, random_state=0).scores
+    generator = np.random.default_rng(3)
+    malignant = scores[1] > 0
+    time = generator.exponential(np.where(malignant, 0.3, 5.0))
+    here = pd.DataFrame({"months": time, "dead": 1, "kind": np.where(malignant, "malignant", "benign")}, scores.index)
+    here.loc[here.index[:20], "dead"] = 0
+    plain, adjusted = (
+        repeat_associations(tested, scores, here, survival=("months", "dead"), adjust=adjust)
+        for adjust in (None, "kind")
+    )
+    assert any(note.startswith("months: kind goes with survival here (log-rank p") for note in plain.notes)
+    assert list(plain.lines())[-1].startswith("survival is not adjusted for stage, age")
+    assert "adjusted for kind here, but not in the fit" in adjusted.notes
+    assert not any("not adjusted" in line or "goes with survival" in line for line in adjusted.lines())
+    ratios = [
+        np.log(found.table.set_index(["variable", "module"]).loc[("months", 1), "effect_other"])
+        for found in (plain, adjusted)
+    ]
+    assert abs(ratios[1]) < abs(ratios[0]) / 2
+    own = netbic.association.associate_scores(scores, None, here, survival=("months", "dead"), adjust="kind").table
+    cox = own[own["test"] == "Cox score"].set_index("module")["effect"]
+    assert ratios[1] == pytest.approx(np.log(cox[1]))
+    with pytest.raises(netbic.InputError, match=r"adjusted for 'grade', which is no column .* name another one"):
+        repeat_associations(tested, scores, here, survival=("months", "dead"), adjust="grade")
 
 
 def test_associations_without_effect_here_hold_rarely(model, study, tables):
@@ -162,6 +213,10 @@ def test_replicate_repeats_the_associations_of_a_fit(folder):
     assert not path.exists()  # it was about the run before
     refused = run("replicate", folder / "fit", folder / "other.tsv", "--survival", "days,died")
     assert "--survival needs --sample-info" in refused.output
+    refused = run("replicate", folder / "fit", folder / "other.tsv", "--adjust", "site")
+    assert "--adjust needs --sample-info" in refused.output
+    done = run_successfully("replicate", folder / "fit", folder / "other.tsv", *about, "--adjust", "site")
+    assert "adjusted for site here, but not in the fit" in done.output
 
 
 def test_associations_have_to_be_there(folder):
@@ -224,6 +279,10 @@ def test_stages_that_the_fit_did_not_have_take_their_place_in_its_order():
     notes = repeat_associations(tested.table, other, given, record=down).notes
     refused = "stage: 'IIA', 'IIB', 'IV' here are no levels of the fit (III < II < I): rename them in the sample table"
     assert any(note.startswith(refused) for note in notes)
+    other_names = pd.DataFrame({"stage": ["early", "late"] * 30, "tumorstage": [1, 2, 3] * 20}, index=scores.index)
+    notes = repeat_associations(tested.table, other, other_names, record=record).notes
+    meant = "or call 'tumorstage' (1 < 2 < 3) stage, and its levels as in the fit"
+    assert any(note.endswith(meant) for note in notes)
 
 
 def test_survival_of_the_same_endpoint_is_found_by_its_names(model, study, tables):

@@ -23,9 +23,13 @@ def test_modules_hold_in_new_samples_and_not_in_other_genes(model, other):
     found = netbic.replicate(model, other, random_state=0)
     assert found.table["verdict"].tolist() == ["strong"] * 3
     assert found.verdict == "Of 3 modules, 3 are replicated in the other study (900 features in common, 200 samples)."
+    beside = found.verdict_beside({1: "strong", 2: "doubtful", 3: "moderate"})
+    assert "3 are replicated (1 of them doubtful in the fit) in the other study" in beside
+    assert "Module 2 is doubtful in the fit, but the features move together here too" in beside
     shuffled = other.set_axis(np.random.default_rng(0).permutation(other.columns), axis=1)
     found = netbic.replicate(model, shuffled, random_state=0)
     assert found.table["verdict"].tolist() == ["not replicated"] * 3
+    assert found.verdict_beside({2: "doubtful"}) == found.verdict
     assert found.table["reason"].str.startswith("Not replicated: ").all()
 
 

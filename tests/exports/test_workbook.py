@@ -44,8 +44,11 @@ def test_the_overview_has_the_surest_genes_and_the_strongest_findings(results, t
     rows = [
         *((1, "er", "pos", "Mann-Whitney", 0.9, "AUC", 1e-9), (1, "er", "neg", "Mann-Whitney", 0.1, "AUC", 1e-9)),
         *((2, "age", "", "Spearman", 0.1, "Spearman rho", 0.5), (1, "os", "", "Cox score", 1.1, "hazard ratio", 0.4)),
-        (2, "os", "", "Cox score", 2.0, "hazard ratio", 0.01),
-    ]
+        *(
+            (2, "os", "", "Cox score", 2.0, "hazard ratio", 0.01),
+            (1, "rfs", "", "Cox score", 3.0, "hazard ratio", 1e-4),
+        ),
+    ]  # of two endpoints, the first one is in the column
     columns = ["module", "variable", "level", "test", "effect", "effect_name", "q"]
     tests = pd.DataFrame(rows, columns=columns).assign(p=lambda table: table["q"])
     genes = netbic.get.modules_df(results.model).assign(axis="gene", found_again=1.0, kme=0.5)

@@ -83,11 +83,12 @@ def test_labels_can_be_told_apart(vision):
     assert min(neighbours) > 16
 
 
-def test_thirty_modules_have_thirty_colours_and_dark_numbers():
+def test_thirty_modules_have_thirty_colours_and_numbers_that_can_be_read_on_them():
     colours, written = zip(*map(module_colours, range(30)), strict=True)
-    assert colours[:10] == written[:10] == MODULES
+    assert colours[:10] == MODULES
     assert (differences(colours, colours, "all cones") + 99 * np.eye(30)).min() > 4
-    assert lab(written, "all cones")[:, 0].max() <= lab(MODULES, "all cones")[:, 0].max()
+    lightness = np.abs(lab(colours, "all cones")[:, 0] - lab(written, "all cones")[:, 0])
+    assert lightness.min() > 35
 
 
 def test_modules_have_other_colours_than_labels():

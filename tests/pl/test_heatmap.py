@@ -131,11 +131,26 @@ def test_outlines_enclose_the_members_and_strips_lie_along_the_data(study, model
         assert (box.get_width(), box.get_height()) == (np.diff(samples.bounds)[k], np.diff(genes.bounds)[k])
     numbers = [text for text in ax.texts if text.get_weight() == "bold"]
     assert [text.get_text() for text in numbers] == ["1", "2", "3"]
-    assert [text.get_color() for text in numbers] == [MODULES[k] for k in range(3)]
+    assert [text.get_bbox_patch().get_facecolor()[:3] for text in numbers] == [to_rgb(MODULES[k]) for k in range(3)]
     ax = pl.heatmap(model, X, modules=[2], n_others=7)  # others for contrast
     assert image(ax).shape == (57, 37)
     assert (np.asarray(ax.images[2].get_array())[-7:, 0] == 0.95).all()
     assert ax.get_ylabel() == "50 genes, and 7 others"
+
+
+def test_each_of_many_lanes_has_its_number_in_the_colour_of_the_legend():
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 300)))
+    model = netbic.SparseGraphSVD(14, n_columns=8, random_state=0).fit(X)
+    for chosen in (range(1, 15), (1, 2, 8, 12, 14)):
+        ax = pl.heatmap(model, X, modules=list(chosen), names=[f"name {k}" for k in range(1, 15)])
+        ax.figure.draw_without_rendering()
+        numbers = [text for text in ax.texts if text.get_weight() != "bold"]
+        assert [text.get_text() for text in numbers] == list(map(str, chosen))
+        heights = [text.get_window_extent().get_points()[:, 1].mean() for text in numbers]
+        assert np.diff(heights).max() < -4
+        handles = [handle for handle in ax.get_legend().legend_handles if handle.get_alpha() != 0]
+        fills = [text.get_bbox_patch().get_facecolor() for text in numbers]
+        assert fills == [handle.get_facecolor() for handle in handles]
 
 
 @pytest.mark.parametrize("size", [(3, 2.5), (16, 6)])

@@ -27,6 +27,11 @@ def lines_of(ax):
     }  # fmt: skip
 
 
+def statistics_of(ax):
+    """The lines about the tests."""
+    return next(text.get_text() for text in ax.texts if text.get_text().startswith("log-rank"))
+
+
 def rows_at_risk(ax):
     """Numbers by group, from left to right."""
     numbers = [text for text in ax.texts if text.get_text().replace(",", "").isdigit()]
@@ -40,7 +45,7 @@ def test_curves_are_those_of_the_tests(clear, clear_model, times, module, groups
     ax = pl.survival(clear_model, module, X=X, table=times.sample(frac=1, random_state=0), survival=COLUMNS)
     found = netbic.associate(clear_model, X, times, variables=[], survival=COLUMNS).table
     cox, log_rank = (found[(found["module"] == module) & found["test"].str.startswith(t)] for t in ("Cox", "log-rank"))
-    title = ax.get_title(loc="left")
+    title = statistics_of(ax)
     assert f"log-rank p = {log_rank['p'].item():.2g}, hazard ratio {'/'.join(groups)} " in title
     assert f"{log_rank['effect'].item():.2f} ({log_rank['ci_low'].item():.2f} to" in title
     assert f"Cox model p = {cox['p'].item():.2g}, hazard ratio per sd {cox['effect'].item():.2f}" in title
@@ -67,12 +72,13 @@ def test_the_same_for_tables_and_anndata_and_the_axis_can_end_earlier(clear, cle
     adata = anndata.AnnData(clear.expression, obs=times)
     netbic.tl.modules(adata, n_components=2, n_columns=60)
     given = ((clear_model, {"X": clear.expression, "table": times}), (groups, {"table": times}), (adata, {}))
-    titles = {pl.survival(source, 1, survival=COLUMNS, **more).get_title(loc="left") for source, more in given}
+    titles = {statistics_of(pl.survival(source, 1, survival=COLUMNS, **more)) for source, more in given}
     assert len(titles) == 1
     options = {"X": clear.expression, "table": times, "survival": COLUMNS}
     ax = pl.survival(clear_model, 1, until=365, names=["$first$", "second"], **options)
     assert ax.get_xlim() == (0, 365)
-    assert ax.get_title(loc="left").startswith("Module 1: $first$\nlog-rank")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("days", "share without the event")
+    assert ax.get_title(loc="left") == "Module 1: $first$"
     ax.figure.canvas.draw()
     with pytest.raises(netbic.InputError, match="until=-1: expected a time above 0"):
         pl.survival(clear_model, 1, until=-1, **options)

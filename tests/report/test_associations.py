@@ -1,13 +1,15 @@
 """The sample table in the report: cards and grid of associations."""
 
+import json
 import re
+import shutil
 
 import numpy as np
 import pandas as pd
 
 import netbic
 from netbic.association.words import in_words, strongest
-from netbic.report.associations import AnswerLine, answer_lines, association_grid, findings
+from netbic.report.associations import AnswerLine, answer_lines, association_grid, findings, group_findings
 from netbic.report.contents import gather
 from netbic.report.modules import distinct_terms
 from support import report_folders
@@ -41,7 +43,10 @@ def test_labels_that_are_frequent_among_samples_up_or_down_are_found():
         for ratio in (0.2, 5.0)
     )
     assert findings(rare) == {}
-    assert [each.text for each in findings(frequent)[1]] == ["type: in is more often up (odds ratio 5.00, q = 1e-09)"]
+    assert findings(frequent) == {}  # what is stated is the test of the scores
+    assert answer_lines(frequent, {})[0][0].module is None
+    assert group_findings(rare) == {}
+    assert group_findings(frequent) == {1: ["type: in is more often up (odds ratio 5.00, q = 1e-09)"]}
     assert in_words(rare.iloc[0].to_dict()) == "in is less often up in module 1 (odds ratio 0.20, q = 1e-09)"
     samples = [f"s{k}" for k in range(60)]
     groups = pd.DataFrame({0: ["up"] * 10 + ["down"] * 10 + [""] * 40}, index=samples)
@@ -49,7 +54,7 @@ def test_labels_that_are_frequent_among_samples_up_or_down_are_found():
     labels = pd.DataFrame({"type": ["in"] * 20 + ["out"] * 40}, index=samples)
     table = netbic.association.associate_scores(scores, groups, labels).table
     assert (table.loc[table["test"] == "Mann-Whitney", "q"] > 0.05).all()
-    assert findings(table)[1][0].text.startswith("type: in is more often up and down (odds ratio \N{INFINITY}, q = ")
+    assert group_findings(table)[1][0].startswith("type: in is more often up and down (odds ratio \N{INFINITY}, q = ")
 
 
 def test_gene_sets_that_repeat_one_before_are_left_out():
@@ -89,6 +94,36 @@ def test_best_modules_have_a_line_each_and_the_level_and_auc_of_the_terminal():
     assert answer_lines(None, {}) == ([], 0)
     lines, _ = answer_lines(table, {1: "strong", 2: "doubtful", 3: "repeats 1"})
     assert [(line.label, line.module, line.mark) for line in lines[:2]] == [("er: ER-", 1, ""), ("age", 3, "repeats 1")]
+
+
+def test_adjusted_tests_and_another_study_are_beside_each_association(labelled_folder, tmp_path):
+    labelled_folder = shutil.copytree(labelled_folder, tmp_path / "copy")
+    tests = netbic.io.read_table(labelled_folder / "associations.tsv").fillna({"level": ""})
+    adjusted = tests[tests["test"] == "Cox score"].assign(effect=1.23, q=0.4)
+    netbic.io.write_table(labelled_folder / "associations_mine.tsv", adjusted)
+    record = {"variables": [], "survival": [], "adjusted_for": ["age", "grade"]}
+    (labelled_folder / "associations_mine.json").write_text(json.dumps(record))
+    main = strongest(tests[tests["q"] <= 0.05])
+    repeated = main.assign(effect_other=0.66, q_other=0.3, p_other=0.2, holds=False, effect_name_other="AUC")
+    first = (repeated["variable"] == "type") & (repeated["module"] == repeated["module"].iloc[0])
+    repeated.loc[first, ["holds", "q_other"]] = True, 0.01
+    netbic.io.write_table(labelled_folder / "replication_associations.tsv", repeated)
+    (labelled_folder / "replication.json").write_text('{"study": "other.tsv"}')
+    contents = gather(labelled_folder)
+    assert not contents.is_unadjusted
+    line = contents.answers[0][0]
+    assert line.label == "type: in"
+    assert line.remarks == ("holds in other.tsv: AUC 0.66, q = 0.01",)
+    assert contents.modules[line.module - 1].findings[0].remarks == line.remarks
+    module, n_tested = repeated["module"].iloc[0], len(repeated)
+    count = f"{int(first.sum())} of {n_tested} associations that could be tested there"
+    assert contents.repeated.startswith(f"In other.tsv, {count} hold")
+    assert contents.repeated.endswith(f": type with module {module}.")
+    found = adjusted[(tests["q"].loc[adjusted.index] <= 0.05)]
+    for number in found["module"]:
+        said = [each.remarks for each in contents.modules[number - 1].findings if each.text.startswith(TIME)]
+        assert said[0][0] == "adjusted for age, grade: hazard ratio per sd 1.23, q = 0.4"
+    assert "holds in other.tsv: AUC 0.66" in netbic.report.write_report(labelled_folder).read_text()
 
 
 def test_many_labels_give_twelve_lines_and_no_variable_is_lost():

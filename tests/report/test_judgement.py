@@ -247,7 +247,11 @@ def test_a_module_is_shown_as_replicated_only_if_the_table_is_about_it(folder):
     netbic.io.write_table(folder / "replication.tsv", table)
     (folder / "replication.json").write_text('{"study": "<b>other.tsv", "n_shared": 2}')
     text = netbic.report.write_report(folder).read_text()
-    for words in ("Replicated in", "Weakly replicated in", "Not replicated in"):
+    for words in (
+        "Its genes move together in",
+        "Its genes weakly move together in",
+        "Its genes are not shown to move together in",
+    ):
         assert f"{words} <bdi>&lt;b&gt;other.tsv</bdi> <span" in text
     assert text.count("(not independent: 2 samples may be in both studies)") == 6
     netbic.io.write_table(folder / "replication.tsv", table.head(2))

@@ -129,6 +129,18 @@ def test_a_dense_module_is_judged_by_its_heaviest_genes():
 # Verdicts
 
 
+def test_modules_that_may_be_technical_are_counted_in_the_sentence():
+    table = pd.DataFrame({"verdict": ["strong", "strong", "moderate", "doubtful"]})
+    table["technical"] = [
+        "may be technical: its scores follow the depth",
+        None,
+        "two samples carry it",
+        "may be technical",
+    ]
+    text = "Of 4 modules, 2 are strong (1 of them may be technical), 1 is moderate, 1 is doubtful."
+    assert netbic.selection.verdict_sentence(table) == text
+
+
 def test_planted_modules_are_strong_and_what_is_left_is_doubtful():
     assert found.table["verdict"].tolist() == ["strong", "strong", "doubtful"]
     assert (found.table["z"][:2] > 5).all()

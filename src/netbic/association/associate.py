@@ -34,7 +34,7 @@ from netbic.association.variables import (
     survival_pairs,
     variable_line,
 )
-from netbic.association.words import LEVEL, Words, batch_notes, in_words, is_survival, strongest
+from netbic.association.words import LEVEL, UNADJUSTED, Words, batch_notes, in_words, is_survival, strongest
 from netbic.enrichment import adjust_p_values
 from netbic.errors import InputError, one_line, shown, some_names
 from netbic.estimators.inputs import axis_names
@@ -115,7 +115,7 @@ class Associations:
                 none = f"no association{' in the Cox model' * bool(further)} (q <= {LEVEL})"
                 yield one_line(f"{name}: {none}; the strongest: {best}{further}")
         if not self.adjusted_for and is_survival(self.table).any():
-            yield "survival is not adjusted for stage, age or other variables: name columns to adjust for (`adjust`)"
+            yield UNADJUSTED
 
 
 def _log_rank_text(table: pd.DataFrame, name: object, verdicts: Words | None) -> str:
@@ -168,7 +168,7 @@ def associate(
         from names and values; the `variables` of the result say how.
     survival : (str, str) or list of such pairs, optional
         The columns with the time and the event (1 seen, 0 not seen). Default: found by name (os_months and os_event,
-        OS.time and OS, ...); "none" to test these columns like others.
+        OS.time and OS, ...); "none" to leave these columns out.
     adjust : str or list of str, optional
         Columns that the tests are adjusted for: partial correlations, linear models and Cox models are used instead.
         Covariates that were removed in the fit are added if they took more than 5 % of the degrees of freedom (not
@@ -294,7 +294,7 @@ def associate_scores(
     record_columns = list(Variable("", LEFT_OUT, "", np.empty(0)).record())
     records = pd.DataFrame([variable.record() for variable in chosen], columns=record_columns)
     pairs = [(variable.name, variable.event) for variable in chosen if variable.kind == SURVIVAL]
-    possible = None if survival or variables is not None else find_survival(described, types or {}).possible
+    possible = None if survival is not None or variables is not None else find_survival(described, types or {}).possible
     if possible:
         notes.append(f"{' and '.join(possible)} look like survival: test them with `survival={','.join(possible)}`")
     notes += () if removed is None else removed.remarks(result)

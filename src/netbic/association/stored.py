@@ -216,6 +216,16 @@ def stored_record(folder: Path, name: str = RECORD) -> dict[str, Any]:
         return {}
 
 
+def adjusted_tests(folder: Path) -> dict[str, pd.DataFrame]:
+    """The adjusted tests beside associations.tsv (`write_associations` with a name), by their covariates in words."""
+    found = dict[str, pd.DataFrame]()
+    for path in sorted(folder.glob("associations_*.json")):
+        names, table = stored_record(folder, path.name).get("adjusted_for"), path.with_suffix(".tsv")
+        if names and table.is_file():
+            found.setdefault(", ".join(map(str, names)), read_table(table))
+    return found
+
+
 def stored_samples(folder: Path) -> pd.DataFrame | None:
     """The sample table of a folder, with the names of the samples as index; None if there is none.
 

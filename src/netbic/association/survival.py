@@ -28,6 +28,25 @@ _DETAILS: Final = {"overall", "free", "disease", "specific", "cancer", "distant"
 _DEATH: Final = {"os", "overall", "survival", "surv", "vital", "death", "dead", "died", "deceased", *_FOLLOWED}
 _UNITS: Final = {"days", "months", "mos", "mo", "weeks", "years", "yrs", "time"}
 _UNIT: Final = {"t", "day", "month", "week", "year", "yr"}  # with an abbreviation only: year of death
+_LONG_UNITS: Final = {
+    **{"day": "days", "week": "weeks", "month": "months", "year": "years"},
+    **{unit: unit for unit in ("days", "weeks", "months", "years")},
+    **{"mos": "months", "mo": "months", "yrs": "years", "yr": "years"},
+}
+_IN_WORDS: Final = {
+    "os": "overall survival",
+    "pfs": "progression-free survival",
+    "pfi": "progression-free interval",
+    "rfs": "relapse-free survival",
+    "rfi": "relapse-free interval",
+    "dfs": "disease-free survival",
+    "dfi": "disease-free interval",
+    "dss": "disease-specific survival",
+    "css": "cancer-specific survival",
+    "efs": "event-free survival",
+    "mfs": "metastasis-free survival",
+    "dmfs": "distant metastasis-free survival",
+}
 _EVENT_WORDS: Final = {"event", "events", "status", "stat", "censor", "censored", "censoring", "cens", "indicator"}
 _FILLERS: Final = {"to", "until", "in", "the", "patient", "donor", "clinical", "demographic", "diagnoses"}
 _GLUED = re.compile(
@@ -116,7 +135,7 @@ def _pair_up(table: pd.DataFrame, roles: dict[str, Role], found: FoundSurvival) 
         found.left_out.update((name, reason) for name in (*times, *events) if name not in pair)
         return
     for (time, event), problem in reversed(problems):
-        reason = f"survival ({time}, {event}), but {problem}; `survival=none` tests the columns like others"
+        reason = f"survival ({time}, {event}), but {problem}; `types={event}=categorical` tests it like others"
         found.left_out.update(dict.fromkeys((time, event), reason))
     if not times and any(role.words & _SHORT for role in roles.values()):
         found.without_times.extend(events)
@@ -166,6 +185,30 @@ def role_of_name(name: str) -> Role | None:
         return Role("", about, kind) if words else None
     says = about & (_SHORT | _WRITTEN_OUT) or about >= {"disease", "free"} or (about <= _FOLLOWED and kind == TIME)
     return Role("death" if about <= _DEATH else " ".join(sorted(about)), about, kind) if says else None
+
+
+def endpoint_in_words(name: str) -> str:
+    """What the curves of a column with times show, for the axis of a figure.
+
+    Examples
+    --------
+    >>> endpoint_in_words("os_months"), endpoint_in_words("rfs_days"), endpoint_in_words("weeks")
+    ('overall survival', 'relapse-free survival', 'share without the event')
+    """
+    words = set(_words(name))
+    found = next((text for short, text in _IN_WORDS.items() if short in words), "")
+    return found or ("overall survival" if words >= {"overall", "survival"} else "share without the event")
+
+
+def unit_of_time(name: str) -> str:
+    """The unit that the name of a column with times says: "days", "weeks", "months", "years" or "".
+
+    Examples
+    --------
+    >>> unit_of_time("OS_MONTHS"), unit_of_time("days_to_death"), unit_of_time("OS.time")
+    ('months', 'days', '')
+    """
+    return next((_LONG_UNITS[word] for word in _words(name) if word in _LONG_UNITS), "")
 
 
 def _words(name: str) -> Iterator[str]:

@@ -114,7 +114,8 @@ def read_variables(
 ) -> list[Variable]:
     """The columns of a sample table with their types; an error if one that was asked for cannot be used.
 
-    Survival times are found by name (`find_survival`) unless they are given or `survival` is "none". If each study was
+    Survival times are found by name (`find_survival`) unless they are given. If `survival` is "none", columns of an
+    endpoint are left out, except for those that `variables`, `types` or `adjust` name. If each study was
     centred, `studies` are the studies of the rows: columns with one value in each study, such as the name of the study,
     are left out unless they were asked for.
 
@@ -137,7 +138,7 @@ def read_variables(
         found_survival = find_survival(table, {*types, *covariates})
         pairs = [pair for pair in found_survival.pairs if asked is None or {*asked} & {*pair}]
         of_survival = [each for pair in pairs for each in pair]
-    elif pairs:
+    else:
         found_survival = find_survival(table, {*types, *covariates, *(asked or ()), *of_survival})
     if asked == [] and not pairs:
         raise InputError("no variable is named (`variables`): name columns, or omit it to test all", ["variables"])
@@ -154,8 +155,9 @@ def read_variables(
         )
     listed = [name for name in (table.columns if asked is None else asked) if name not in of_survival]
     uses = dict.fromkeys([*types, *(asked or ())], "tested") | dict.fromkeys(covariates, "adjusted for")
-    other = "survival times that were not asked for (`survival`)"
-    not_tested = {name: other for pair in found_survival.pairs for name in pair if survival} | found_survival.left_out
+    other = f"survival times that {'were not asked for (`survival`)' if pairs else 'are ignored (`survival=none`)'}"
+    others = {name: other for pair in found_survival.pairs for name in pair}
+    not_tested = found_survival.left_out | (others if survival is not None else {})
     found = list[Variable]()
     for name in dict.fromkeys([*listed, *covariates]):
         column = table[name]

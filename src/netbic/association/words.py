@@ -17,8 +17,10 @@ from netbic.association.guesses import says_batch, says_unit
 from netbic.errors import InputError, plural
 
 LEVEL: Final = 0.05  # largest q-value of an association that is stated
+UNADJUSTED: Final = "survival is not adjusted for stage, age or other variables: name columns to adjust for (`adjust`)"
 _MAIN = ("Mann-Whitney", "linear model, level", "Spearman", "partial Spearman", "Cox score")
 _MOST_ANSWERS = 12
+_COMPARED = 3  # associations of a variable that are printed before and after adjustment
 _EXPLAINED = 0.5  # share of the ranks of the scores that a batch explains, from which on it is said
 _MINUS = "\N{MINUS SIGN}"
 # Effects with a direction, by the end of their names: as a number from -1 to 1, and what the legend calls it. The first
@@ -62,13 +64,17 @@ def main_tests(table: pd.DataFrame, by: Sequence[str] = ("variable",)) -> pd.Dat
     a variable are those in the whole table or, `by` module and variable, those that a test of the module has.
     """
     p = "p" if "p" in table else "q"
-    main = table[table["test"].isin(_MAIN) & table[p].notna()]
-    main = main[~((main["test"] == "linear model, level") & (main["level"] == ""))]
+    main = table[is_main(table) & table[p].notna()]
     away = np.array([_distance(*pair) for pair in zip(main["effect"], main["effect_name"], strict=True)], dtype=float)
     main = main.assign(_away=np.abs(away), _lower=away < 0)
     two = main.groupby(list(by))["level"].transform("nunique").eq(2) if len(main) else main["_lower"]
     main = main[~(two & main["_lower"])].sort_values([p, "_away"], ascending=[True, False], kind="stable")
     return main.drop(columns=["_away", "_lower"])
+
+
+def is_main(table: pd.DataFrame) -> pd.Series[bool]:
+    """Which tests are those of the scores with a level, numbers or survival times: one for each, and no variants."""
+    return table["test"].isin(_MAIN) & ~((table["test"] == "linear model, level") & (table["level"] == ""))
 
 
 def is_survival(table: pd.DataFrame) -> pd.Series[bool]:
@@ -79,7 +85,7 @@ def is_survival(table: pd.DataFrame) -> pd.Series[bool]:
 def membership_tests(table: pd.DataFrame) -> pd.DataFrame:
     """Levels that are more frequent among samples that are up or down, with the column `sides`; the strongest first.
 
-    A label of samples of which some are up and others down is found by these tests only.
+    A label of samples of which some are up and others down is found by these tests only. Headlines do not use them.
     """
     fisher = table["test"].astype(str).str.startswith("Fisher")
     tests = table[fisher & (table["effect"] > 1) & (table["q"] <= LEVEL)]
@@ -123,6 +129,24 @@ def strongest(table: pd.DataFrame, verdicts: Words | None = None) -> pd.DataFram
     return (pd.concat(parts) if parts else main).drop(columns=["_open", "_trust"])
 
 
+def adjusted_lines(before: pd.DataFrame, after: pd.DataFrame, verdicts: Words | None = None) -> Iterator[str]:
+    """Associations that were significant without adjustment, with effect and q before and after it."""
+    unit = unit_of(after)
+
+    def key(row: dict[Any, Any]) -> tuple[Any, ...]:
+        return tuple(row.get(name) for name in (unit, "table", "variable", "level"))
+
+    adjusted = {key(row): row for row in after[is_main(after) & after["q"].notna()].to_dict("records")}
+    for variable, own in strongest(before, verdicts).groupby("variable", sort=False):
+        found = [row for row in own[own["q"] <= LEVEL].to_dict("records") if key(row) in adjusted]
+        for row in found[:_COMPARED]:
+            yield f"{variable}: {in_words(row, verdicts)}; adjusted: {numbers(adjusted[key(row)])}"
+        if found:
+            n, n_left = len(found), sum(adjusted[key(row)]["q"] <= LEVEL for row in found)
+            verb = "remains" if n_left == 1 else "remain"
+            yield f"{variable}: {n_left:,} of {n:,} association{'s' * (n != 1)} {verb} (q <= {LEVEL})"
+
+
 def batch_notes(table: pd.DataFrame) -> Iterator[str]:
     """Say which columns that name batches or donors explain most of the scores of a module, and what to do about it.
 
@@ -151,20 +175,16 @@ def batch_notes(table: pd.DataFrame) -> Iterator[str]:
 def best_modules(table: pd.DataFrame, verdicts: Words | None = None) -> tuple[list[Answer], int]:
     """The module or pair that goes best with each label, number and survival, and how many more are left out.
 
-    Modules that are neither doubtful nor repetitions are preferred. A variable of which no level has a module gives one
-    answer. At most 12 answers are given, those with the smallest q-values; of every variable at least one, if possible.
+    These are the tests of the scores (`strongest`), as in what commands print, not those of groups. Modules that are
+    neither doubtful nor repetitions are preferred. A variable of which no level has a module gives one answer. At most
+    12 answers are given, those with the smallest q-values; of every variable at least one, if possible.
     """
-    grouped, answers = membership_tests(table), list[Answer]()
+    answers = list[Answer]()
     for variable, own in strongest(table, verdicts).groupby("variable", sort=False):
-        name, groups = str(variable), grouped[grouped["variable"] == variable]
-        if own["level"].nunique() < 3:
-            first = groups if len(groups) and not (own["q"] <= LEVEL).any() else own
-            answers += [Answer(name, str(row["level"]), row) for row in first.head(1).to_dict("records")]
-            continue
-        instead = {row["level"]: row for row in groups.drop_duplicates("level").to_dict("records")}
-        rows = [row if row["q"] <= LEVEL else instead.get(row["level"], row) for row in own.to_dict("records")]
-        found = [Answer(name, str(row["level"]), row) for row in rows]
-        answers += found if any(answer.found for answer in found) else [found[0]._replace(level="")]
+        rows = own if own["level"].nunique() > 2 else own.head(1)
+        found = [Answer(str(variable), str(row["level"]), row) for row in rows.to_dict("records")]
+        some = len(found) == 1 or any(answer.found for answer in found)
+        answers += found if some else [found[0]._replace(level="")]
     if len(answers) <= _MOST_ANSWERS:
         return answers, 0
     known = pd.DataFrame({"variable": [each.variable for each in answers], "q": [each.row["q"] for each in answers]})

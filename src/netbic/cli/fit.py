@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from netbic.selection import Judgement, Plan, SampleGroups
     from netbic.storage.runs import Run
 
+_LITTLE_GRAPH = 0.05  # median share of the network in the scores of the genes, up to which it hardly matters
 _SETTINGS = ("modules", "genes", "samples", "smoothness", "diffusion", "method", "zscore", "missing", "seed")
 _MANY = 3  # samples per module below which the number of modules is remarkable
 # The number of pairs of halves depends on the data only, not on the time they take: results are then reproducible.
@@ -320,12 +321,29 @@ def _fit(
                 run.finish(staged, texts())
     for warning in caught:
         warnings.warn(warning.message, stacklevel=1)
+    lines.extend(_graph_lines(model))
     if model.diffusion == "cv":
         lines.append(f"diffusion chosen by cross-validation: {model.diffusion_:g}")
     if model.passes_ is not None:  # data that are read block by block: this is what takes time
         passes = f"{dataset.expression.passes} for preprocessing, {model.passes_:.1f} for the modules"
         lines.append(f"passes over the data: {passes}")
     return lines
+
+
+def _graph_lines(model: SparseGraphSVD) -> Iterator[str]:
+    """How much of the scores of the genes comes from the network, if it was used in the search."""
+    import numpy as np
+
+    from netbic.enrichment import fit_used_graph
+    from netbic.solver.search import LARGE_GRAPH_SHARE
+
+    if not fit_used_graph(model) or model.diffusion_ or not model.n_components_:
+        return
+    low, middle, high = (float(each) for each in np.quantile(model.graph_share_, (0, 0.5, 1)))
+    said = "changed the modules a little" if middle < LARGE_GRAPH_SHARE else "dominates the modules"
+    said = "hardly changed the modules" if middle < _LITTLE_GRAPH else said
+    shares = f"{low:.1g} to {high:.1g}, median {middle:.1g}" if model.n_components_ > 1 else f"{middle:.1g}"
+    yield f"the network {said} (graph share {shares})"
 
 
 @contextmanager

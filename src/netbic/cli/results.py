@@ -182,7 +182,7 @@ def export(folder: Path, kind: str, out: Path | None, genes: int | None, express
 _USED = {  # options that each kind of figure uses
     "heatmap": {"module", "annotate", "expression", "colour"},
     "network": {"module", "expression"},
-    "associations": set[str](),
+    "associations": {"name"},
     "enrichment": {"module"},
     "scores": {"module", "annotate", "colour"},
     "survival": {"module", "survival", "until", "colour"},  # and of pairs the table
@@ -217,6 +217,9 @@ _USED_FOR_PAIRS = {
     help="Columns of the sample table with times and events (survival).",
 )
 @option("--table", metavar="NAME", show_default="the first one", help="Table of the scores (survival of pairs).")
+@option(
+    "--name", metavar="NAME", help="Tests of netbic associate --name NAME instead of associations.tsv (associations)."
+)
 @option("--force", is_flag=True, help="Replace an existing file.")
 @options.group(
     option("--title", help="Title of the figure; ' ' for none."),
@@ -304,9 +307,11 @@ def plot(folder: Path, kind: str, out: Path, force: bool, **given: Any) -> None:
         needed = read_again(folder, expression).matrix if coexpressed else None
         draw = partial(pl.network, results.model, number, X=needed, **named)
     elif kind == "associations":
-        if (tests := results.tables.get("associations")) is None:
+        tests = results.tables.get("associations") if given["name"] is None else _named_tests(folder, given["name"])
+        if tests is None:
             raise click.UsageError(f"{folder} has no associations.tsv: {associate}")
-        draw = partial(pl.associations, tests, verdicts=verdicts, **named | {"names": results.names})
+        said = _adjusted_title(folder, given["name"]) if look["title"] is None else look["title"]
+        draw = partial(pl.associations, tests, verdicts=verdicts, **named | {"names": results.names, "title": said})
     elif kind == "enrichment":
         if (sets := results.tables.get("gene_sets")) is None:
             raise click.UsageError(f"{folder} has no gene_sets.tsv: run netbic enrich {folder} --gene-sets FILE")
@@ -335,6 +340,26 @@ def plot(folder: Path, kind: str, out: Path, force: bool, **given: Any) -> None:
     check_output_file(out, inputs, force=force)  # it may have been created meanwhile
     write_atomic(out, content)
     click.echo(f"{out}")
+
+
+def _named_tests(folder: Path, name: str) -> Any:
+    """The tests of `netbic associate --name`."""
+    from netbic.association.stored import files_of_associations
+    from netbic.files import read_table
+
+    table, _ = files_of_associations(name)
+    if not (folder / table).is_file():
+        known = sorted(path.stem.removeprefix("associations_") for path in folder.glob("associations_*.tsv"))
+        raise click.UsageError(f"--name {name}: {folder} has no {table} (there are: {', '.join(known) or 'none'})")
+    return read_table(folder / table).fillna({"level": ""})
+
+
+def _adjusted_title(folder: Path, name: str | None) -> str | None:
+    """What the tests are adjusted for, as a title; None if for nothing."""
+    from netbic.association.stored import files_of_associations, stored_record
+
+    names = stored_record(folder, files_of_associations(name or "")[1]).get("adjusted_for")
+    return f"Adjusted for {', '.join(names)}" if names else None
 
 
 def _drawing_of_pairs(folder: Path, kind: str, number: int, given: dict[str, Any], look: dict[str, Any]) -> Any:
@@ -433,7 +458,7 @@ def _image(draw: Any, out: Path) -> bytes:
     undated: Any = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
     packed: Any = {"png": {"pil_kwargs": {"compress_level": 3}}}.get(kind, {})  # a twentieth larger, in half the time
     with plt.rc_context({"svg.fonttype": "none", "svg.hashsalt": "netbic", "pdf.fonttype": 42}):
-        figure.savefig(content, format=kind, dpi=200, metadata=undated, **packed)
+        figure.savefig(content, format=kind, dpi=300, metadata=undated, **packed)
     plt.close(figure)
     return _with_fonts(content.getvalue()) if kind == "svg" else content.getvalue()
 
@@ -521,6 +546,13 @@ def compare(folder_a: Path, folder_b: Path, out: Path | None, plot: Path | None,
     help="Its columns with time and event, if they have other names than in the fit. May be repeated, in the same "
     "order.",
 )
+@option(
+    "--adjust",
+    type=options.names,
+    metavar="NAME,...",
+    show_default="as in the fit",
+    help="Its columns to adjust the tests of the associations for.",
+)
 @options.seed
 @options.id_map
 @options.reads_expression
@@ -532,8 +564,9 @@ def replicate(
     OTHER is a file with the expression data of that study, read and preprocessed like the data of the fit unless
     options say otherwise. Genes are matched by name, and centred and scaled in the other study.
 
-    With --sample-info, the associations in FOLDER/associations.tsv are tested again in the other study. They are
-    written to FOLDER/replication_associations.tsv, or beside OUT with _associations in the name.
+    With --sample-info, the associations in FOLDER/associations.tsv are tested again in the other study; samples without
+    a row in the table are left out of these tests. They are written to FOLDER/replication_associations.tsv, or beside
+    OUT with _associations in the name.
     """
     from netbic import files
     from netbic.association.stored import stored_verdicts
@@ -543,8 +576,11 @@ def replicate(
     from netbic.storage.runs import read_like
     from netbic.storage.tables import summary_table
 
-    sample_info, survival = given.pop("sample_info"), given.pop("survival")
-    options.refuse(("--survival needs --sample-info", survival and sample_info is None))
+    sample_info, survival, adjust = (given.pop(name) for name in ("sample_info", "survival", "adjust"))
+    options.refuse(
+        ("--survival needs --sample-info", survival and sample_info is None),
+        ("--adjust needs --sample-info", adjust and sample_info is None),
+    )
     places = [folder / _REPLICATION[0], folder / _REPLICATION[2]]
     if out is not None:
         places = [out, out.with_name(f"{out.stem}_associations{out.suffix}")]
@@ -563,14 +599,17 @@ def replicate(
     data = read_like(folder, other, **{name: value for name, value in given.items() if value})
     named: Any = {"features": list(data.genes), "samples": list(data.samples), "new_samples_only": new_samples_only}
     found = look_for(model, data.matrix, **named, random_state=seed, feature_name="gene")
+    verdicts = stored_verdicts(folder)
+    verdict = found.verdict_beside(verdicts)
     tables, repeated = [found.table], None
     if about is not None:
-        repeated = _repeated(found, *about, survival, stored_verdicts(folder))
+        named = {"survival": list(survival) or None, "adjust": adjust, "verdicts": verdicts}
+        repeated = _repeated(found, *about, named)
         tables.append(repeated.table)
     contents = {place: files.table_bytes(place, table) for place, table in zip(places, tables, strict=True)}
     if out is None:
         numbers = {"n_genes": found.n_features, "n_samples": found.n_samples, "n_shared": found.n_shared}
-        record: files.Record = {"study": Path(other).name, **numbers, "verdict": found.verdict}
+        record: files.Record = {"study": Path(other).name, **numbers, "verdict": verdict}
         written = {place.name: content for place, content in contents.items()}
         files.add_files(folder, written | {_REPLICATION[1]: files.json_bytes(record)})
         if repeated is None:  # that of an earlier run is about another study
@@ -578,11 +617,10 @@ def replicate(
     else:
         check_places()  # they may have been created meanwhile
         files.write_together(contents)
-    click.echo(found.verdict)
+    click.echo(verdict)
     if found.n_shared:
         click.echo("--new-samples-only leaves these samples out")
     top = summary_table(model)["top_features"]
-    verdicts = stored_verdicts(folder)
     for number, genes, reason in zip(found.table["module"], top, found.table["reason"], strict=True):
         names, word = genes.split(", "), verdicts.get(number, "")
         said = f"{word} in the fit; " * bool(reliability(word))
@@ -606,16 +644,13 @@ def _associations_of_fit(folder: Path, sample_info: str) -> tuple[Any, Any, Any]
     return read_table(folder / TABLE), stored_record(folder), read_sample_info(sample_info)
 
 
-def _repeated(
-    found: Replication, tested: Any, record: Any, table: Any, survival: Any, verdicts: dict[int, str]
-) -> RepeatedAssociations:
+def _repeated(found: Replication, tested: Any, record: Any, table: Any, named: dict[str, Any]) -> RepeatedAssociations:
     """The associations of the fit, tested in another study, with the verdict on each module, and how far it holds."""
     from dataclasses import replace
 
     from netbic.comparison import repeat_associations
 
-    named: Any = {"record": record, "survival": list(survival) or None, "verdicts": verdicts}
-    repeated = repeat_associations(tested, found.scores, table, **named)
+    repeated = repeat_associations(tested, found.scores, table, record=record, **named)
     modules, holds = repeated.table["module"], found.table.set_index("module")["verdict"]
-    of_fit = {"verdict": modules.map(verdicts)} if verdicts else {}
+    of_fit = {"verdict": modules.map(named["verdicts"])} if named["verdicts"] else {}
     return replace(repeated, table=repeated.table.assign(**of_fit, replication=modules.map(holds)))

@@ -268,6 +268,8 @@ def associate(
         found = _associate(model, folder, table, tests)
         echo(*_described(found.match, found.variables.to_dict("records")))
         echo(*map(in_options, found.findings(stored.stored_verdicts(folder))))
+        if found.adjusted_for:
+            echo(*map(in_options, _before_and_after(found, folder)))
         if found.table.empty:
             raise click.ClickException(f"{_NOTHING} (reasons above), and nothing is written: give other columns")
         try:
@@ -277,6 +279,20 @@ def associate(
     click.echo(f"{folder}/{added}")
     if not name:
         echo_report_is_older(folder)
+
+
+def _before_and_after(found: Associations, folder: Path) -> Iterator[str]:
+    """Associations in a folder that were significant without adjustment, and what is left of them."""
+    from netbic.association import stored
+    from netbic.association.words import adjusted_lines
+    from netbic.files import read_table
+
+    record = stored.stored_record(folder)
+    if record and not record.get("adjusted_for") and list(record.get("by") or ()) == list(found.by):
+        before = read_table(folder / stored.TABLE).fillna({"level": ""})
+        if lines := list(adjusted_lines(before, found.table, stored.stored_verdicts(folder))):
+            yield "what was found without adjustment:"
+            yield from (f"  {line}" for line in lines)
 
 
 @click.command(cls=Command)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -12,19 +12,41 @@ import pandas as pd
 from netbic.association.associate import associate_scores
 from netbic.association.guesses import order_of
 from netbic.association.survival import find_survival, role_of_name
+from netbic.association.tests import log_rank
 from netbic.association.values import label
-from netbic.association.variables import CATEGORICAL, NUMERIC, ORDERED, Survival, match_samples, survival_pairs
-from netbic.association.words import LEVEL, Words, direction, main_tests, mark, reliability
+from netbic.association.variables import (
+    CATEGORICAL,
+    NUMERIC,
+    ORDERED,
+    Survival,
+    guess,
+    listed_names,
+    match_samples,
+    survival_pairs,
+    survival_times,
+)
+from netbic.association.words import (
+    LEVEL,
+    UNADJUSTED,
+    Words,
+    direction,
+    is_main,
+    is_survival,
+    main_tests,
+    mark,
+    reliability,
+)
 from netbic.enrichment import adjust_p_values
 from netbic.errors import InputError, one_line, shown, some_names
 
-_TEST = ["variable", "level", "module", "test"]
+_TEST = ["variable", "level", "module"]
 _NUMBERS = ["effect", "ci_low", "ci_high", "p", "q"]
 _COLUMNS: Final = [
-    *(*_TEST, "effect_name", "n", *_NUMBERS, "n_other", *(f"{name}_other" for name in _NUMBERS)),
-    *("same_direction", "holds"),
+    *(*_TEST, "test", "effect_name", "n", *_NUMBERS),
+    *("effect_name_other", "n_other", *(f"{name}_other" for name in _NUMBERS), "same_direction", "holds"),
 ]
-_LISTED = 3  # associations of a variable that are printed, if its modules were associated with it in the fit
+_LISTED = 3  # of a variable: the strongest associations in the fit that are printed, and further ones that hold
+_FEWEST, _CLEAR = 5, 0.01  # samples of a level; p-value of the log-rank test of a column that drives survival
 
 
 @dataclass(frozen=True)
@@ -37,16 +59,20 @@ class RepeatedAssociations:
         A row per variable, level, module and test, the strongest in the fit first: `effect`, `ci_low`, `ci_high`, `p`,
         `q` and `n` of the fit; the same with `_other` in the other study, where q-values are adjusted for the
         associations of the variable that were found in the fit (q at most 0.05), or for all those that were not;
-        `same_direction`; `holds` (found in the fit, in the same direction and with `q_other` at most 0.05).
+        `effect_name_other`, which differs if the tests are adjusted here only; `same_direction`; `holds` (found in the
+        fit, in the same direction and with `q_other` at most 0.05).
     notes : tuple of str
         Which samples are in the table, and what could not be tested.
     verdicts : dict
         Verdicts on the modules in the fit, by their numbers: `lines` marks doubtful modules.
+    adjusted_for : tuple of str
+        Covariates of the tests in the other study.
     """
 
     table: pd.DataFrame
     notes: tuple[str, ...] = ()
     verdicts: Words = field(default_factory=dict)
+    adjusted_for: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> str:
@@ -63,21 +89,31 @@ class RepeatedAssociations:
         )
 
     def lines(self) -> Iterator[str]:
-        """The verdict, the notes, and the strongest associations of each variable that can be tested here."""
-        yield self.verdict
+        """The notes, the strongest associations of each variable that can be tested here, and the verdict."""
         yield from map(one_line, self.notes)
-        known = self.table["p_other"].notna().groupby(self.table["variable"]).transform("any")
-        for name, own in self.table[known].groupby("variable", sort=False):
+        known = self.table[self.table["p_other"].notna().groupby(self.table["variable"]).transform("any")]
+        for name, own in known.groupby("variable", sort=False):
             trust = [reliability(self.verdicts.get(int(module), "")) for module in own["module"]]
-            found = own.assign(_fails=~own["holds"], _trust=trust)[own["q"] <= LEVEL]
-            found = found.sort_values(["_fails", "_trust"], kind="stable")
-            for row in found.head(_LISTED).to_dict("records"):
+            found = own.assign(_trust=trust)[own["q"] <= LEVEL].sort_values("_trust", kind="stable")
+            others = found.iloc[_LISTED:]
+            for row in [
+                *found.head(_LISTED).to_dict("records"),
+                *others[others["holds"]].head(_LISTED).to_dict("records"),
+            ]:
                 yield one_line(f"{name}: {_in_words(row, self.verdicts)}")
+            n_more, n_hold = (
+                len(others) - min(int(others["holds"].sum()), _LISTED),
+                int(others["holds"].sum()) - _LISTED,
+            )
             if found.empty:
                 best = _in_words(own.iloc[0].to_dict(), self.verdicts)
                 yield one_line(f"{name}: no association in the fit (q <= {LEVEL}); the strongest: {best}")
-            elif len(found) > _LISTED:
-                yield one_line(f"{name}: and {len(found) - _LISTED:,} more in the table")
+            elif n_more:
+                which = f"{n_hold:,} of them hold{'s' * (n_hold == 1)}" if n_hold else "none of them holds"
+                yield one_line(f"{name}: {n_more:,} more in the table, {which}")
+        yield self.verdict
+        if not self.adjusted_for and is_survival(known).any():
+            yield UNADJUSTED
 
 
 def repeat_associations(
@@ -87,6 +123,7 @@ def repeat_associations(
     *,
     record: Mapping[str, Any] | None = None,
     survival: Survival | None = None,
+    adjust: str | Iterable[str] | None = None,
     verdicts: Words | None = None,
 ) -> RepeatedAssociations:
     """Test in another study what was tested in the fit.
@@ -106,6 +143,8 @@ def repeat_associations(
     survival : (str, str) or list of such pairs, optional
         Columns of the time and the event here, in the order of those of the fit, or of some endpoints that their names
         say. Default: those with the same names or, by their names, of the same endpoint (`os_days` for `os_months`).
+    adjust : str or list of str, optional
+        Columns of the table that the tests are adjusted for here. Default: as in the fit.
     verdicts : dict, optional
         Verdicts on the modules in the fit, by their numbers: doubtful modules are marked, and listed after others.
 
@@ -129,13 +168,19 @@ def repeat_associations(
     match = match_samples(scores.index, table)
     matched, not_there = _survival_of_fit(match.table, record, pairs)
     notes = [*match.lines(), *not_there]
-    adjust, by = (list(record.get(key) or ()) for key in ("adjusted_for", "by"))
+    of_fit, by = (list(record.get(key) or ()) for key in ("adjusted_for", "by"))
+    asked, adjust = listed_names(adjust), listed_names(adjust) or of_fit
     for name in (*adjust, *by):
         if name not in matched:
+            what = f"are {'adjusted for' if name in adjust else 'averages by'} {shown(name)}"
+            remedy = "name another one (`adjust`)" if name in asked else "add it, or test the fit without it"
             raise InputError(
-                f"the associations of the fit are {'adjusted for' if name in adjust else 'averages by'} {shown(name)}, "
-                "which is no column of the sample table of the other study: add it, or test the fit without it"
+                f"the associations {'' if name in asked else 'of the fit '}{what}, which is no column of the sample "
+                f"table of the other study: {remedy}"
             )
+    if adjust:
+        same = "as" if {*adjust} == {*of_fit} else "but for " + ", ".join(of_fit) if of_fit else "but not"
+        notes.append(f"adjusted for {', '.join(adjust)} here, {same} in the fit")
     known = scores.loc[:, scores.notna().any()]
     if absent := [int(module) for module in scores.columns.difference(known.columns)]:
         notes.append(f"no scores here of module{'s' * (len(absent) != 1)} {some_names(absent, 8, quoted=False)}")
@@ -149,7 +194,9 @@ def repeat_associations(
             continue
         given = _types(matched[name], types.get(name))
         if other := _other_levels(matched[name], given):
-            notes.append(f"{name}: {other}")
+            notes.append(f"{name}: {other}{_fitting_column(matched, name, given)}")
+            continue
+        if name in adjust:
             continue
         options: dict[str, Any] = {"variables": [name], "types": given}
         if name in events:
@@ -159,13 +206,16 @@ def repeat_associations(
         except InputError as problem:
             notes.append(f"{name}: {problem}")
             continue
-        parts.append(found.table.assign(variable=name))
+        parts.append(found.table[is_main(found.table)].assign(variable=name))
+        if name in events and not adjust:
+            used = {*events, *events.values(), *(column for pair in pairs for column in pair), *by}
+            notes += _driven(matched, name, events[name], used)
         wanted, here = (_levels(each, name) for each in (tested, found.table))
         if here and not wanted & here:
             notes.append(f"{name}: levels are {_listed(here)} here, and {_listed(wanted)} in the fit: rename them")
         elif wanted and not here and len(found.table):
             notes.append(f"{name}: numbers here, but levels in the fit ({_listed(wanted)}): use the same ones")
-    return RepeatedAssociations(_side_by_side(first, parts), tuple(notes), dict(verdicts or {}))
+    return RepeatedAssociations(_side_by_side(first, parts), tuple(notes), dict(verdicts or {}), tuple(adjust))
 
 
 def _survival_of_fit(
@@ -224,6 +274,40 @@ def _other_levels(column: pd.Series[Any], types: Mapping[str, Any] | None) -> st
     return f"{named} ({' < '.join(levels)}): rename them in the sample table, or leave them empty"
 
 
+def _fitting_column(table: pd.DataFrame, name: str, types: Mapping[str, Any] | None) -> str:
+    """Another column that may be meant: as many levels in an order and a similar name, or the same levels; else ""."""
+    levels = list((types or {}).get(name, ()))
+    for column in map(str, table.columns.drop(name)):
+        own = guess(table[column])
+        is_alike = own.kind == ORDERED and len(own.levels) == len(levels) and name.lower() in column.lower()
+        if own.levels and ({*own.levels} <= {*levels} or is_alike):
+            renamed = "" if {*own.levels} <= {*levels} else ", and its levels as in the fit"
+            return f"; or call {shown(column)} ({' < '.join(own.levels)}) {name}{renamed}"
+    return ""
+
+
+def _driven(table: pd.DataFrame, time: str, event: str, used: set[str]) -> Iterator[str]:
+    """Say which categories go with survival here, such as benign and malignant samples in one table."""
+    survival, found = survival_times(table, time, event), list[str]()
+    for column in map(str, table.columns):
+        other = guess(table[column]) if column not in used and role_of_name(column) is None else None
+        if other is None or other.kind not in (CATEGORICAL, ORDERED) or survival.events is None:
+            continue
+        known = survival.known & other.known
+        times, events, codes = survival.values[known], survival.events[known], other.values[known]
+        groups = [codes == code for code in range(len(other.levels))]
+        tested = [group for group in groups if _FEWEST <= group.sum() <= len(group) - _FEWEST]
+        if any(len(tested) * log_rank(times, events, group).p <= _CLEAR for group in tested):
+            found.append(column)
+    if found:
+        names, verb = some_names(found, _LISTED, quoted=False), "goes" if len(found) == 1 else "go"
+        it = "it" if len(found) == 1 else "them"
+        yield (
+            f"{time}: {names} {verb} with survival here (log-rank p <= {_CLEAR:g}): adjust for {it} (`adjust`), or "
+            "give a table with the rows of comparable samples only"
+        )
+
+
 def _labels(column: pd.Series[Any]) -> list[str]:
     """The different values of a column as labels, without those of a known scale that mean "not assessed"."""
     labels = [str(each) for each in column.dropna().map(label).unique()]
@@ -233,11 +317,11 @@ def _labels(column: pd.Series[Any]) -> list[str]:
 
 def _side_by_side(first: pd.DataFrame, parts: list[pd.DataFrame]) -> pd.DataFrame:
     """The tests of the fit, and the same tests in the other study."""
-    columns = [*_TEST, "n", *_NUMBERS[:-1]]
+    columns = [*_TEST, "effect_name", "n", *_NUMBERS[:-1]]
     here = pd.concat(parts)[columns] if parts else pd.DataFrame(columns=columns)
     table = first.merge(here, how="left", on=_TEST, suffixes=("", "_other"))
     there = [direction(row) for row in table.to_dict("records")]
-    same = [direction(row | {"effect": row["effect_other"]}) for row in table.to_dict("records")]
+    same = [direction(row | _other(row)) for row in table.to_dict("records")]
     known = table["p_other"].notna()
     table["same_direction"] = (np.array(there) == np.array(same)) & known if len(table) else known
     family = [table["variable"], table["q"] <= LEVEL]
@@ -254,10 +338,16 @@ def _in_words(row: dict[Any, Any], verdicts: Words) -> str:
     there = f"{row['effect_name']} {_effect(row)}, q = {row['q']:.1g}"
     if np.isnan(row["p_other"]):
         return f"{what}: {there} in the fit; cannot be tested here"
-    other = {key.removesuffix("_other"): value for key, value in row.items() if str(key).endswith("_other")}
-    said = "holds" if row["holds"] else "same direction" if row["same_direction"] else "other direction"
-    said = said if row["holds"] or other["p"] <= LEVEL else f"not seen here, {said}"
-    return f"{what}: {there} in the fit; here {_effect(other)}, p = {other['p']:.1g}, q = {other['q']:.1g} ({said})"
+    other = _other(row)
+    said = "holds" if row["holds"] else f"{'same' if row['same_direction'] else 'other'} direction"
+    said = f"does not hold, {said}" if row["q"] <= LEVEL and not row["holds"] else said
+    other_name = f"{other['effect_name']} " * (other["effect_name"] != row["effect_name"])
+    return f"{what}: {there} in the fit; here {other_name}{_effect(other)}, q = {other['q']:.1g} ({said})"
+
+
+def _other(row: Mapping[Any, Any]) -> dict[str, Any]:
+    """The test in the other study."""
+    return {str(key).removesuffix("_other"): value for key, value in row.items() if str(key).endswith("_other")}
 
 
 def _effect(row: Mapping[Any, Any]) -> str:

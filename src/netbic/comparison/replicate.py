@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -26,7 +26,7 @@ from netbic.arrays import (
 )
 from netbic.comparison.names import common_names, no_common_names, shared_samples, text_names
 from netbic.enrichment import adjust_p_values, repeated_in_rows
-from netbic.errors import InputError
+from netbic.errors import InputError, some_names
 from netbic.estimators.inputs import axis_names
 from netbic.estimators.parameters import check_count
 from netbic.estimators.results import name_features, names_of
@@ -101,16 +101,33 @@ class Replication:
     @property
     def verdict(self) -> str:
         """One plain sentence, and others if the studies share samples or entries are missing."""
+        return self.verdict_beside({})
+
+    def verdict_beside(self, verdicts: Mapping[int, str]) -> str:
+        """The same, with what to believe of modules that are replicated, but doubtful in the fit (by its verdicts)."""
         if self.table.empty:
             return "The model has no modules, so there is none to look for in the other study."
         found = self.table["verdict"].tolist()
         words = {STRONG: "replicated", WEAK: "weakly replicated", NOT_REPLICATED: "not replicated"}
-        counts = [(found.count(kind), text) for kind, text in words.items() if kind in found]
-        parts = [f"{number} {'is' if number == 1 else 'are'} {text}" for number, text in counts]
+        doubtful = self.table["module"].map(lambda module: verdicts.get(module) == "doubtful")
+        believed = self.table.loc[doubtful & self.table["verdict"].isin([STRONG, WEAK]), "module"]
+        parts = list[str]()
+        for kind, text in words.items():
+            if count := found.count(kind):
+                unsure = int((self.table.loc[believed.index, "verdict"] == kind).sum())
+                of_them = f" ({unsure} of them doubtful in the fit)" * (unsure > 0)
+                parts.append(f"{count} {'is' if count == 1 else 'are'} {text}{of_them}")
         parts += [f"{found.count(TOO_FEW)} cannot be judged"] * (TOO_FEW in found)
         used, shared = (f"{number:,} sample{'s' * (number != 1)}" for number in (self.n_samples, self.n_shared))
         given = f"{self.n_features:,} {self.feature_name}s in common, {used}"
         text = f"Of {len(found)} module{'s' * (len(found) != 1)}, {', '.join(parts)} in the other study ({given})."
+        if len(believed):
+            which, verb = some_names(believed.tolist(), quoted=False), "is" if len(believed) == 1 else "are"
+            text += (
+                f" Module{'s' * (len(believed) > 1)} {which} {verb} doubtful in the fit, but the {self.feature_name}s "
+                "move together here too, which noise hardly does: believe the pattern, not every "
+                f"{self.feature_name} of it."
+            )
         if self.n_missing:
             text += f" {filled_line(self.n_missing, self.feature_name)}."
         if self.n_shared:

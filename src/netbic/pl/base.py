@@ -58,7 +58,7 @@ LABELS: Final = (
     *("#723B3F", "#A680BD", "#86585E", "#3A9643"),
 )
 CLEAR: Final = 8
-# Modules: ten colours of which neighbours differ clearly, dark enough for numbers on white; see `module_colours`.
+# Modules: ten colours of which neighbours differ clearly, dark enough for white numbers; see `module_colours`.
 MODULES: Final = (
     *("#332188", "#5DA111", "#DC1473", "#805F06", "#05A295"),
     *("#A05AD0", "#084056", "#8A2F38", "#A88C6A", "#6D6E6F"),
@@ -265,15 +265,14 @@ def pixels(ax: Axes, points: float) -> float:
 
 
 def module_colours(k: int) -> tuple[str, str]:
-    """The colour of the module at position k, and that of its number on white: of 30 modules, none is like another.
+    """The colour of the module at position k, and that of its number on it: of 30 modules, none is like another.
 
     Modules 11 to 20 have lighter shades of the first ten colours, modules 21 to 30 darker ones.
     """
     ink, shade = MODULES[k % len(MODULES)], k // len(MODULES) % 3
     parts = [int(ink[at : at + 2], 16) for at in (1, 3, 5)]
     parts = [(part, round(part + 0.5 * (255 - part)), round(0.5 * part))[shade] for part in parts]
-    own = "#{:02X}{:02X}{:02X}".format(*parts)
-    return own, ink if shade == 1 else own
+    return "#{:02X}{:02X}{:02X}".format(*parts), "black" if shade == 1 else "white"
 
 
 def symmetric_limit(values: NDArray[Any], share: float = 0.98) -> float:

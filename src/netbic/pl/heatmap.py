@@ -18,7 +18,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-_LANE, _STRIP, _WIDEST, _GAP = 0.02, 0.03, 0.15, 0.008  # as shares of the height or width of the heatmap
+_LANE, _STRIP, _WIDEST, _TALLEST, _GAP = (
+    0.02,
+    0.03,
+    0.15,
+    0.45,
+    0.008,
+)  # as shares of the height or width of the heatmap
 _SHARP = 500_000  # entries up to which cells are drawn sharply; more are averaged per pixel
 _SHARP_STRIP = 500  # the same for members in a strip
 _WIDTH, _HEIGHT, _HIGHEST = 7.0, 6.0, 10.0  # inches, without the legend
@@ -28,6 +34,7 @@ _FINE = 4  # lines of a lane that is averaged per pixel
 _LINE = 10.0  # points, height of a strip with a caption
 _NUMBERS = 20.0  # points at the right of the data for the numbers of the modules
 _LETTER = 0.075  # inches
+_TINY, _FEW = 4.5, 5  # points of the smallest numbers of lanes; lanes that a figure of the usual height has room for
 
 
 @base.documented
@@ -109,7 +116,7 @@ def heatmap(
     named = [] if names is None or len(chosen) == 1 else list(zip(chosen, inks, strict=True))
     listed = [(f"{k + 1}: {names[k]}", ink) for k, ink in named] if names is not None else []
     legend = [("module", listed)] * bool(listed) + [(strip.name, strip.legend) for strip in strips]
-    ax = base.axes_for(ax, _size(legend), given)
+    ax = base.axes_for(ax, _size(legend, len(chosen)), given)
 
     limit, shades = base.symmetric_limit(values), colormaps[base.DIVERGING].with_extremes(bad="0.85")
     smoothing = "none" if values.size <= _SHARP else "antialiased"
@@ -150,16 +157,18 @@ def heatmap(
     middles, right = (genes.bounds[:-1] + genes.bounds[1:] - 1) / 2, ax.get_xlim()[1]
     if len(chosen) > 1:
         for k in base.apart(_in_pixels(ax, middles), np.diff(genes.bounds), base.pixels(ax, base.SMALL)):
-            style = {"ha": "left", "va": "center", "weight": "bold", "color": written[k]}
-            _write(ax, str(chosen[k] + 1), (right, middles[k]), (3, 0), **style)
+            box = {"fc": inks[k], "ec": "none", "boxstyle": "square,pad=0.15"}
+            style = {"ha": "left", "va": "center", "weight": "bold", "color": written[k], "bbox": box}
+            _write(ax, str(chosen[k] + 1), (right, middles[k]), (5, 0), **style)
     return ax
 
 
-def _size(legend: list[tuple[str, list[tuple[str, str]]]]) -> tuple[float, float]:
-    """Width and height of a new figure with this legend, in inches."""
+def _size(legend: list[tuple[str, list[tuple[str, str]]]], n_lanes: int) -> tuple[float, float]:
+    """Width and height of a new figure with this legend and a lane for each module, in inches."""
     texts = [text for heading, entries in legend for text in (heading, *(text for text, _ in entries))]
     letters = min(max(map(len, texts), default=0), 48)
-    height = max(_HEIGHT, min(len(texts) * base.LEGEND_LINE + _BELOW, _HIGHEST))
+    height = max(_HEIGHT + max(n_lanes - _FEW, 0) * _LINE / 72, len(texts) * base.LEGEND_LINE + _BELOW)
+    height = min(height, _HIGHEST)
     columns = base.legend_columns(len(texts), height - _BELOW)
     return _WIDTH + columns * (0.4 + _LETTER * letters) * bool(legend), height
 
@@ -177,6 +186,15 @@ def standardised(scores: Floats, members: NDArray[np.bool_]) -> Floats:
     squares = (known**2).sum(axis=1, keepdims=True) / np.maximum(members.sum(axis=1, keepdims=True), 1)
     sizes = known / np.sqrt(np.maximum(squares, np.finfo(np.float64).tiny))
     return np.where(members, np.where(np.abs(sizes) < tiny, tiny, sizes), 0.0)
+
+
+class Caption(NamedTuple):
+    """What a strip or lane shows, its place on the axis of genes, and its colours; `fill` is "" if it has none."""
+
+    place: float
+    text: str
+    ink: str = "black"
+    fill: str = ""
 
 
 class Order(NamedTuple):
@@ -211,11 +229,11 @@ def _draw_lanes(
     numbers: list[str],
     inks: Sequence[str],
     written: Sequence[str],
-) -> list[tuple[float, str, str]]:
+) -> list[Caption]:
     """One lane per module at the left of the data and above it, inside the same axes; captions of those above it.
 
-    Members have the colour of the module, others are light grey; captions have the colours in which numbers are
-    `written`. Where everything is a member, the scores are shown. A single module of all that is drawn has no lane.
+    Members have the colour of the module, others are light grey; captions have this colour, with numbers `written` in
+    another one. Where everything is a member, the scores are shown. A single module of all that is drawn has no lane.
     """
     from matplotlib import colormaps
     from matplotlib.colors import to_rgb
@@ -228,8 +246,10 @@ def _draw_lanes(
         lane = colormaps[base.DIVERGING](0.5 + 0.5 * drawn / base.symmetric_limit(drawn))[:, :3]
         both[1][k] = np.where(np.isfinite(drawn)[:, None], lane, 0.85)
     height, width = genes.members.size, samples.members.size
-    share = min(max(_LANE, _CAPTION * _one_line(ax)) * len(inks), _WIDEST)
-    share = share if len(inks) > 1 else max(_LANE, _one_line(ax))
+    wanted = max(_LANE, _CAPTION * _one_line(ax)) * len(inks)
+    share, tall = min(wanted, _WIDEST), min(wanted, _TALLEST)  # at the left of the data, and above it
+    if len(inks) == 1:
+        share = tall = max(_LANE, _one_line(ax))
     top, left = -0.5 - _GAP * height, -0.5 - _GAP * width
     drawn_as = list[dict[str, Any]]()
     for which, size in enumerate((height, width)):
@@ -238,24 +258,22 @@ def _draw_lanes(
             bytes_of_lanes = np.rint(255 * both[which]).astype(np.uint8)
             both[which] = np.repeat(bytes_of_lanes, _FINE, axis=0)  # neighbouring lanes are hardly averaged
         drawn_as.append({"aspect": "auto", "interpolation": "none" if is_sharp else "antialiased"})
-    ax.imshow(both[1], extent=(-0.5, width - 0.5, top, top - share * height), **drawn_as[1])
+    ax.imshow(both[1], extent=(-0.5, width - 0.5, top, top - tall * height), **drawn_as[1])
     if len(inks) > 1 or not genes.belongs.all():
         ax.imshow(both[0].swapaxes(0, 1), extent=(left - share * width, left, height - 0.5, -0.5), **drawn_as[0])
         left -= share * width
     else:
         left = -0.5
-    ax.set(xlim=(left, width - 0.5), ylim=(height - 0.5, top - share * height))
-    step = share * height / len(inks)
+    ax.set(xlim=(left, width - 0.5), ylim=(height - 0.5, top - tall * height))
+    step = tall * height / len(inks)
     words = ["score" if samples.belongs.all() else "module"] if len(inks) == 1 else numbers
     return [
-        (top - share * height + (k + 0.5) * step, word, ink)
-        for k, (word, ink) in enumerate(zip(words, written if len(inks) > 1 else ["black"], strict=True))
+        Caption(top - tall * height + (k + 0.5) * step, word, *(colours_of if len(inks) > 1 else ("black", "")))
+        for k, (word, colours_of) in enumerate(zip(words, zip(written, inks, strict=True), strict=True))
     ]
 
 
-def _draw_strips(
-    ax: Axes, strips: list[base.Strip], samples: NDArray[Any], height: int
-) -> list[tuple[float, str, str]]:
+def _draw_strips(ax: Axes, strips: list[base.Strip], samples: NDArray[Any], height: int) -> list[Caption]:
     """One strip per variable above the lanes, the first one on top, inside the same axes; and their captions."""
     from matplotlib.colors import to_rgba_array
 
@@ -264,12 +282,12 @@ def _draw_strips(
     (start, end), (bottom, top) = ax.get_xlim(), ax.get_ylim()
     share, gap = max(min(_STRIP, 2 * _WIDEST / len(strips)), _one_line(ax)) * height, _GAP * height
     shades = "none" if len(samples) <= _SHARP_STRIP else "antialiased"
-    captions = list[tuple[float, str, str]]()
+    captions = list[Caption]()
     top -= gap
     for strip in reversed(strips):
         extent = (-0.5, len(samples) - 0.5, top, top - share)
         ax.imshow(to_rgba_array(strip.colours[samples])[None], extent=extent, aspect="auto", interpolation=shades)
-        captions.append((top - share / 2, base.label_text(strip.name), "black"))
+        captions.append(Caption(top - share / 2, base.label_text(strip.name)))
         top -= share + gap / 2
     ax.set(xlim=(start, end), ylim=(bottom, top))
     return captions
@@ -280,14 +298,27 @@ def _one_line(ax: Axes) -> float:
     return base.pixels(ax, _LINE) / float(ax.get_window_extent().height)
 
 
-def _write_captions(ax: Axes, captions: list[tuple[float, str, str]]) -> None:
-    """What strips and lanes show, at their left; the captions that fit above the names of genes, strips first."""
-    names, places = np.asarray(ax.get_yticks(), dtype=float), np.array([place for place, _, _ in captions])
-    priority = np.concatenate([np.full(names.size, len(captions)), np.arange(len(captions))])
+def _write_captions(ax: Axes, captions: list[Caption]) -> None:
+    """What strips and lanes show, at their left; numbers of modules are made small enough for all to fit.
+
+    Of others, those are written that fit above the names of genes, strips first. Numbers are beside these names: they
+    are above the lanes of the genes.
+    """
+    lanes = [caption for caption in captions if caption.fill]
+    heights = np.sort(_in_pixels(ax, np.array([caption.place for caption in lanes])))
+    step = float(np.diff(heights).min()) / base.pixels(ax, 1) if len(lanes) > 1 else base.SMALL
+    size = min(max(0.95 * step, _TINY), base.SMALL)
+    for caption in lanes:
+        box = {"fc": caption.fill, "ec": "none", "boxstyle": "square,pad=0.1"}
+        style = {"ha": "right", "va": "center_baseline", "color": caption.ink, "size": size, "bbox": box}
+        _write(ax, caption.text, (-0.5, caption.place), (-4, 0), **style)
+    others = [caption for caption in captions if not caption.fill]
+    names, places = np.asarray(ax.get_yticks(), dtype=float), np.array([caption.place for caption in others])
+    priority = np.concatenate([np.full(names.size, len(others)), np.arange(len(others))])
     for k in base.apart(_in_pixels(ax, np.concatenate([names, places])), priority, base.pixels(ax, base.SMALL)):
         if k >= names.size:
-            place, text, ink = captions[k - names.size]
-            _write(ax, text, (-0.5, place), (-4, 0), ha="right", va="center", color=ink)
+            caption = others[k - names.size]
+            _write(ax, caption.text, (-0.5, caption.place), (-4, 0), ha="right", va="center", color=caption.ink)
 
 
 def _in_pixels(ax: Axes, places: NDArray[Any]) -> NDArray[Any]:

@@ -205,9 +205,10 @@ def survival(
     The curves are those of the groups of the log-rank test of `netbic.associate`: up against down, the only group
     against all others, or, if the scores are a gradient, the samples above and below the median score; the legend then
     says "median split". Ticks mark the end of the observation of samples without an event. Numbers below the curves are
-    the samples at risk. The title gives the p-value of the log-rank test with the hazard ratio of the first group
-    against the second one, and the hazard ratio per standard deviation of the scores in a Cox model, with 95 %
-    confidence intervals. The tests are not adjusted for covariates.
+    the samples at risk. The lines below them give the p-value of the log-rank test with the hazard ratio of the first
+    group against the second one, and the hazard ratio per standard deviation of the scores in a Cox model, with 95 %
+    confidence intervals. The tests are not adjusted for covariates. If the name of the column with the times says the
+    endpoint or the unit (os_months), the axes do.
 
     Parameters
     ----------
@@ -241,6 +242,7 @@ def survival(
     ['up: 24 samples, 24 events', 'down: 16 samples, 16 events']
     """
     from netbic.association.associate import survival_curves
+    from netbic.association.survival import endpoint_in_words, unit_of_time
 
     if until is not None and not (np.isfinite(until) and until > 0):
         raise InputError(f"until={until!r}: expected a time above 0")
@@ -260,13 +262,13 @@ def survival(
     split = "median split" if found.is_median_split else None
     ax.legend(frameon=False, fontsize=base.SMALL, loc="best", title=split, title_fontsize=base.SMALL)
     longest = max(float(times.max()) for times in found.times)
-    ax.set(xlim=(0, until or longest * 1.02 or 1.0), ylim=(0, 1.02), ylabel="share without the event")
-    ax.set_xlabel(base.label_text(variable.name, 40), **base.LITERAL)
+    ax.set(xlim=(0, until or longest * 1.02 or 1.0), ylim=(0, 1.02), ylabel=endpoint_in_words(variable.name))
+    ax.set_xlabel(unit_of_time(variable.name) or base.label_text(variable.name, 40), **base.LITERAL)
     base.despine(ax)
     log_rank = f"log-rank {_in_words(found.log_rank, '/'.join(found.names))}"
     cox = f"Cox model {_in_words(found.cox, 'per sd')}, not adjusted"
     name = scores.name if names is None else names[scores.number - 1]
-    base.module_title(ax, scores.number, name, f"{log_rank}\n{cox}", scores.unit)
+    base.module_title(ax, scores.number, name, "", scores.unit)
     base.write_labels(ax, given)
     # The samples at risk, below the ticks of the time axis.
     low, high = ax.get_xlim()
@@ -279,6 +281,8 @@ def survival(
         ax.annotate(name, (0, 0), (-22, down), "axes fraction", ha="right", color=inks[name], **style)
         for tick, count in zip(ticks, counts, strict=True):
             ax.annotate(f"{count:,}", (tick, 0), (0, down), ("data", "axes fraction"), ha="center", **style)
+    below = -_ABOVE - (len(found.names) + 1.6) * _ROW
+    ax.annotate(f"{log_rank}\n{cox}", (0, 0), (0, below), "axes fraction", ha="left", **style)
     base.apply_layout(ax)
     return ax
 

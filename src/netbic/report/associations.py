@@ -16,6 +16,7 @@ from netbic.association.words import (
     Words,
     best_modules,
     direction,
+    is_main,
     is_survival,
     main_tests,
     mark,
@@ -25,9 +26,10 @@ from netbic.association.words import (
     reliability,
     unit_of,
 )
+from netbic.errors import some_names
 from netbic.pl.tables import effect_grid
 
-_MOST_COLUMNS, _SENTENCES = 24, 2
+_MOST_COLUMNS, _SENTENCES, _MODULES = 24, 2, 6
 
 
 @dataclass(frozen=True)
@@ -88,24 +90,80 @@ def association_grid(table: pd.DataFrame | None, n_modules: int, verdicts: Words
     return {"columns": grid.columns, "rows": rows, "labels": labels, "n_left_out": grid.n_left_out, "marks": marks}
 
 
+@dataclass(frozen=True)
+class Beside:
+    """What is known beside the tests of associations.tsv: adjusted tests, and the same associations in another study.
+
+    Attributes
+    ----------
+    adjusted : dict of DataFrame
+        Tests of the modules by the covariates that they are adjusted for, in words.
+    study : str
+        The other study.
+    repeated : DataFrame, optional
+        replication_associations.tsv.
+    """
+
+    adjusted: dict[str, pd.DataFrame] = field(default_factory=dict)
+    study: str = ""
+    repeated: pd.DataFrame | None = None
+
+    def remarks(self, row: Mapping[Any, Any]) -> tuple[str, ...]:
+        """What is known about an association, in words: adjusted effects, and whether it holds in the other study."""
+
+        def of(table: pd.DataFrame) -> dict[Any, Any] | None:
+            same = [table[name] == row[name] for name in ("module", "variable")]
+            found = table[same[0] & same[1] & (table["level"].fillna("") == row["level"])]
+            return None if found.empty else found.iloc[0].to_dict()
+
+        found = list[str]()
+        for names, table in self.adjusted.items():
+            if (own := of(table[is_main(table.fillna({"level": ""})) & table["q"].notna()])) is not None:
+                found.append(f"adjusted for {names}: {_effect(own)}")
+        own = None if self.repeated is None else of(self.repeated)
+        if own is not None and own["q"] <= LEVEL and np.isfinite(own["p_other"]):
+            there = own | {"effect_name": own.get("effect_name_other", own["effect_name"])}
+            there |= {"effect": own["effect_other"], "q": own["q_other"]}
+            found.append(f"{'holds' if own['holds'] else 'does not hold'} in {self.study}: {_effect(there)}")
+        return tuple(found)
+
+    @property
+    def sentence(self) -> str:
+        """Which associations hold in the other study; "" if none was tested there."""
+        if self.repeated is None:
+            return ""
+        found = self.repeated[self.repeated["q"] <= LEVEL]
+        tested, holding = found[found["p_other"].notna()], found[found["holds"].astype(bool)]
+        if tested.empty:
+            return ""
+        modules = {str(name): own["module"].unique().tolist() for name, own in holding.groupby("variable", sort=False)}
+        parts = [
+            f"{name} with module{'s' * (len(own) > 1)} {some_names(own, _MODULES, quoted=False)}"
+            for name, own in modules.items()
+        ]
+        which = f": {'; '.join(parts)}" if parts else ""
+        count = f"{len(holding):,} of {len(tested):,} associations that could be tested there"
+        return f"In {self.study}, {count} hold{'s' * (len(holding) == 1)}{which}."
+
+
 class Finding(NamedTuple):
-    """An association of a module or pair in words, and whether it is significant."""
+    """An association of a module or pair in words, and whether it is significant; `remarks` of `Beside`."""
 
     text: str
     found: bool = True
+    remarks: tuple[str, ...] = ()
 
 
-def findings(table: pd.DataFrame | None) -> dict[int, list[Finding]]:
+def findings(table: pd.DataFrame | None, beside: Beside | None = None) -> dict[int, list[Finding]]:
     """The strongest associations of each module or pair in words, one for each of two variables at most.
 
-    Associations with the scores come first. A label of samples of which some are up and others down has none: it is
-    found by the tests of groups. That with survival follows in any case, if it was tested.
+    They are those with the scores. That with survival follows in any case, if it was tested.
     """
     if table is None or table.empty:
         return {}
     unit = unit_of(table)
     main = main_tests(table, [unit, "variable"]).sort_values("q", kind="stable")
-    both = pd.concat([main[main["q"] <= LEVEL], membership_tests(table)]).drop_duplicates([unit, "variable"])
+    both = main[main["q"] <= LEVEL].drop_duplicates([unit, "variable"])
     listed = both.groupby(unit).head(_SENTENCES)
     survival, order = main[is_survival(main)], {name: at for at, name in enumerate(table["variable"].unique())}
     weak = np.where(survival["q"] <= LEVEL, -1, survival["variable"].map(order))  # the first one that was given
@@ -115,8 +173,19 @@ def findings(table: pd.DataFrame | None) -> dict[int, list[Finding]]:
     for row in pd.concat([listed, survival[~survival[unit].isin(known)]]).to_dict("records"):
         said, is_found = _statement(row), bool(row["q"] <= LEVEL)
         text = f"{row['level']}{' is ' * bool(row['level'])}{said}" if is_found else f"no association {_numbers(row)}"
-        found.setdefault(int(row[unit]), []).append(Finding(f"{row['variable']}: {text}", is_found))
+        remarks = beside.remarks(row) if beside is not None and is_found else ()
+        found.setdefault(int(row[unit]), []).append(Finding(f"{row['variable']}: {text}", is_found, remarks))
     return found
+
+
+def group_findings(table: pd.DataFrame | None) -> dict[int, list[str]]:
+    """Labels that are more frequent among samples that are up or down, by module, the strongest first."""
+    found = dict[int, list[str]]()
+    if table is not None and len(table):
+        unit, own = unit_of(table), membership_tests(table)
+        for row in own.drop_duplicates([unit, "variable"]).to_dict("records"):
+            found.setdefault(int(row[unit]), []).append(f"{row['variable']}: {row['level']} is {_statement(row)}")
+    return {number: texts[:_SENTENCES] for number, texts in found.items()}
 
 
 def is_survival_unadjusted(table: pd.DataFrame | None, record: Mapping[str, Any]) -> bool:
@@ -131,10 +200,13 @@ class AnswerLine(NamedTuple):
     module: int | None
     mark: str  # "doubtful" or "repeats 1"
     text: str
+    remarks: tuple[str, ...] = ()  # of `Beside`
 
 
-def answer_lines(table: pd.DataFrame | None, verdicts: Mapping[int, str]) -> tuple[list[AnswerLine], int]:
-    """The answers of `netbic.association.best_modules` as lines, and how many are left out."""
+def answer_lines(
+    table: pd.DataFrame | None, verdicts: Mapping[int, str], beside: Beside | None = None
+) -> tuple[list[AnswerLine], int]:
+    """The answers of `best_modules` as lines, and how many are left out."""
     if table is None or table.empty:
         return [], 0
     unit, (answers, n_left_out) = unit_of(table), best_modules(table, verdicts)
@@ -144,7 +216,8 @@ def answer_lines(table: pd.DataFrame | None, verdicts: Mapping[int, str]) -> tup
         number = int(answer.row[unit])
         word = verdicts.get(number, "")
         if answer.found:
-            lines.append(AnswerLine(label, number, word if reliability(word) else "", _statement(answer.row)))
+            remarks = () if beside is None else beside.remarks(answer.row)
+            lines.append(AnswerLine(label, number, word if reliability(word) else "", _statement(answer.row), remarks))
         else:
             lines.append(AnswerLine(label, None, "", f"no {unit} (smallest q = {float(answer.row['q']):.2g})"))
     return lines, n_left_out
@@ -159,6 +232,11 @@ def _statement(row: dict[Any, Any]) -> str:
 
 def _numbers(row: dict[Any, Any]) -> str:
     """Effect and q-value in parentheses."""
+    return f"({_effect(row)})"
+
+
+def _effect(row: dict[Any, Any]) -> str:
+    """Effect and q-value."""
     effect, q = numbers(row).rsplit(", ", 1)
     effect = effect.replace(" -", " \N{MINUS SIGN}").replace(" inf", " \N{INFINITY}")
-    return f"({effect}, {q})"
+    return f"{effect}, {q}"

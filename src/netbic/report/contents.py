@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from netbic.arrays import Floats
 from netbic.association.associate import matched_scores
-from netbic.association.stored import stored_record, stored_samples
+from netbic.association.stored import adjusted_tests, stored_record, stored_samples
 from netbic.enrichment import DEFAULT_LEVEL, enrichment_record, fit_used_graph, module_names
 from netbic.errors import InputError, one_line, unusable
 from netbic.estimators.parameters import smoothness_of
@@ -25,7 +25,15 @@ from netbic.io.matching import Alignment
 from netbic.io.networks import NetworkSummary
 from netbic.pl.base import variable_colours
 from netbic.report import pictures
-from netbic.report.associations import SampleTable, answer_lines, association_grid, findings, is_survival_unadjusted
+from netbic.report.associations import (
+    Beside,
+    SampleTable,
+    answer_lines,
+    association_grid,
+    findings,
+    group_findings,
+    is_survival_unadjusted,
+)
 from netbic.report.modules import EXPLANATIONS, TOP_MEMBERS, Members, ModulePage, Row, Verdict
 from netbic.report.settings import enrichment_rows, input_rows, sample_rows, setting_rows
 from netbic.selection import selected_samples, verdict_sentence
@@ -49,7 +57,13 @@ _EXPRESSED_BY = {
     "worst_rank": "graph-driven",
     "(recurrent)": "same leading genes",
 }
-_REPLICATED = {"strong": "replicated in", "weak": "weakly replicated in", "not replicated": "not replicated in"}
+# What the genes of a module do in another study, which says nothing about its associations there.
+_REPLICATED = {
+    "strong": "its genes move together in",
+    "weak": "its genes weakly move together in",
+    "not replicated": "its genes are not shown to move together in",
+}
+_REPEATED = {"module", "variable", "level", "q", "effect_name", "effect_other", "p_other", "q_other", "holds"}
 _COMPARED = {"expected", "fold_change", "p_value", "q_value"}
 _EDGES = {"module", "n_nodes", "n_edges", *_COMPARED, *(f"degree_{name}" for name in _COMPARED)}
 SETS = {"module", "term", "name", "n_overlap", "n_term", "n_module", "fold_change", "q_value", "genes"}
@@ -108,8 +122,11 @@ def gather(folder: Path, model: SparseGraphSVD | None = None, record: dict[str, 
         levels=levels,
         sets_tested=found.sets is not None,
         associations=association_grid(found.associations, model.n_components_, words),
-        is_unadjusted=known is not None and is_survival_unadjusted(found.associations, known.record),
-        answers=answer_lines(found.associations, words),
+        is_unadjusted=known is not None
+        and not found.beside.adjusted
+        and is_survival_unadjusted(found.associations, known.record),
+        answers=answer_lines(found.associations, words, found.beside),
+        repeated=found.beside.sentence,
         sample_table=known,
         alignment=list(read_alignment(alignment).lines()) if alignment else [],
         missing=[text for text, is_missing in missing.items() if is_missing],
@@ -235,15 +252,33 @@ def _read(folder: Path, model: SparseGraphSVD) -> SimpleNamespace:
             for word, reason, text, other, *similar in known.itertuples(index=False, name=None)
         ]
         found.verdict_sentence = verdict_sentence(judged)
+    found.beside = _beside(folder, found.associations)
     judged = of_all_modules("replication.tsv", ["verdict", "reason"], "run netbic replicate again")
     if judged is not None:
         record = read_record(folder / "replication.json")
-        about = {"study": str(record.get("study") or "another study"), "n_shared": int(record.get("n_shared", 0))}
+        about = {"study": _other_study(record), "n_shared": int(record.get("n_shared", 0))}
         found.replication = [
-            {"text": _REPLICATED.get(word, f"{word} whether it holds in"), "reason": str(reason), **about}
+            {
+                "text": _REPLICATED.get(word, f"{word} whether its genes move together in"),
+                "reason": str(reason),
+                **about,
+            }
             for word, reason in zip(judged["verdict"].astype(str), judged["reason"], strict=True)
         ]
     return found
+
+
+def _other_study(record: dict[str, Any]) -> str:
+    """The study of `netbic replicate`, from replication.json."""
+    return str(record.get("study") or "another study")
+
+
+def _beside(folder: Path, tests: pd.DataFrame | None) -> Beside:
+    """Adjusted tests, and the same associations in another study, if they are in the folder."""
+    if tests is None:
+        return Beside()
+    repeated = read_known(folder / "replication_associations.tsv", _REPEATED, "run netbic replicate again")
+    return Beside(adjusted_tests(folder), _other_study(read_record(folder / "replication.json")), repeated)
 
 
 def _judged_genes(folder: Path, n: int) -> list[list[Row]]:
@@ -298,7 +333,7 @@ def _modules(model: SparseGraphSVD, found: SimpleNamespace, level: float) -> Ite
     summary["bounded"] = bounded
     selected, names = selected_samples(model).tolist(), module_names(model, found.sets)
     colours = {} if known is None else variable_colours(known.variables)
-    sentences = findings(found.associations)
+    sentences, of_groups = findings(found.associations, found.beside), group_findings(found.associations)
     tables = None if found.sets is None else found.sets.sort_values("q_value", kind="stable"), found.edges
     for at, row in enumerate(summary.to_dict("records")):
         number = int(row["module"])
@@ -339,6 +374,7 @@ def _modules(model: SparseGraphSVD, found: SimpleNamespace, level: float) -> Ite
             replication=found.replication[at],
             scores=groups,
             findings=sentences.get(number, []),
+            group_findings=of_groups.get(number, []),
             plots=[plot for plot in plots if plot is not None],
         )
 

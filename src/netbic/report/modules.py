@@ -112,6 +112,7 @@ class ModulePage:
     replication: Row | None = None  # in another study: the verdict in words, the study, the reason as a sentence
     scores: SampleScores | None = None
     findings: Sequence[Finding] = ()  # its strongest associations with the sample table
+    group_findings: Sequence[str] = ()  # labels that are more frequent among samples that are up or down
     plots: Sequence[Figure] = ()  # of scores and survival, the smallest q-value first
 
     def __post_init__(self) -> None:

@@ -119,7 +119,14 @@ def verdict_sentence(table: pd.DataFrame, how: str = "") -> str:
     kinds = [kind_of_verdict(verdict) for verdict in table["verdict"]]
     words = {kind: (f"is {kind}", f"are {kind}") for kind in KINDS}
     words |= {BROAD: ("is a broad axis", "are broad axes"), "repeats": ("repeats another one", "repeat another one")}
-    parts = [f"{kinds.count(kind)} {words[kind][kinds.count(kind) > 1]}" for kind in KINDS if kind in kinds]
+    technical = table["technical"].fillna("").str.startswith("may be") if "technical" in table else [False] * len(kinds)
+    unsure = [kind for kind, own in zip(kinds, technical, strict=True) if own and kind != "doubtful"]
+    parts = [
+        f"{kinds.count(kind)} {words[kind][kinds.count(kind) > 1]}"
+        + f" ({unsure.count(kind)} of them may be technical)" * (kind in unsure)
+        for kind in KINDS
+        if kind in kinds
+    ]
     return f"Of {len(kinds)} module{'s' * (len(kinds) != 1)}, {', '.join(parts)}{how}."
 
 
