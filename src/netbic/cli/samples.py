@@ -92,17 +92,16 @@ class SampleTable:
         Of columns such as donor and condition, those that the tests are adjusted for (the donor) say which samples
         belong together.
         """
-        import pandas as pd
-
         from netbic.association.variables import Averages
 
         if not (by := self.tests["by"]):
             return None
         chosen = [name for name in by if name in self.tests["adjust"]] or by
-        numbers = Averages.of(self.matched, chosen).numbers.copy()
-        alone = numbers < 0  # a sample without a value belongs to no other one
-        numbers[alone] = numbers.max() + 1 + range(alone.sum())
-        return pd.Series(numbers, name=chosen[0] if len(chosen) == 1 else None)
+        unknown = Averages.of(self.matched, chosen).numbers < 0
+        labels = self.matched[chosen].astype(str).agg(" ".join, axis=1)
+        # A sample without a value belongs to no other one.
+        alone = [f"{name} alone" for name in self.matched.index]
+        return labels.where(~unknown, alone).rename(chosen[0] if len(chosen) == 1 else None).reset_index(drop=True)
 
     def write(self, model: SparseGraphSVD | PairModel, folder: Path, out: Path) -> Iterator[str]:
         """Test all modules or pairs, write the tables to a folder whose files end up in `out`; yield what was found."""
