@@ -335,7 +335,8 @@ class _Sums(NamedTuple):
     def plus(self, other: _Sums) -> _Sums:
         """The sums of both."""
         own: list[Any] = [*self[:-1]]
-        return _Sums(*(one + another for one, another in zip(own, other[:-1], strict=True)), self.each | other.each)
+        sums = [one + another for one, another in zip(own, other[:-1], strict=True)]
+        return _Sums._make([*sums, self.each | other.each])
 
 
 class _Evidence:
