@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike
 from netbic.arrays import Matrix, check_choice, kind_of, stored_values
 from netbic.association.associate import Removed, associate_scores
 from netbic.association.variables import Survival, listed_names
-from netbic.association.words import batch_notes
 from netbic.comparison.left_out import leave_one_study_out as leave_out
 from netbic.errors import InputError, shown
 from netbic.estimators.covariates import covariate_names, own_covariates
@@ -401,8 +400,9 @@ def associate(
     by : str or list of str, optional
         Columns of obs, such as "donor". The scores of cells with the same values are averaged, and the averages are
         tested (pseudobulk). If each donor was measured under both conditions, use `by=["donor", "condition"]` and
-        `adjust="donor"`. Cells of which a value of `by` is missing are left out, and so are columns with several values
-        in one average. Groups are not tested.
+        `adjust="donor"`. Numbers that differ in one average are averaged as well. Cells of which a value of `by` is
+        missing are left out, and so are other columns that differ in one average: test them without `by`, under another
+        `name`. Groups are not tested.
     within : str, optional
         A column of obs, such as "cell_type": the tests are made inside each of its levels, as `keys="disease",
         within="cell_type", by="donor"`. See :func:`netbic.associate`.
@@ -466,9 +466,8 @@ def associate(
         objects.check_obs(adata, listed_names(columns), parameter)
     options: dict[str, Any] = {"types": types, "survival": survival, "adjust": adjust, "by": by, "within": within}
     found = associate_scores(scores, groups, table, variables=keys, **options, removed=removed, sample_name="cell")
-    for note in batch_notes(found.table):
-        if note in found.notes:
-            warnings.warn(note, UserWarning, stacklevel=2)
+    for note in found.of_batches:
+        warnings.warn(note, UserWarning, stacklevel=2)
     adata.uns[key]["associations"] = objects.storable(found.table)
     adata.uns[key]["variables"] = objects.storable(found.variables)
     adata.uns[key]["association_notes"] = np.array(found.notes, dtype=object)
