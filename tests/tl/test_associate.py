@@ -130,7 +130,7 @@ def test_modules_that_follow_a_batch_are_said(adata):
         netbic.tl.associate(adata, "sex", by="donor")  # batches are looked at whatever is tested
     notes = [str(each.message) for each in caught]
     assert [note.split(" explains")[0] for note in notes] == ["batch", "donor"]
-    assert notes[0].endswith("; all cells of batch two from donor d9: there, batch and donor cannot be told apart")
+    assert notes[0].endswith("; all cells of batch two come from donor d9: there, batch and donor cannot be told apart")
     del adata.obs["donor"]
     netbic.tl.associate(adata, "side")
     assert not any("explains most" in note for note in adata.uns["netbic"]["association_notes"])

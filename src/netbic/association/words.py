@@ -137,7 +137,7 @@ def batch_notes(table: pd.DataFrame, samples: pd.DataFrame, sample_name: str = "
     tests = table[(table["effect_name"] == "epsilon squared") & (table["effect"] >= _EXPLAINED) & (table["q"] <= LEVEL)]
     if unit_of(table) != "module":
         return
-    names = [str(name) for name in tests["variable"].unique() if says_batch_or_unit(name)]
+    names = [str(name) for name in tests["variable"].unique() if says_batch(name) or _is_coarsest(name, samples)]
     said: dict[bool, set[int]] = {True: set(), False: set()}  # of batches, of donors
     for name in sorted(names, key=lambda name: (not says_batch(name), samples[name].nunique())):
         known = said[says_batch(name)]
@@ -166,8 +166,16 @@ def _not_told_apart(name: str, samples: pd.DataFrame, sample_name: str) -> str:
     alone = [f"{batch} from {unit} {owner}" for batch, owner in owners.loc[owners["size"] == 1, "first"].items()]
     if not alone:
         return ""
-    which = some_names(alone, 3, quoted=False)
+    which = some_names(alone, 3, quoted=False).replace(" from ", " come from ", 1)
     return f"; all {sample_name}s of {name} {which}: there, {name} and {unit} cannot be told apart"
+
+
+def _is_coarsest(name: str, samples: pd.DataFrame) -> bool:
+    """Whether a column names donors, and no other one names donors that have several of its labels each."""
+    others = [each for each in samples.columns if each != name and says_unit(each) and not says_batch(each)]
+    pairs = [samples[[name, each]].dropna().drop_duplicates() for each in others]
+    finer = [own[name].is_unique and 1 < own.iloc[:, 1].nunique() < len(own) for own in pairs]
+    return says_unit(name) and not any(finer)
 
 
 def best_modules(table: pd.DataFrame, verdicts: Words | None = None) -> tuple[list[Answer], int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from inspect import signature
 from typing import TYPE_CHECKING, Any
@@ -586,19 +586,27 @@ def stability(
 
 
 def leave_one_study_out(
-    adata: AnnData, *, n_draws: int = 1000, key: str = "netbic", random_state: Any = 0, copy: bool = False
+    adata: AnnData,
+    *,
+    n_draws: int = 1000,
+    key: str = "netbic",
+    progress: Callable[[int, int], object] | None = None,
+    random_state: Any = 0,
+    n_jobs: int | str | None = None,
+    copy: bool = False,
 ) -> AnnData | None:
     """Leave out each study (or donor) in turn, find the modules without it, and look for them in it.
 
     See :func:`netbic.leave_one_study_out`. What is left out are the studies of `modules(study_key="donor")`. It answers
     in which donors each module holds that were not used to find it; `verdicts(groups="donor")` gives one answer for all
-    of them together.
+    of them together. Modules are searched for again without each donor, which takes as long as so many calls of
+    `modules`: `progress=print` shows how far it is.
 
     Parameters
     ----------
     adata : AnnData
         After `modules` with a `study_key`, with the matrix in memory.
-    n_draws, random_state
+    n_draws, progress, random_state, n_jobs
         As for :func:`netbic.leave_one_study_out`.
     key : str
         Key of the modules.
@@ -633,7 +641,7 @@ def leave_one_study_out(
         )
     names = covariate_names(model)
     given = _covariates_in(adata, names) if names else None
-    options: dict[str, Any] = {"n_draws": n_draws, "random_state": random_state}
+    options: dict[str, Any] = {"n_draws": n_draws, "progress": progress, "random_state": random_state, "n_jobs": n_jobs}
     study_name = str(adata.uns[key]["params"].get("study_key", "study"))
     found = leave_out(model, X, covariates=given, **options, feature_name="gene", study_name=study_name)
     adata.uns[key]["left_out"] = objects.storable(found.table)
