@@ -134,3 +134,35 @@ def test_modules_that_follow_a_batch_are_said(adata):
     del adata.obs["donor"]
     netbic.tl.associate(adata, "side")
     assert not any("explains most" in note for note in adata.uns["netbic"]["association_notes"])
+
+
+def test_scores_on_modules_of_another_object_are_tested(adata):
+    donors = adata[:40].copy()
+    donors.obs["dose"] = np.arange(40) / 7
+    expected = netbic.association.associate_scores(netbic.get.scores_df(donors), None, donors.obs, variables="dose")
+    pseudobulk = anndata.AnnData(donors.X, obs=donors.obs, var=donors.var[[]])
+    netbic.tl.score(pseudobulk, adata)
+    netbic.tl.associate(pseudobulk, "dose")
+    found = netbic.get.associations_df(pseudobulk)
+    np.testing.assert_allclose(found["effect"], expected.table["effect"], atol=1e-6)
+
+
+def test_tests_under_another_name_do_not_replace_earlier_ones(adata, tmp_path):
+    netbic.tl.associate(adata, "age")
+    netbic.tl.associate(adata, "planted", name="groups")
+    assert set(netbic.get.associations_df(adata)["variable"]) == {"age"}
+    assert set(netbic.get.associations_df(adata, name="groups")["variable"]) == {"planted"}
+    ax = netbic.pl.associations(adata, name="groups")
+    assert [label.get_text() for label in ax.get_xticklabels()] in (["planted: no"], ["planted: yes"])
+    with pytest.raises(netbic.InputError, match="use letters, digits"):
+        netbic.tl.associate(adata, "age", name="a b")
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+
+
+def test_gene_sets_are_stored_with_the_modules(adata):
+    sets = {str(k): adata.var_names[20 * k : 20 * k + 20] for k in range(10)}
+    netbic.tl.enrich(adata, sets)
+    expected = netbic.enrichment.gene_sets(netbic.tl.from_anndata(adata), sets)
+    pd.testing.assert_frame_equal(netbic.get.gene_sets_df(adata), expected)
+    with pytest.raises(netbic.InputError, match=r"netbic.tl.enrich\(adata, gene_sets\)"):
+        netbic.enrichment.gene_sets(adata, sets)

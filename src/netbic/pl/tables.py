@@ -423,6 +423,7 @@ def associations(
     names: Sequence[str] | None = None,
     verdicts: Words | None = None,
     n_columns: int = 40,
+    name: str = "",
     key: str = "netbic",
     ax: Axes | None = None,
     **given: Unpack[base.Labels],
@@ -449,6 +450,8 @@ def associations(
         the AnnData object.
     n_columns : int
         Maximum number of columns; those with the smallest adjusted p-values are drawn.
+    name : str
+        The name under which tests were stored in an AnnData object or a folder, if any.
     $key
     $ax
 
@@ -471,7 +474,7 @@ def associations(
     if isinstance(table, Associations):
         table = table.table
     elif isinstance(table, (str, Path)) or kind_of(table) == "anndata":
-        table = associations_df(table, key=key)
+        table = associations_df(table, name=name, key=key)
     elif not isinstance(table, pd.DataFrame):
         what = "the result of netbic.associate or its .table, an AnnData object, or the folder of a fit"
         raise TypeError(f"table={type(table).__name__}: expected {what}")
