@@ -643,6 +643,11 @@ def repeated_measures(table: pd.DataFrame, variables: Iterable[Variable], sample
             )
 
 
+def repeated_units(table: pd.DataFrame) -> list[str]:
+    """The columns that name donors and the like, of which there are several samples each."""
+    return [str(name) for name in table.columns if says_unit(name) and _units(table[name]) is not None]
+
+
 def _units(column: pd.Series[Any]) -> pd.Series[Any] | None:
     """The labels of a column if samples with the same label may be those of one donor; None otherwise.
 

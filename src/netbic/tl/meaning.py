@@ -71,8 +71,9 @@ def associate(
     -------
     AnnData or None
         `uns[key]["associations"]` and `uns[key]["variables"]` are the tables of
-        :class:`netbic.association.Associations`, `uns[key]["association_notes"]` its notes; those of an earlier call
-        with the same `name` are replaced.
+        :class:`netbic.association.Associations`, `uns[key]["association_notes"]` its notes, and
+        `uns[key]["association_params"]` says what was averaged and adjusted for; those of an earlier call with the same
+        `name` are replaced.
 
     Warns
     -----
@@ -109,7 +110,8 @@ def associate(
     for parameter, columns in {"keys": keys, "by": by, "within": within}.items():
         objects.check_obs(adata, listed_names(columns), parameter)
     options: dict[str, Any] = {"types": types, "survival": survival, "adjust": adjust, "by": by, "within": within}
-    tables = {each: objects.of_name(each, name) for each in ("associations", "variables", "association_notes")}
+    kinds = ("associations", "variables", "association_notes", "association_params")
+    tables = {each: objects.of_name(each, name) for each in kinds}
     found = associate_scores(scores, groups, table, variables=keys, **options, removed=removed, sample_name="cell")
     for note in found.of_batches:
         warnings.warn(note, UserWarning, stacklevel=2)
@@ -117,6 +119,7 @@ def associate(
     stored[tables["associations"]] = objects.storable(found.table)
     stored[tables["variables"]] = objects.storable(found.variables)
     stored[tables["association_notes"]] = np.array(found.notes, dtype=object)
+    stored[tables["association_params"]] = {"by": ", ".join(found.by), "adjust": ", ".join(found.adjusted_for)}
     return adata if copy else None
 
 
