@@ -371,7 +371,8 @@ def results_of(source: AnySource) -> Results | PairResults:
 def _tables_in(adata: AnnData, key: str) -> dict[str, pd.DataFrame]:
     """The tables about modules that an AnnData object has, as in the folder of a fit."""
     stored = adata.uns[key]
-    tables = {name: stored[name].reset_index(drop=True) for name in ("verdicts", "associations") if name in stored}
+    known = [name for name in ("verdicts", "gene_sets", "associations") if name in stored]
+    tables = {name: stored[name].reset_index(drop=True) for name in known}
     tables["summary"] = get.summary_df(adata, key=key)
     tables["modules"] = pd.concat(
         [get.modules_df(adata, axis=axis, key=key).assign(axis=axis[:-1]) for axis in ("genes", "samples")]

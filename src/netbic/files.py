@@ -258,7 +258,8 @@ def read_table(path: Path | str, *, as_text: bool = False) -> pd.DataFrame:
         return pd.DataFrame(pd.read_csv(path, sep="\t", dtype=str, keep_default_na=False))
     missing = {name: [""] for name in pd.read_csv(path, sep="\t", nrows=0).columns if name not in _NAMES}
     kinds = dict.fromkeys(_NAMES, str)
-    table: pd.DataFrame = pd.read_csv(path, sep="\t", dtype=kinds, keep_default_na=False, na_values=missing, **_EXACT)
+    reading: dict[str, Any] = {"keep_default_na": False, "na_values": missing, "low_memory": False, **_EXACT}
+    table: pd.DataFrame = pd.read_csv(path, sep="\t", dtype=kinds, **reading)
     for name, column in table.items():
         is_whole = name in ("module", "pair", *_INTEGERS)
         if is_whole or _NUMBERS.fullmatch(str(name)):

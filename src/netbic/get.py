@@ -21,7 +21,7 @@ from netbic.files import read_table
 from netbic.storage.models import fitted_pair_model, load, load_modules
 from netbic.storage.runs import read_again
 from netbic.storage.tables import modules_table, pairs_table, read_results_table, summary_table
-from netbic.tl.objects import columns_of_modules, from_anndata, matrix_of_model
+from netbic.tl.objects import columns_of_modules, from_anndata, matrix_of_model, of_name
 
 __all__ = [
     "associations_df",
@@ -205,13 +205,13 @@ def gene_sets_df(source: Any, *, module: int | None = None, key: str = "netbic")
 
     Parameters
     ----------
-    source : folder of a fit
+    source : AnnData after `tl.enrich`, or folder of a fit
     module : int, optional
         Its number, from 1. Default: all modules.
     key : str
         Key of the modules in an AnnData object.
     """
-    table = _stored(source, "gene_sets", key, "run netbic enrich, or netbic.enrichment.gene_sets")
+    table = _stored(source, "gene_sets", key, "run netbic enrich for a folder, tl.enrich for AnnData")
     return _chosen(table, source, module, key)
 
 
@@ -221,6 +221,7 @@ def associations_df(
     module: int | None = None,
     variable: str | None = None,
     test: str | None = None,
+    name: str = "",
     key: str = "netbic",
 ) -> pd.DataFrame:
     """Associations of modules with what is known about the samples.
@@ -232,6 +233,8 @@ def associations_df(
         Its number, from 1. Default: all modules.
     variable, test : str, optional
         Only the tests of this variable, only this test (for example "Mann-Whitney").
+    name : str
+        The name under which the tests were stored, if any (of `tl.associate` or of `netbic associate --name`).
     key : str
         Key of the modules in an AnnData object.
 
@@ -248,7 +251,8 @@ def associations_df(
     0  planted    no         AUC
     1  planted   yes         AUC
     """
-    table = _stored(source, "associations", key, "run netbic associate for a folder, tl.associate for AnnData")
+    remedy = "run netbic associate for a folder, tl.associate for AnnData"
+    table = _stored(source, of_name("associations", name), key, remedy)
     for column, chosen in (("variable", variable), ("test", test)):
         if chosen is not None:
             check_choice(column, chosen, dict.fromkeys(table[column]), InputError)

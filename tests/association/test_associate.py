@@ -320,7 +320,7 @@ def test_averages_by_donor_are_those_of_a_table_of_donors():
     table.loc[table["donor"] == "d3", "donor"] = None
     fewer = associate_scores(scores, None, table, by="donor")
     assert set(fewer.table["n"]) == {11}
-    assert "10 samples without a value are left out" in fewer.notes[-1]
+    assert "10 samples without a value are left out" in fewer.notes[0]
 
 
 def test_properties_of_donors_are_noticed_and_coarser_labels_are_not():

@@ -32,6 +32,13 @@ def test_modules_replicate_where_they_live_and_another_study_has_them(simulated,
     private = found.table[found.table["module"] == planted["found"][2] + 1].set_index("study")
     assert private.loc["study_2", "verdict"] == "not found without it"
     assert "3 of 3 studies left out" in repr(found)
+    replicated = found.table[found.table["verdict"] == "replicated"]
+    assert replicated["n_features"].eq(30).all()
+    assert replicated["overlap"].gt(0.5).all()  # nearly the same features as with the study
+    done = []
+    again = netbic.leave_one_study_out(model, simulated.X, progress=lambda *n: done.append(n), random_state=0, n_jobs=2)
+    pd.testing.assert_frame_equal(again.table, found.table)
+    assert done[-1] == (len(simulated.lives[0]), len(simulated.lives[0]))
 
 
 def test_sparse_data_and_covariates(simulated, model):

@@ -148,3 +148,22 @@ def test_colours_are_those_of_the_report_and_of_the_user():
     assert strips(info)[2].is_numeric
     own = strips(info, {"kind": {"b": "red"}})[1]  # the others have their colours
     assert dict(own.legend) == chosen["kind"] | {"b": "red"}
+
+
+def test_strips_and_lanes_of_many_samples_mix_no_colours():
+    many = netbic.simulate.cohort(1200, 120, n_modules=1, strength=2, random_state=0)
+    fitted = netbic.SparseGraphSVD(1, n_columns=30).fit(many.expression)
+    levels = np.random.default_rng(0).choice(["a", "b"], 1200, p=[0.9, 0.1])
+    kind = pd.Series(levels, many.expression.index, name="kind")
+    ax = pl.heatmap(fitted, many.expression, annotation=kind)
+    (strip,) = (image for image in ax.images if image.get_array().shape[:2] == (1, 1200))
+    shown = pd.Series([to_hex(colour) for colour in np.asarray(strip.get_array())[0]])
+    ax.figure.canvas.draw()
+    drawn = np.asarray(strip.make_image(ax.figure.canvas.get_renderer())[0])[..., :3].reshape(-1, 3)
+    assert {to_hex(colour / 255) for colour in np.unique(drawn, axis=0)} <= {*shown}
+    assert shown.value_counts().tolist() == kind.value_counts().tolist()
+    assert (shown != shown.shift()).sum() <= 2 * 40  # sorted nearby: two runs in each part
+    ax = pl.scores(fitted, many.expression, annotation=kind)
+    assert [len(each.get_paths()) for each in ax.collections] == [1, 1]  # an area for each level, not 1,200 lines
+    areas = [each.get_datalim(ax.transData) for each in ax.collections]
+    assert areas[0].y0 > areas[1].y1 - 1e-9

@@ -140,3 +140,16 @@ def test_two_levels_inside_the_levels_of_a_column_are_drawn_in_the_same_directio
     names = ["module", "variable", "within", "level", "test", "effect", "effect_name", "p"]
     table = pd.DataFrame(rows, columns=names).assign(q=lambda own: own["p"], n=40)
     assert effect_grid(table, 10).columns == ["age within B: old", "age within T: old"]
+
+
+def test_the_title_says_that_cells_of_one_donor_are_not_independent():
+    study = netbic.simulate.cohort(120, 300, n_modules=1, strength=2, random_state=0)
+    adata = anndata.AnnData(study.expression)
+    adata.obs["donor"] = [f"d{k % 12}" for k in range(120)]
+    adata.obs["age"] = np.arange(120) % 7
+    netbic.tl.modules(adata, n_modules=1, n_genes=40)
+    netbic.tl.associate(adata, "age")
+    netbic.tl.associate(adata, "age", by="donor", name="donors")
+    assert "those of one donor are not" in pl.associations(adata).get_title(loc="left")
+    assert pl.associations(adata, name="donors").get_title(loc="left") == ""
+    assert pl.associations(adata, title="mine").get_title(loc="left") == "mine"

@@ -259,6 +259,43 @@ def test_each_donor_is_left_out_if_there_are_few():
     )
 
 
+def with_batch(seed, varies_in, n_donors=7, n_modules=2):
+    """Donors with a module in all of them, and one that differs between donors, and inside `varies_in`."""
+    X, donor = donors(seed, n_donors, own=False)
+    generator = np.random.default_rng(seed + 100)
+    late = np.isin(donor, varies_in) & (generator.random(donor.size) < 0.5)
+    batch = np.where(np.isin(donor, varies_in), late, donor % 2).astype(float)
+    X[:, 30:60] += 2 * batch[:, None]
+    model = fitted(X, n_modules)
+    at = [int(np.abs(model.components_[:, genes]).sum(axis=1).argmax()) for genes in (slice(30), slice(30, 60))]
+    table = verdicts(model, X, groups=np.array([f"donor {k}" for k in donor]), random_state=0).table
+    return [table.loc[k] for k in at]
+
+
+@pytest.mark.parametrize("carrier", [0, 3, 6])
+def test_a_module_that_one_donor_carries_is_doubtful_and_the_donor_is_named(carrier):
+    shared, batch = with_batch(0, [carrier])
+    assert shared["verdict"] == "strong"
+    assert batch["z"] > 5  # the mean of all donors alone does not tell
+    assert batch["verdict"] == "doubtful"
+    assert batch["reason"].startswith(f"Doubtful: carried by donor {carrier}: without it, its features")
+
+
+def test_a_module_of_fewer_than_half_of_the_donors_is_not_strong():
+    shared, batch = with_batch(0, [0, 1, 4])
+    assert shared["verdict"] == "strong"
+    assert batch["verdict"] == "moderate"
+    assert "but in half of the groups of samples they" in batch["reason"]
+    assert with_batch(0, [0, 1, 2, 4, 5, 6])[1]["verdict"] == "strong"
+
+
+def test_a_module_that_is_doubtful_by_part_of_the_donors_is_not_strong():
+    batch = with_batch(0, [0, 2, 4], n_donors=5)[1]  # every second one
+    assert batch["z"] > 5
+    assert batch["verdict"] == "moderate"
+    assert batch["reason"].endswith("Close to the limit: part of the evidence alone says doubtful.")
+
+
 # Invariances, inputs and options
 
 

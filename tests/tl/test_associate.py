@@ -82,7 +82,13 @@ def test_averages_of_donors_are_tested(adata):
         assert row["p"] == pytest.approx(expected.pvalue)
         assert row["effect"] == pytest.approx(expected.statistic / 24)
     netbic.tl.associate(adata, by="donor")
-    assert {*netbic.get.associations_df(adata)["variable"]} == {"sex"}  # others differ between cells of a donor
+    assert {*netbic.get.associations_df(adata)["variable"]} == {"age", "sex"}  # numbers are averaged
+    notes = adata.uns["netbic"]["association_notes"]
+    assert "so are numbers that differ in a group (age)" in notes[0]
+    assert notes[1].startswith("planted, condition differ among cells of the same donor, and are not tested")
+    age = netbic.get.associations_df(adata, variable="age", test="Spearman")
+    means = adata.obs.groupby("donor", observed=True)["age"].mean()
+    assert age["effect"].iloc[0] == pytest.approx(stats.spearmanr(scores["module_1"], means).statistic)
 
 
 def test_donors_with_both_conditions_are_compared_in_pairs(adata):
@@ -96,8 +102,11 @@ def test_donors_with_both_conditions_are_compared_in_pairs(adata):
 
 
 def test_columns_that_vary_within_a_donor_are_refused(adata):
-    with pytest.raises(netbic.InputError, match="'condition' has several values among samples of the same donor"):
+    with pytest.raises(netbic.InputError, match="'condition' has several values among cells of the same donor"):
         netbic.tl.associate(with_donors(adata), keys=["condition"], by="donor")
+    adata.obs["reads"] = np.random.default_rng(0).random(adata.n_obs)
+    with pytest.raises(netbic.InputError, match="this makes 140 averages of 140 cells, because 'reads' is a number"):
+        netbic.tl.associate(adata, "sex", by=["donor", "reads"])
     with pytest.raises(netbic.InputError, match=r"by='patient' is not a column of obs \(there are: planted, age"):
         netbic.tl.associate(adata, by="patient")
     with pytest.raises(netbic.InputError, match=r"keys='plantd' is not a column of obs \(there are: planted, age"):
@@ -115,5 +124,45 @@ def test_modules_that_follow_a_batch_are_said(adata):
     note = next(note for note in adata.uns["netbic"]["association_notes"] if "batch" in note)
     assert "`covariates=batch`" in note
     assert "`groups=batch`" in note
+    adata.obs["donor"] = [f"d{k % 3}" if batch == "one" else "d9" for k, batch in enumerate(adata.obs["batch"])]
+    adata.obs["sex"] = np.where(adata.obs["donor"] == "d0", "f", "m")
+    with pytest.warns(UserWarning, match="explains most of") as caught:
+        netbic.tl.associate(adata, "sex", by="donor")  # batches are looked at whatever is tested
+    notes = [str(each.message) for each in caught]
+    assert [note.split(" explains")[0] for note in notes] == ["batch", "donor"]
+    assert notes[0].endswith("; all cells of batch two come from donor d9: there, batch and donor cannot be told apart")
+    del adata.obs["donor"]
     netbic.tl.associate(adata, "side")
     assert not any("explains most" in note for note in adata.uns["netbic"]["association_notes"])
+
+
+def test_scores_on_modules_of_another_object_are_tested(adata):
+    donors = adata[:40].copy()
+    donors.obs["dose"] = np.arange(40) / 7
+    expected = netbic.association.associate_scores(netbic.get.scores_df(donors), None, donors.obs, variables="dose")
+    pseudobulk = anndata.AnnData(donors.X, obs=donors.obs, var=donors.var[[]])
+    netbic.tl.score(pseudobulk, adata)
+    netbic.tl.associate(pseudobulk, "dose")
+    found = netbic.get.associations_df(pseudobulk)
+    np.testing.assert_allclose(found["effect"], expected.table["effect"], atol=1e-6)
+
+
+def test_tests_under_another_name_do_not_replace_earlier_ones(adata, tmp_path):
+    netbic.tl.associate(adata, "age")
+    netbic.tl.associate(adata, "planted", name="groups")
+    assert set(netbic.get.associations_df(adata)["variable"]) == {"age"}
+    assert set(netbic.get.associations_df(adata, name="groups")["variable"]) == {"planted"}
+    ax = netbic.pl.associations(adata, name="groups")
+    assert [label.get_text() for label in ax.get_xticklabels()] in (["planted: no"], ["planted: yes"])
+    with pytest.raises(netbic.InputError, match="use letters, digits"):
+        netbic.tl.associate(adata, "age", name="a b")
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+
+
+def test_gene_sets_are_stored_with_the_modules(adata):
+    sets = {str(k): adata.var_names[20 * k : 20 * k + 20] for k in range(10)}
+    netbic.tl.enrich(adata, sets)
+    expected = netbic.enrichment.gene_sets(netbic.tl.from_anndata(adata), sets)
+    pd.testing.assert_frame_equal(netbic.get.gene_sets_df(adata), expected)
+    with pytest.raises(netbic.InputError, match=r"netbic.tl.enrich\(adata, gene_sets\)"):
+        netbic.enrichment.gene_sets(adata, sets)

@@ -27,6 +27,7 @@ from netbic.association.variables import (
     Types,
     Variable,
     check_table,
+    guess,
     listed_names,
     match_samples,
     read_variables,
@@ -34,7 +35,16 @@ from netbic.association.variables import (
     survival_pairs,
     variable_line,
 )
-from netbic.association.words import LEVEL, UNADJUSTED, Words, batch_notes, in_words, is_survival, strongest
+from netbic.association.words import (
+    LEVEL,
+    UNADJUSTED,
+    Words,
+    batch_notes,
+    in_words,
+    is_survival,
+    says_batch_or_unit,
+    strongest,
+)
 from netbic.enrichment import adjust_p_values
 from netbic.errors import InputError, one_line, shown, some_names
 from netbic.estimators.inputs import axis_names
@@ -80,6 +90,10 @@ class Associations:
         Columns; averages of samples with the same values of them were tested.
     levels : dict
         The levels of each variable that has some, in their order.
+    of_batches : tuple of str
+        Those of the notes that say which modules follow a batch or a donor.
+    not_averaged : tuple of str
+        Columns that could not be tested because they differ among samples with the same values of `by`.
     """
 
     table: pd.DataFrame
@@ -90,6 +104,8 @@ class Associations:
     survival: tuple[tuple[str, str], ...] = ()
     by: tuple[str, ...] = ()
     levels: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+    of_batches: tuple[str, ...] = ()
+    not_averaged: tuple[str, ...] = ()
 
     def lines(self, verdicts: Words | None = None) -> Iterator[str]:
         """The summary as lines of text: matching, variables, and the strongest associations of each variable."""
@@ -175,8 +191,9 @@ def associate(
         with `by`).
     by : str or list of str, optional
         Columns such as "donor" of which samples with the same values belong together (cells of a donor, repeated
-        measurements of a patient): the averages of their scores are tested. Columns with several values in one average
-        are left out, and so are samples of which a value of `by` is missing. Groups (up, down) are not tested.
+        measurements of a patient): the averages of their scores are tested. Numbers that differ in one average are
+        averaged as well; other such columns are left out (named in `notes`), and so are samples of which a value of
+        `by` is missing. Groups (up, down) are not tested.
     within : str, optional
         A column such as "cell_type": the same tests inside each of its levels. A variable is then called "disease
         within B cells", and the column `within` of the table has the level. A q-value counts the tests of the variable
@@ -278,14 +295,17 @@ def associate_scores(
         found = associate_within(scores, groups, match, within, asked, sample_name)
         return replace(found, notes=(*notes, *found.notes))
     if by is not None:
-        needed = [*listed_names(variables), *covariates, *(name for pair in given for name in pair)]
-        averages = Averages.of(described, listed_names(by), needed)
+        needed, of_cells = [*listed_names(variables), *covariates], (scores, described)
+        averages = Averages.of(
+            described, listed_names(by), needed, types=types, survival=given, sample_name=sample_name
+        )
         scores, groups, described = averages.of_scores(scores), None, averages.table
     if removed is not None and removed.studies is not None and described.index.isin(removed.studies.index).all():
         studies = removed.studies[~removed.studies.index.duplicated()].reindex(described.index)
     chosen = read_variables(
         described, variables=variables, types=types, survival=survival, adjust=covariates, studies=studies
     )
+    chosen = chosen if averages is None else list(averages.described(chosen))
     tested = [variable for variable in chosen if variable.kind != LEFT_OUT and variable.name not in covariates]
     adjusting = [variable for variable in chosen if variable.name in covariates]
     design = _design(adjusting)
@@ -299,14 +319,36 @@ def associate_scores(
         notes.append(f"{' and '.join(possible)} look like survival: test them with `survival={','.join(possible)}`")
     notes += () if removed is None else removed.remarks(result)
     notes += _undefined_notes(scores, tested, design, result, covariates)
-    notes += batch_notes(result) if averages is None else ()
+    explained = result if averages is None else _tests_of_batches(*of_cells)
+    of_batches = list(batch_notes(explained, match.table, sample_name))
+    not_averaged = () if averages is None or variables is not None else averages.differing
+    if averages is not None:
+        notes += [averages.note(sample_name), *[averages.differing_note(sample_name)] * bool(not_averaged)]
+    notes += of_batches
     repeated = list(repeated_measures(described, tested, sample_name)) if averages is None else []
     for each in repeated:
         warnings.warn(each, UserWarning, stacklevel=3)
-    notes += repeated if averages is None else [averages.note(sample_name)]
+    notes += repeated
     levels = {variable.name: variable.levels for variable in chosen if variable.levels}
     grouped = () if averages is None else averages.by
-    return Associations(result, records, match, tuple(covariates), tuple(notes), tuple(pairs), grouped, levels)
+    about = tuple(covariates), tuple(notes), tuple(pairs), grouped, levels, tuple(of_batches), not_averaged
+    return Associations(result, records, match, *about)
+
+
+def _tests_of_batches(scores: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
+    """How much of the scores of single samples the columns explain whose names say batch or donor."""
+    rows = list[tuple[Any, ...]]()
+    for name in filter(says_batch_or_unit, table.columns):
+        variable = guess(table[name], asked=True)
+        if variable.kind != CATEGORICAL:
+            continue
+        for module in scores.columns:
+            values, known = scores[module].to_numpy(dtype=np.float64), variable.known
+            known &= ~np.isnan(values)
+            _, p, *effect = tests.kruskal_wallis(values[known], variable.values[known].astype(np.intp))
+            about = module, variable.name, "", "Kruskal-Wallis", int(known.sum())
+            rows.append((*about, effect[0], "epsilon squared", *effect[1:], p))
+    return with_q_values(pd.DataFrame(rows, columns=_COLUMNS))
 
 
 def _table_of_tests(

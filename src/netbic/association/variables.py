@@ -533,13 +533,27 @@ class Averages:
     """Samples with the same values in some columns of a sample table, such as the cells of a donor."""
 
     numbers: Indices  # the group of each sample; -1 if one of its values is missing
-    table: pd.DataFrame  # a row per group: the columns that have one value in each of them
+    table: pd.DataFrame  # a row per group: the columns that have one value in each of them, and averages of numbers
     by: tuple[str, ...]
+    averaged: tuple[str, ...] = ()  # numbers that differ inside groups
+    differing: tuple[str, ...] = ()  # other columns that do and could be tested
 
     @classmethod
-    def of(cls, table: pd.DataFrame, by: Iterable[str], needed: Iterable[str] = ()) -> Self:
-        """Group the rows of a table; an error if a column that is needed has several values in a group."""
-        by = list(by)
+    def of(
+        cls,
+        table: pd.DataFrame,
+        by: Iterable[str],
+        needed: Iterable[str] = (),
+        *,
+        types: Types | None = None,
+        survival: Survival | None = None,
+        sample_name: str = "sample",
+    ) -> Self:
+        """Group the rows of a table; an error if a column that is needed has several values in a group.
+
+        Numbers are averaged, unless their type (`types`) is another one, or they are survival times.
+        """
+        by, outcome = list(by), [name for pair in survival_pairs(survival) for name in pair]
         check_known(by, table.columns, "by")
         known = table[by].notna().all(axis=1).to_numpy()
         if not known.any():
@@ -547,26 +561,65 @@ class Averages:
         numbers = np.full(len(table), -1, dtype=np.intp)
         numbers[known] = table.loc[known, by].groupby(by, observed=True, sort=False).ngroup()
         own, sets = table[known], numbers[known]
-        constant = [name for name in own.columns if own[name].groupby(sets).nunique(dropna=False).le(1).all()]
-        if varying := [name for name in needed if name in own.columns and name not in constant]:
+        _check_by(own, by, int(sets.max()) + 1, sample_name)
+        varying = [name for name in own.columns if not own[name].groupby(sets).nunique(dropna=False).le(1).all()]
+        kinds = {name: (types or {}).get(name, guess(own[name], name in {*needed}).kind) for name in varying}
+        averaged = [name for name in varying if kinds[name] == NUMERIC and name not in outcome]
+        if several := [name for name in [*needed, *outcome] if name in varying and name not in averaged]:
             raise InputError(
-                f"{shown(varying[0])} has several values among samples of the same {' and '.join(by)}: add it to `by`",
+                f"{shown(several[0])} has several values among {sample_name}s of the same {' and '.join(by)}: "
+                "add it to `by`",
                 ["by"],
             )
-        first = own[~pd.Series(sets).duplicated().to_numpy()]  # in the order of the groups
-        return cls(numbers, first[constant], tuple(by))
+        first = own[~pd.Series(sets).duplicated().to_numpy()].copy()  # in the order of the groups
+        for name in averaged:
+            first[name] = as_numbers(own[name]).astype(np.float64).groupby(sets).mean().to_numpy()
+        differing = [name for name in varying if name not in averaged]
+        tested = tuple(str(name) for name in differing if kinds[name] != LEFT_OUT)
+        return cls(numbers, first.drop(columns=differing), tuple(by), tuple(map(str, averaged)), tested)
 
     def of_scores(self, scores: pd.DataFrame) -> pd.DataFrame:
         """The averages of scores, a row per group."""
         known = self.numbers >= 0
         return scores[known].groupby(self.numbers[known]).mean().set_axis(self.table.index, axis=0)
 
+    def described(self, variables: Iterable[Variable]) -> Iterator[Variable]:
+        """The variables of the table of averages; reasons say what became of a column."""
+        for variable in variables:
+            reason = variable.reason
+            if variable.name in self.by and variable.kind == LEFT_OUT and "identifier" in reason:
+                reason = "each of its values is one average"
+            elif variable.name in self.averaged:
+                reason = f"{reason}, averaged like the scores"
+            yield replace(variable, reason=reason)
+
     def note(self, sample_name: str = "sample") -> str:
         """What is compared, in words."""
         n_left_out = int((self.numbers < 0).sum())
         left_out = f"; {n_left_out:,} {sample_name}s without a value are left out" if n_left_out else ""
         groups = f"averages of {len(self.table):,} groups of {sample_name}s with the same {' and '.join(self.by)}"
-        return f"tests compare {groups}{left_out}; columns with several values in a group are not tested"
+        numbers = f"; so are numbers that differ in a group ({some_names(self.averaged, _LISTED, quoted=False)})"
+        return f"tests compare {groups}{left_out}{numbers * bool(self.averaged)}"
+
+    def differing_note(self, sample_name: str = "sample") -> str:
+        """Which columns are not tested because they differ inside groups, in words."""
+        names, several = some_names(self.differing, _LISTED, quoted=False), len(self.differing) > 1
+        which = f"{names} {'differ' if several else 'differs'} among {sample_name}s of the same {' and '.join(self.by)}"
+        return f"{which}, and {'are' if several else 'is'} not tested: test single {sample_name}s, without `by`"
+
+
+def _check_by(table: pd.DataFrame, by: Sequence[str], n_groups: int, sample_name: str) -> None:
+    """Raise if numbers make nearly every sample a group of its own."""
+    if 2 * n_groups <= len(table):
+        return
+    for name in by:
+        if guess(table[name]).kind == NUMERIC and not says_identifier(name):
+            raise InputError(
+                f"{' and '.join(by)} (`by`): this makes {n_groups:,} averages of {len(table):,} "
+                f"{sample_name}s, because {shown(name)} is a number that hardly two of them share; name only columns "
+                f"such as donor (numbers that are tested are averaged themselves)",
+                ["by"],
+            )
 
 
 def repeated_measures(table: pd.DataFrame, variables: Iterable[Variable], sample_name: str = "sample") -> Iterator[str]:
@@ -590,6 +643,11 @@ def repeated_measures(table: pd.DataFrame, variables: Iterable[Variable], sample
                 f"count {sample_name}s as independent, and are too small if those of one {name} are similar; test "
                 f"their averages with `by={name}`"
             )
+
+
+def repeated_units(table: pd.DataFrame) -> list[str]:
+    """The columns that name donors and the like, of which there are several samples each."""
+    return [str(name) for name in table.columns if says_unit(name) and _units(table[name]) is not None]
 
 
 def _units(column: pd.Series[Any]) -> pd.Series[Any] | None:

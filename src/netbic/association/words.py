@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from netbic.association.guesses import says_batch, says_unit
-from netbic.errors import InputError, plural
+from netbic.errors import InputError, plural, some_names
 
 LEVEL: Final = 0.05  # largest q-value of an association that is stated
 UNADJUSTED: Final = "survival is not adjusted for stage, age or other variables: name columns to adjust for (`adjust`)"
@@ -147,29 +147,59 @@ def adjusted_lines(before: pd.DataFrame, after: pd.DataFrame, verdicts: Words | 
             yield f"{variable}: {n_left:,} of {n:,} association{'s' * (n != 1)} {verb} (q <= {LEVEL})"
 
 
-def batch_notes(table: pd.DataFrame) -> Iterator[str]:
+def says_batch_or_unit(name: object) -> bool:
+    """Whether the name of a column says batch, plate, site and the like, or donor and the like."""
+    return says_batch(name) or says_unit(name)
+
+
+def batch_notes(table: pd.DataFrame, samples: pd.DataFrame, sample_name: str = "sample") -> Iterator[str]:
     """Say which columns that name batches or donors explain most of the scores of a module, and what to do about it.
 
-    Batches come first: the donors of a batch follow it, too, and are named if they say more.
+    Batches come first. Of several columns of donors (donor, sample_id), the coarsest is named. `samples` is the table
+    of the samples.
     """
     tests = table[(table["effect_name"] == "epsilon squared") & (table["effect"] >= _EXPLAINED) & (table["q"] <= LEVEL)]
     if unit_of(table) != "module":
         return
-    names = [str(name) for name in tests["variable"].unique() if says_batch(name) or says_unit(name)]
-    said: set[int] = set()
-    for name in sorted(names, key=lambda name: not says_batch(name)):
-        own = tests[(tests["variable"] == name) & ~tests["module"].isin(said)].sort_values("module")
+    names = [str(name) for name in tests["variable"].unique() if says_batch(name) or _is_coarsest(name, samples)]
+    said: dict[bool, set[int]] = {True: set(), False: set()}  # of batches, of donors
+    for name in sorted(names, key=lambda name: (not says_batch(name), samples[name].nunique())):
+        known = said[says_batch(name)]
+        own = tests[(tests["variable"] == name) & ~tests["module"].isin(known)].sort_values("module")
         if own.empty:
             continue
-        said.update(own["module"].tolist())
+        known.update(own["module"].tolist())
         shares = ", ".join(
             f"module {module} ({100 * share:.0f} %)" for module, share in zip(own["module"], own["effect"], strict=True)
         )
         yield (
             f"{name} explains most of {shares}: if this is not what you look for, remove its effect when modules are "
             f"found (`covariates={name}`), or see whether they hold in {plural(name)} left out (verdicts with "
-            f"`groups={name}`)"
+            f"`groups={name}`){_not_told_apart(name, samples, sample_name)}"
         )
+
+
+def _not_told_apart(name: str, samples: pd.DataFrame, sample_name: str) -> str:
+    """Which batches have a single donor: what is particular to either cannot be told apart."""
+    units = [str(each) for each in samples.columns if says_unit(each) and not says_batch(each)]
+    units = [each for each in units if 1 < samples[each].nunique() <= len(samples) / 2]
+    if not says_batch(name) or not units:
+        return ""
+    unit = min(units, key=lambda each: samples[each].nunique())
+    owners = samples[[name, unit]].dropna().astype(str).drop_duplicates().groupby(name)[unit].agg(["size", "first"])
+    alone = [f"{batch} from {unit} {owner}" for batch, owner in owners.loc[owners["size"] == 1, "first"].items()]
+    if not alone:
+        return ""
+    which = some_names(alone, 3, quoted=False).replace(" from ", " come from ", 1)
+    return f"; all {sample_name}s of {name} {which}: there, {name} and {unit} cannot be told apart"
+
+
+def _is_coarsest(name: str, samples: pd.DataFrame) -> bool:
+    """Whether a column names donors, and no other one names donors that have several of its labels each."""
+    others = [each for each in samples.columns if each != name and says_unit(each) and not says_batch(each)]
+    pairs = [samples[[name, each]].dropna().drop_duplicates() for each in others]
+    finer = [own[name].is_unique and 1 < own.iloc[:, 1].nunique() < len(own) for own in pairs]
+    return says_unit(name) and not any(finer)
 
 
 def best_modules(table: pd.DataFrame, verdicts: Words | None = None) -> tuple[list[Answer], int]:

@@ -241,12 +241,10 @@ def _estimator(dataset: Dataset, settings: dict[str, Any], jobs: int | None) -> 
 
 
 def _plan(n_samples: int, units: Any, n_covariates: int = 0) -> Plan:
-    """How modules will be judged; `units` are the numbers of the samples that belong together, if some do."""
-    import numpy as np
+    """How modules will be judged; `units` are the labels of the samples that belong together, if some do."""
+    from netbic.selection.verdicts import Plan, called, group_numbers
 
-    from netbic.selection.verdicts import Plan, called
-
-    return Plan.of(np.arange(n_samples) if units is None else units, n_covariates, groups=called(units))
+    return Plan.of(group_numbers(units, n_samples, None)[0], n_covariates, groups=called(units))
 
 
 def _cautions(n_samples: int, units: Any, n_modules: int | None, verdict: bool) -> Iterator[str]:
@@ -254,7 +252,7 @@ def _cautions(n_samples: int, units: Any, n_modules: int | None, verdict: bool) 
     plan = _plan(n_samples, units)
     if verdict and plan.too_few:
         yield f"{plan.too_few[0].lower()}{plan.too_few[1:-1]}; modules cannot be judged, any of them may be noise"
-    what, n_units = ("samples", n_samples) if units is None else ("groups of samples", int(units.max()) + 1)
+    what, n_units = ("samples", n_samples) if units is None else ("groups of samples", units.nunique())
     if plan.left_out.size:  # few groups of many samples
         what, n_units = "samples", n_samples
     if n_modules and _MANY * n_modules > n_units:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -68,10 +69,14 @@ class SampleTable:
             table = read_sample_info(path, na_values=na_values)
             match = match_samples(pd.Index(samples), table)
             own, asked = match.table, {name: value for name, value in tests.items() if name != "by"}
+            averages = None
             if tests["by"]:
-                needed = [asked["variables"] or [], asked["adjust"], *(asked["survival"] or [])]
-                own = Averages.of(own, tests["by"], [name for names in needed for name in names]).table
+                needed = [*(asked["variables"] or []), *asked["adjust"]]
+                kinds = {name: asked[name] for name in ("types", "survival")}
+                averages = Averages.of(own, tests["by"], needed, **kinds)
+                own = averages.table
             variables = read_variables(own, **asked, studies=own.get(studies))
+            variables = variables if averages is None else list(averages.described(variables))
         except InputError as problem:
             if sample_info is not None or given:
                 raise
@@ -92,17 +97,16 @@ class SampleTable:
         Of columns such as donor and condition, those that the tests are adjusted for (the donor) say which samples
         belong together.
         """
-        import pandas as pd
-
         from netbic.association.variables import Averages
 
         if not (by := self.tests["by"]):
             return None
         chosen = [name for name in by if name in self.tests["adjust"]] or by
-        numbers = Averages.of(self.matched, chosen).numbers.copy()
-        alone = numbers < 0  # a sample without a value belongs to no other one
-        numbers[alone] = numbers.max() + 1 + range(alone.sum())
-        return pd.Series(numbers, name=chosen[0] if len(chosen) == 1 else None)
+        unknown = Averages.of(self.matched, chosen).numbers < 0
+        labels = self.matched[chosen].astype(str).agg(" ".join, axis=1)
+        # A sample without a value belongs to no other one.
+        alone = [f"{name} alone" for name in self.matched.index]
+        return labels.where(~unknown, alone).rename(chosen[0] if len(chosen) == 1 else None).reset_index(drop=True)
 
     def write(self, model: SparseGraphSVD | PairModel, folder: Path, out: Path) -> Iterator[str]:
         """Test all modules or pairs, write the tables to a folder whose files end up in `out`; yield what was found."""
@@ -111,6 +115,10 @@ class SampleTable:
         found = _associate(model, folder, self.table, self.tests)
         written = stored.write_associations(found, folder)
         yield from map(in_options, found.findings(stored.stored_verdicts(folder)))
+        if found.not_averaged:
+            names = ",".join(found.not_averaged)
+            again = ["netbic", "associate", str(out), "--sample-info", self.origin, "--variables", names]
+            yield f"single samples: {shlex.join([*again, '--name', 'cells'])}"
         yield f"{'' if len(found.table) else f'{_NOTHING}; '}{out}/{written}"
 
 

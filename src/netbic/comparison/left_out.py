@@ -12,7 +12,18 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from netbic.arrays import Array, Bools, Floats, Indices, Matrix, RandomState, check_in_memory, checked, is_sparse
+from netbic.arrays import (
+    Array,
+    Bools,
+    Floats,
+    Indices,
+    Matrix,
+    RandomState,
+    check_in_memory,
+    checked,
+    is_sparse,
+    jaccard,
+)
 from netbic.comparison.replicate import (
     LEVEL,
     MIN_FEATURES,
@@ -30,16 +41,25 @@ from netbic.estimators.covariates import as_table, covariate_names
 from netbic.estimators.inputs import axis_names, check_same_data
 from netbic.estimators.parameters import check_count
 from netbic.estimators.prediction import module_scores
+from netbic.estimators.results import name_features
 from netbic.estimators.studies import RELATIVE_STRENGTH
 from netbic.estimators.svd import SparseGraphSVD, fitted_model
-from netbic.selection.resampling import for_part, graphs_by_position, match_rows, n_asked, n_searched_again
+from netbic.selection.fits import Fits, Jobs, Progress
+from netbic.selection.resampling import (
+    draw_seed,
+    for_part,
+    graphs_by_position,
+    match_rows,
+    n_asked,
+    n_searched_again,
+)
 
 REPLICATED, NOT_REPLICATED = "replicated", "not replicated"
 NOT_FOUND: Final = "not found without it"
 _FOUND_FROM = 0.6  # smallest |correlation| of scores of a module that is found again, as for verdicts
 _DRAWS_IN_OTHERS = 20  # random sets in each study of a fit: only their mean is used
 _NUMBERS = ["strength", "density", "ci_low", "ci_high", "density_expected", "q"]
-_LEFT_OUT_COLUMNS = ["module", "study", "verdict", "score", *_NUMBERS, "reason"]
+_LEFT_OUT_COLUMNS = ["module", "study", "verdict", "score", "n_features", "overlap", *_NUMBERS, "reason"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,6 +73,8 @@ class LeftOut:
 
         - `verdict`: "replicated" or "not replicated" in the study that was left out, "not found without it" if the
           other studies give no similar module, or "too few to tell" (features or samples).
+        - `n_features`: how many features the module found without the study has; `overlap`: the Jaccard index of its
+          features and those of the module of the whole fit.
         - `score`: absolute correlation, in the other studies, of the scores of the module with those of the module
           found without the study.
         - `strength`: how much the features of the module found without the study move together in it, compared with the
@@ -101,11 +123,16 @@ def leave_one_study_out(
     *,
     covariates: Any = None,
     n_draws: int = 1000,
+    progress: Progress | None = None,
     random_state: RandomState = None,
+    n_jobs: Jobs = None,
     feature_name: str = "feature",
     study_name: str = "study",
 ) -> LeftOut:
     """Fit without each study in turn, and look for the modules in the study that was left out.
+
+    One fit per study is made: with many samples, it takes as long as so many fits of them, unless `n_jobs` runs several
+    at a time.
 
     The modules of the other studies are matched one to one to those of the whole fit by the correlation of their scores
     in the other studies (0.6 or more). A module is *replicated* in the study that was not used
@@ -129,7 +156,10 @@ def leave_one_study_out(
         Needed if the model was fitted with covariates. Their effects are removed from the studies of each fit.
     n_draws : int
         Random sets of features per module.
+    progress : function, optional
+        Called after each study, in the calling thread, with the numbers of finished and of all studies.
     random_state : None, int or numpy.random.Generator
+    n_jobs : as for `netbic.selection.stability`
     feature_name, study_name : str
         The words for features and studies in sentences, such as "gene" and "donor".
 
@@ -142,7 +172,7 @@ def leave_one_study_out(
     module 1: replicated in 3 of 3 studies left out
     module 2: replicated in 0 of 3 studies left out
     """
-    model, generator = fitted_model(model), np.random.default_rng(random_state)
+    model = fitted_model(model)
     if model.study_scaling_ is None:
         raise InputError("the model was fitted to one study: fit it with `studies`, one label per sample", ["studies"])
     check_same_data(model, X)
@@ -155,34 +185,58 @@ def leave_one_study_out(
         raise InputError("studies cannot be left out of a graph of the samples: fit without `row_graph`")
     if covariates is not None:
         covariates = as_table(covariates, int(X.shape[0]), axis_names(X)[0])[0]
-    labels, n_modules, tables = np.asarray(model.study_labels_), model.n_components_, []
+    labels, seed = np.asarray(model.study_labels_), draw_seed(random_state)
     rows = X.iloc if isinstance(X, pd.DataFrame) else X
     names = model.study_scaling_.names
+    generator = np.random.default_rng(seed)
     studies = {name: _Study.of(rows[np.flatnonzero(labels == name)], generator) for name in names}
-    for study in names:
-        kept = labels != study
-        others = _fit_without(model, X, rows[np.flatnonzero(kept)], kept, labels, covariates)
+    search = _Search(model, X, labels, covariates, studies, n_draws, seed, (feature_name, study_name))
+    fits = Fits(X, len(names), n_jobs, progress, n_modules=model.n_components_)
+    table = pd.concat(fits.map(_Search.without, search, list(names)))
+    table = table.sort_values("module", kind="stable", ignore_index=True)
+    return LeftOut(name_features(table[_LEFT_OUT_COLUMNS], feature_name), study_name)
+
+
+@dataclass(frozen=True)
+class _Search:
+    """What every study that is left out needs."""
+
+    model: SparseGraphSVD
+    X: Any
+    labels: Array
+    covariates: pd.DataFrame | None
+    studies: dict[str, _Study]
+    n_draws: int
+    seed: int
+    words: tuple[str, str]  # for features and studies
+
+    def without(self, study: str) -> pd.DataFrame:
+        """A row per module: whether it is found without a study, and how it does there."""
+        model, n_modules, kept = self.model, self.model.n_components_, self.labels != study
+        generator = np.random.default_rng([self.seed, list(self.studies).index(study)])
+        rows = self.X.iloc if isinstance(self.X, pd.DataFrame) else self.X
+        others = _fit_without(model, self.X, rows[np.flatnonzero(kept)], kept, self.labels, self.covariates)
         both = copy.copy(model)
         both.components_ = np.vstack([model.components_, others.components_])
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "X (has feature names|does not have valid)")
-            scores = module_scores(both, X)[kept].T
+            scores = module_scores(both, self.X)[kept].T
         known = pd.DataFrame(scores.T).corr(min_periods=3)  # over samples in which both are known
         similar = np.abs(np.nan_to_num(known.to_numpy()[:n_modules, n_modules:]))
         partner, found = match_rows(similar)
         components = others.components_.astype(np.float64)
         judged = [
-            _judge(studies, study, components[at], n_draws, generator, feature_name) if at >= 0 else {}
+            _judge(self.studies, study, components[at], self.n_draws, generator, self.words[0]) if at >= 0 else {}
             for at in np.where(found < _FOUND_FROM, -1, partner)
         ]
-        about = {"module": np.arange(1, n_modules + 1), "study": study, "score": found}
+        members = np.vstack([components, np.zeros_like(components[:1])])[partner] != 0  # none without a partner
+        about: dict[str, Any] = {"module": np.arange(1, n_modules + 1), "study": study, "score": found}
+        about |= {"n_features": members.sum(axis=1), "overlap": jaccard(members, model.components_ != 0)}
         table = pd.DataFrame(judged, index=range(n_modules), columns=_JUDGED).assign(**about)
         table["q"] = adjust_p_values(table["p"])
-        words = [_verdict(row, study, feature_name, study_name) for row in table.to_dict("records")]
+        words = [_verdict(row, study, *self.words) for row in table.to_dict("records")]
         table["verdict"], table["reason"] = (pd.Series([each[k] for each in words], dtype=object) for k in range(2))
-        tables.append(table)
-    table = pd.concat(tables).sort_values("module", kind="stable", ignore_index=True)
-    return LeftOut(table[_LEFT_OUT_COLUMNS], study_name)
+        return table
 
 
 _JUDGED: Final = [

@@ -12,7 +12,7 @@ import pandas as pd
 import scipy.sparse as sp
 from scipy import stats
 
-from netbic.arrays import Array, Bools, Floats, Matrix, RandomState
+from netbic.arrays import Array, Bools, Floats, Matrix, RandomState, kind_of
 from netbic.enrichment.edges import (
     Modules,
     adjust_p_values,
@@ -256,6 +256,8 @@ def _tested_genes(
     modules: Modules, names: Iterable[object] | None, by_sign: bool | None
 ) -> tuple[Array, list[tuple[int, str]], Bools]:
     """All genes, and what is tested: module and side ("up", positive weights, comes first), and a row of genes each."""
+    if kind_of(modules) == "anndata":
+        raise InputError("an AnnData object was given: netbic.tl.enrich(adata, gene_sets) tests its modules")
     model = fitted_model(modules) if is_model(modules) else None
     if model is None and by_sign:
         raise InputError("by_sign=True needs a fitted model: lists of genes have no signs")

@@ -18,15 +18,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-_LANE, _STRIP, _WIDEST, _TALLEST, _GAP = (
-    0.02,
-    0.03,
-    0.15,
-    0.45,
-    0.008,
-)  # as shares of the height or width of the heatmap
+# As shares of the height or width of the heatmap:
+_LANE, _STRIP, _WIDEST, _TALLEST, _GAP = 0.02, 0.03, 0.15, 0.45, 0.008
 _SHARP = 500_000  # entries up to which cells are drawn sharply; more are averaged per pixel
 _SHARP_STRIP = 500  # the same for members in a strip
+_PARTS = 40  # of a strip of many samples, each sorted by level
 _WIDTH, _HEIGHT, _HIGHEST = 7.0, 6.0, 10.0  # inches, without the legend
 _BELOW = 1.5  # inches of the height for title, label and colour bar
 _CAPTION = 1.4  # height of a lane with a caption, in lines before the layout
@@ -74,8 +70,9 @@ def heatmap(
         Number of samples, and of genes, that belong to no module, for comparison.
     annotation : DataFrame, Series, or list of str, optional
         What is known about the samples: each column is drawn as a strip above the data. The index contains the names of
-        the samples; those without a row are missing (light grey). If `model` is an AnnData object, also names of
-        columns of its obs.
+        the samples; those without a row are missing (light grey). Of more than 500 samples, neighbours are sorted by
+        level, so that a strip shows how many there are of each: a fortieth of its width at a time. If `model` is an
+        AnnData object, also names of columns of its obs.
     $colours
     names : list of str, optional
         Names of all modules, e.g. of `netbic.enrichment.module_names`: those that are drawn are listed in the legend.
@@ -281,16 +278,30 @@ def _draw_strips(ax: Axes, strips: list[base.Strip], samples: NDArray[Any], heig
         return []
     (start, end), (bottom, top) = ax.get_xlim(), ax.get_ylim()
     share, gap = max(min(_STRIP, 2 * _WIDEST / len(strips)), _one_line(ax)) * height, _GAP * height
-    shades = "none" if len(samples) <= _SHARP_STRIP else "antialiased"
+    is_sharp = len(samples) <= _SHARP_STRIP
     captions = list[Caption]()
     top -= gap
     for strip in reversed(strips):
         extent = (-0.5, len(samples) - 0.5, top, top - share)
-        ax.imshow(to_rgba_array(strip.colours[samples])[None], extent=extent, aspect="auto", interpolation=shades)
+        own = samples if is_sharp or strip.is_numeric else samples[_sorted_nearby(strip.codes[samples])]
+        # Colours of levels must not be mixed: the legend has no such colour.
+        shades = "none" if is_sharp else "antialiased" if strip.is_numeric else "nearest"
+        ax.imshow(to_rgba_array(strip.colours[own])[None], extent=extent, aspect="auto", interpolation=shades)
         captions.append(Caption(top - share / 2, base.label_text(strip.name)))
         top -= share + gap / 2
     ax.set(xlim=(start, end), ylim=(bottom, top))
     return captions
+
+
+def _sorted_nearby(codes: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Positions, sorted by their codes within parts of the whole, each a fortieth of it.
+
+    Examples
+    --------
+    >>> _sorted_nearby(np.array([1, 0, 1, 0] * 50))[:4].tolist()
+    [1, 3, 0, 2]
+    """
+    return np.lexsort((codes, np.arange(codes.size) * _PARTS // codes.size))
 
 
 def _one_line(ax: Axes) -> float:

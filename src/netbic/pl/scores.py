@@ -29,6 +29,8 @@ _CURVES = {
     **dict.fromkeys(("down", "low"), base.NEGATIVE),
     "others": base.GREY,
 }
+_MOST_LINES = 500  # samples of which each has a line in a lane
+_BINS = 60  # of the lanes of more samples
 _ROW = 11.0  # points between the lines of numbers at risk
 _ABOVE = 34.0  # points between the axis and the first of them: tick labels and the label of the axis
 
@@ -64,8 +66,9 @@ def scores(
         Number of bars.
     annotation : DataFrame, Series, or list of str, optional
         What is known about the samples: below the histogram, each level of a category has a lane with a line at the
-        score of each of its samples; numbers have one lane, from dark (low) to light (high). The index contains the
-        names of the samples. If `model` is an AnnData object, also names of columns of its obs.
+        score of each of its samples, or with their density if there are more than 500 samples; numbers have one lane,
+        from dark (low) to light (high). The index contains the names of the samples. If `model` is an AnnData object,
+        also names of columns of its obs.
     $colours
     $names
     $key
@@ -118,7 +121,12 @@ def _draw_lanes(ax: Axes, values: NDArray[Any], known: list[base.Strip]) -> None
             label, colour = strip.legend[code]
             own = np.isfinite(values) & (strip.codes == code)
             colours: Any = strip.colours[own].tolist() if strip.is_numeric else [colour]
-            ax.vlines(values[own], low - height * 0.85, low, colors=colours, lw=0.7)
+            if own.sum() <= _MOST_LINES and len(values) <= _MOST_LINES:
+                ax.vlines(values[own], low - height * 0.85, low, colors=colours, lw=0.7)
+            elif strip.is_numeric:
+                _draw_means(ax, values[own], strip.colours[own], low - height * 0.85, height * 0.85)
+            else:
+                _draw_density(ax, values[own], colour, low - height * 0.85, height * 0.85)
             if strip.is_numeric:
                 (first, _), (last, _) = strip.legend[0], strip.legend[-1 - (strip.legend[-1][0] == "missing")]
                 label = f"{first} (dark) to {last} (light)"
@@ -132,6 +140,26 @@ def _draw_lanes(ax: Axes, values: NDArray[Any], known: list[base.Strip]) -> None
     ax.set_ylim(low, top)
     ax.set_yticks(ticks)
     ax.spines["left"].set_bounds(0, top)
+
+
+def _draw_density(ax: Axes, values: Floats, colour: str, bottom: float, height: float) -> None:
+    """How frequent values are, as an area; its highest point has the whole height."""
+    counts, edges = np.histogram(values, _BINS)
+    smooth = np.convolve(np.pad(counts, 3), [0.1, 0.2, 0.4, 0.2, 0.1], mode="same")
+    step = edges[1] - edges[0]
+    places = edges[0] + (np.arange(smooth.size) - 2.5) * step
+    ax.fill_between(places, bottom, bottom + height * smooth / max(smooth.max(), 1.0), color=colour, lw=0)
+
+
+def _draw_means(ax: Axes, values: Floats, colours: NDArray[Any], bottom: float, height: float) -> None:
+    """The mean colour of each part of the axis."""
+    from matplotlib.colors import to_rgba_array
+
+    edges = np.histogram_bin_edges(values, _BINS)
+    at = np.clip(np.digitize(values, edges) - 1, 0, _BINS - 1)
+    means = pd.DataFrame(to_rgba_array(colours.tolist())).groupby(at).mean()
+    width = edges[1] - edges[0]
+    ax.bar(edges[means.index], height, width, bottom, align="edge", color=means.to_numpy(), lw=0)
 
 
 def groups_in_words(groups: NDArray[Any]) -> str:

@@ -423,6 +423,7 @@ def associations(
     names: Sequence[str] | None = None,
     verdicts: Words | None = None,
     n_columns: int = 40,
+    name: str = "",
     key: str = "netbic",
     ax: Axes | None = None,
     **given: Unpack[base.Labels],
@@ -449,6 +450,9 @@ def associations(
         the AnnData object.
     n_columns : int
         Maximum number of columns; those with the smallest adjusted p-values are drawn.
+    name : str
+        The name under which tests were stored in an AnnData object or a folder, if any. If single cells of donors were
+        tested, the title says that they are not independent.
     $key
     $ax
 
@@ -468,10 +472,11 @@ def associations(
 
     check_count("n_columns", n_columns)
     verdicts = _verdicts_of(table, key) if verdicts is None else verdicts
+    caution = _caution(table, name, key)
     if isinstance(table, Associations):
         table = table.table
     elif isinstance(table, (str, Path)) or kind_of(table) == "anndata":
-        table = associations_df(table, key=key)
+        table = associations_df(table, name=name, key=key)
     elif not isinstance(table, pd.DataFrame):
         what = "the result of netbic.associate or its .table, an AnnData object, or the folder of a fit"
         raise TypeError(f"table={type(table).__name__}: expected {what}")
@@ -526,8 +531,24 @@ def associations(
     share = min(0.9, _LONGEST_BAR / (ax.figure.get_window_extent().height / base.pixels(ax, 72)))
     scale = ScalarMappable(Normalize(-1, 1), colours)  # of all rows, also the paler ones
     base.colour_bar(scale, ax, _LEGEND, shrink=share, anchor=(0.0, 1.0))
+    if caution:
+        base.set_title(ax, caution, **base.LITERAL)
     base.write_labels(ax, given)
     return ax
+
+
+def _caution(source: object, name: str, key: str) -> str:
+    """That the cells of an AnnData object were tested as if they were independent, if several are of one donor."""
+    from netbic.association.variables import repeated_units
+    from netbic.tl.objects import of_name
+
+    if kind_of(source) != "anndata":
+        return ""
+    params = source.uns.get(key, {}).get(of_name("association_params", name), {})  # type: ignore[attr-defined]
+    units = [] if params.get("by") else repeated_units(source.obs)  # type: ignore[attr-defined]
+    if not units:
+        return ""
+    return f"tests of single cells: those of one {units[0]} are not\nindependent, so that p-values are too small"
 
 
 def _verdicts_of(source: object, key: str) -> Words:

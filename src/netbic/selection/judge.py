@@ -99,13 +99,13 @@ def judge(
     seed = draw_seed(random_state)
     model = _as_modules(X, list(usable.values()), covariates, missing, seed)
     with quiet():
-        numbers = group_numbers(groups, X.shape[0], model.names_["rows"])
+        numbers, labels = group_numbers(groups, X.shape[0], model.names_["rows"])
         splits = _SetSplits(model, X, numbers, seed)
         if found_elsewhere:
             splits.sets_to_learn = list(usable.values())
         else:
             splits.n_modules = _n_to_find(X, len(usable), covariates, missing)
-    words = Words(feature_name, list(usable), searched=not found_elsewhere, groups=called(groups))
+    words = Words(feature_name, list(usable), searched=not found_elsewhere, groups=called(groups), labels=labels)
     options: Any = {"early_stopping": early_stopping, "progress": progress, "n_jobs": n_jobs}
     found = judged(splits, n_pairs, words, **options)
     sizes = {str(name): len(set(members)) for name, members in sets.items()}

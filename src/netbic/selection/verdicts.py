@@ -155,7 +155,8 @@ def verdicts(
     together no more than random ones (by less than five standard deviations of sets of as many random features,
     weighted by their covariance with the module in the half of the fit). Otherwise it *repeats* an earlier one if the
     scores of both are correlated (0.9 or more) in all samples. It is *strong* if the mean confidence of its features is
-    at least 0.8 and no one or two samples carry it, and *moderate* if it is at least 0.4; it is less by one step if the
+    at least 0.8 and no one or two samples carry it, and *moderate* if it is at least 0.4 (or if it would be strong, but
+    one of two parts of the evidence alone says doubtful); it is less by one step if the
     graph has chosen the features (fewer than half would be chosen without it, or one of the 20 leading ones is not
     among the first 200 by the data alone). It is a *broad axis* if other features follow it, too (breadth of 0.15
     or more), even if random ones move together as much: its scores can be interpreted, a list of features cannot. A
@@ -175,7 +176,9 @@ def verdicts(
     groups : array of shape (n_samples,), optional
         Labels of samples that belong together, such as cells of a donor, and stay in the same half. If there are fewer
         than 20 groups, each group of at least 10 samples is left out in turn instead; at least 3 such groups are
-        needed. Reasons call them by the name of a Series: "donors left out of the search".
+        needed. A module is then doubtful if one group has most of the evidence, and too little is left without it. It
+        is not strong if its features do not move together in the median group. Reasons call groups by the name of a
+        Series: "donors left out of the search".
     n_pairs : int
         Pairs of halves, at least 3.
     early_stopping : bool
@@ -204,7 +207,7 @@ def verdicts(
     """
     model = fitted_model(model)
     check_same_data(model, X)
-    numbers = group_numbers(groups, X.shape[0], model.names_["rows"])
+    numbers, labels = group_numbers(groups, X.shape[0], model.names_["rows"])
     if groups is None and (alike := successive_correlation(X)) >= _ALIKE:
         same, one = f"successive {sample_name}s are alike", f"one {sample_name} later"
         warnings.warn(
@@ -215,7 +218,7 @@ def verdicts(
     seed = draw_seed(random_state)
     with quiet():
         splits = Splits(model, X, numbers, seed)
-    words = Words(feature_name, sample=sample_name, groups=called(groups, sample_name))
+    words = Words(feature_name, sample=sample_name, groups=called(groups, sample_name), labels=labels)
     return judged(splits, n_pairs, words, early_stopping=early_stopping, progress=progress, n_jobs=n_jobs)
 
 
@@ -275,11 +278,15 @@ def called(groups: Any, sample_name: str = "sample") -> str:
     return plural(name) if isinstance(name, str) else f"groups of {sample_name}s"
 
 
-def group_numbers(groups: Any, n_samples: int, names: Array | None) -> Indices:
-    """A number per sample, from 0: that of its group, or its own; a Series is matched by name."""
+def group_numbers(groups: Any, n_samples: int, names: Array | None) -> tuple[Indices, list[str]]:
+    """A number per sample, from 0: that of its group, or its own; and the labels of groups that were given.
+
+    A Series is matched by name.
+    """
     if groups is None:
-        return np.arange(n_samples, dtype=np.intp)
-    return np.asarray(pd.factorize(study_labels(groups, n_samples, names, "groups"))[0], dtype=np.intp)
+        return np.arange(n_samples, dtype=np.intp), []
+    numbers, labels = pd.factorize(study_labels(groups, n_samples, names, "groups"))
+    return np.asarray(numbers, dtype=np.intp), [str(label) for label in labels]
 
 
 @dataclass(frozen=True)
@@ -345,18 +352,22 @@ class _Sums(NamedTuple):
     found_again: Floats  # parts in which a feature is found again with the same sign
     kme: Floats
     z: Floats  # Fisher's z of the correlations, in units of its standard deviation
+    each: dict[int, Floats]  # the coherence of every group, its own in the first column, then that of random features
 
     @classmethod
-    def of(cls, one: Measures, signs: Floats) -> _Sums:
-        """One part of the samples; `signs` are those of the weights."""
+    def of(cls, one: Measures, signs: Floats, number: int) -> _Sums:
+        """One part of the samples; `signs` are those of the weights, `number` that of the pair (or group)."""
         # Fisher's z of n samples has the variance 1 / (n - 3).
         z = np.sqrt(np.maximum(one.degrees - 2, 1))[:, None] * np.arctanh(one.kme)
         again = (one.selected == signs) & (signs != 0)
-        return cls(1, one.score, one.coherence, one.random, one.breadth, again * 1.0, one.kme.astype(float), z)
+        each = {number: np.column_stack([one.coherence, one.random])}
+        return cls(1, one.score, one.coherence, one.random, one.breadth, again * 1.0, one.kme.astype(float), z, each)
 
     def plus(self, other: _Sums) -> _Sums:
         """The sums of both."""
-        return _Sums(self.n + other.n, *(one + another for one, another in zip(self[1:], other[1:], strict=True)))
+        own: list[Any] = [*self[:-1]]
+        sums = [one + another for one, another in zip(own, other[:-1], strict=True)]
+        return _Sums._make([*sums, self.each | other.each])
 
 
 class _Evidence:
@@ -368,7 +379,7 @@ class _Evidence:
 
     def add(self, pair: Sequence[Measures]) -> None:
         """Add the measures of one more pair (or group)."""
-        new = reduce(_Sums.plus, [_Sums.of(one, self._signs) for one in pair])
+        new = reduce(_Sums.plus, [_Sums.of(one, self._signs, self.n_pairs) for one in pair])
         if self.n_pairs < 2:
             self._sums.append(new)
         else:
@@ -439,6 +450,9 @@ class _Judgement:
     worst_rank: float = np.nan
     of_features: Floats | None = None  # confidence of every feature
     closest_other: str = ""  # the verdict by part of the evidence, if it is another one
+    without_most: float = np.inf  # z without the group whose features move together most
+    carrier: int = -1  # that group, if it has most of the evidence and too little is left without it
+    typical: float = np.inf  # z in the median group
 
     @property
     def is_broad(self) -> bool:
@@ -452,16 +466,20 @@ class _Judgement:
 
 
 def _judgements(evidence: _Evidence, known: _Known) -> list[_Judgement]:
-    """Every module judged by all measures, and by every second pair or group of them."""
+    """Every module judged by all measures, and by every second pair or group of them.
+
+    A module that is doubtful by part of the evidence alone is not strong.
+    """
     total = evidence.total()
     if total is None:
         return [_Judgement(TOO_FEW, by_data_alone=own[0], worst_rank=own[1]) for own in known.by_data.tolist()]
-    judged = _judged_by(total, known)
-    for part in evidence.parts():
-        judged = [
-            replace(one, closest_other=other.verdict) if other.verdict != one.verdict else one
-            for one, other in zip(judged, _judged_by(part, known), strict=True)
-        ]
+    judged, parts = _judged_by(total, known), [_judged_by(part, known) for part in evidence.parts()]
+    for k, one in enumerate(judged):
+        if one.carrier >= 0:  # parts are not asked whether one group carries the module
+            continue
+        others = sorted({part[k].verdict for part in parts} - {one.verdict}, key="doubtful".__eq__)
+        verdict = "moderate" if one.verdict == "strong" and "doubtful" in others else one.verdict
+        judged[k] = replace(one, verdict=verdict, closest_other=others[-1] if others else "")
     return judged
 
 
@@ -487,13 +505,17 @@ def _evidence(sums: _Sums, known: _Known, k: int) -> _Judgement:
     """The numbers of one module: means over the parts of the samples."""
     n, weights, members = sums.n, known.weights[k], known.weights[k] != 0
     own, random, z = float(sums.coherence[k]) / n, sums.random[k] / n, sums.z[k] / n
-    expected, spread = float(random.mean()), float(random.std(ddof=1))
+    expected = float(random.mean())
     found = np.where(np.sign(z) == np.sign(weights), confidence(z, members, known.plan.smallest_sd), 0.0)
+    # Some of the groups alone are too few to look at each of them.
+    is_whole = bool(n) and n == known.plan.left_out.size
+    by_group = _by_group(np.array([sums.each[at][k] for at in range(n)]), known.plan.left_out) if is_whole else {}
     return _Judgement(
         "",
+        **by_group,
         score=float(sums.score[k]) / n,
         ratio=own / expected if expected > 0 else 0.0,
-        z=(own - expected) / spread if spread > 0 else 0.0,
+        z=_standardised(np.array([own, *random])),
         confidence=float(found[members].mean()) if members.any() else 0.0,
         found_again=float(sums.found_again[k, members].mean()) / n if members.any() else 0.0,
         breadth=float(sums.breadth[k]) / n,
@@ -504,9 +526,30 @@ def _evidence(sums: _Sums, known: _Known, k: int) -> _Judgement:
     )
 
 
+def _by_group(coherence: Floats, groups: Indices) -> dict[str, Any]:
+    """Whether features move together in most groups, and the group that has most of the evidence if it is needed.
+
+    `coherence` has a row for each group, its own in the first column, then that of random features.
+    """
+    excess = coherence[:, 0] - coherence[:, 1:].mean(axis=1)
+    most = int(excess.argmax())
+    without = _standardised(np.delete(coherence, most, axis=0).mean(axis=0))
+    carries = without < _Z and 2 * excess[most] >= np.maximum(excess, 0.0).sum()
+    typical = _standardised(np.median(coherence, axis=0))
+    return {"without_most": without, "carrier": int(groups[most]) if carries else -1, "typical": typical}
+
+
+def _standardised(coherence: Floats) -> float:
+    """By how many standard deviations of random features (all but the first entry) the first entry exceeds them."""
+    spread = float(coherence[1:].std(ddof=1))
+    return float(coherence[0] - coherence[1:].mean()) / spread if spread > 0 else 0.0
+
+
 def _verdict(one: _Judgement, repeats: int, followed: Followed, carried: bool) -> dict[str, Any]:
     """The verdict, and the module that is repeated (-1: none)."""
     if one.score < _SCORE or (one.z < _Z and not one.is_broad):
+        return {"verdict": "doubtful", "repeats": -1}
+    if one.carrier >= 0 and not one.is_broad:
         return {"verdict": "doubtful", "repeats": -1}
     if repeats >= 0:
         return {"verdict": f"repeats {repeats + 1}", "repeats": repeats}
@@ -514,7 +557,7 @@ def _verdict(one: _Judgement, repeats: int, followed: Followed, carried: bool) -
         return {"verdict": BROAD, "repeats": -1}
     if one.confidence < _MODERATE or followed.is_depth:
         return {"verdict": "doubtful", "repeats": -1}
-    steps = int(one.by_graph) + int(one.confidence < _STRONG or carried)
+    steps = int(one.by_graph) + int(one.confidence < _STRONG or carried or one.typical < _Z)
     return {"verdict": ("strong", "moderate", "doubtful")[steps], "repeats": -1}
 
 
@@ -616,6 +659,7 @@ class Words:
     searched: bool = True
     sample: str = "sample"
     groups: str = ""  # what groups of samples are called, if they were given
+    labels: Sequence[str] = ()  # of these groups
     left_out: bool = False  # whether each group is left out in turn
 
     def module(self, k: int) -> str:
@@ -639,8 +683,10 @@ class Words:
             use = f"Interpret the scores of {samples}, not {listed}."
             return f"Broad axis: other {features} follow it as well (on average {share}). {use}"
         if one.z < _Z:
-            beyond = f"{_down(one.z, 1)} standard deviations, {_Z:g} are needed"
-            what = f"its {features} do not move together clearly more than random {features} ({beyond})"
+            return f"Doubtful: its {features} {_too_little(one.z, features)} in {unused}."
+        if one.carrier >= 0:
+            group = self.labels[one.carrier]
+            what = f"carried by {group}: without it, its {features} {_too_little(one.without_most, features)}"
             return f"Doubtful: {what} in {unused}."
         right = f"{_down(100 * one.confidence)} % of them are expected to be right"
         if one.confidence < _MODERATE:
@@ -654,6 +700,8 @@ class Words:
         if one.verdict == "strong":
             return f"Strong: {together}; {right}."
         causes = [f"only {right}"] if one.confidence < _STRONG else [f"few {samples} carry it"] if carried else []
+        if one.typical < _Z:
+            causes.append(f"in half of the {self.groups} they {_too_little(one.typical, features)}")
         if one.by_data_alone < _BY_DATA:
             share = _down(100 * one.by_data_alone)
             causes.append(f"only {share} % of its {features} would be chosen without the graph")
@@ -661,7 +709,25 @@ class Words:
             causes.append(
                 f"the graph puts a {self.feature} on top whose rank by the data alone is {one.worst_rank:,.0f}"
             )
+        if not causes:  # it would be strong otherwise
+            return f"{one.verdict.capitalize()}: {together}; {right}."
         return f"{one.verdict.capitalize()}: {together}, but {' and '.join(causes)}."
+
+
+def _too_little(z: float, features: str) -> str:
+    """That features move together too little, by the standard deviations of random ones.
+
+    Examples
+    --------
+    >>> _too_little(3.21, "genes")
+    'do not move together clearly more than random genes (3.2 standard deviations, 5 are needed)'
+    >>> _too_little(-18.2, "genes")
+    'move together less than random genes'
+    """
+    if z < 0:
+        return f"move together {'less' if z <= -_Z else 'no more'} than random {features}"
+    beyond = f"{_down(z, 1)} standard deviations, {_Z:g} are needed"
+    return f"do not move together clearly more than random {features} ({beyond})"
 
 
 def _repetition(other: str, correlated: float, features: float, samples: float, words: Words) -> str:

@@ -237,7 +237,8 @@ def read_results_table(folder: Path, name: str, unit: str = "module") -> pd.Data
         raise
     except (ValueError, OSError):
         raise unusable(path, "cannot be read as a table", "netbic did not write it: fit again") from None
-    if missing := sorted((_NEEDED[name] | {unit}) - set(table.columns)):
+    needed = _NEEDED["associations" if name.startswith("associations_") else name]
+    if missing := sorted((needed | {unit}) - set(table.columns)):
         raise unusable(path, f"has no column {missing[0]}", "netbic did not write it: fit again")
     return table
 

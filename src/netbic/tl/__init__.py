@@ -3,10 +3,10 @@
 The page "AnnData and scanpy" lists what is stored where.
 """
 
+from netbic.tl.meaning import associate, enrich
 from netbic.tl.modalities import from_mudata, pairs
 from netbic.tl.objects import from_anndata, matrix_of, store, to_anndata
 from netbic.tl.tools import (
-    associate,
     leave_one_study_out,
     modules,
     n_modules,
@@ -18,6 +18,7 @@ from netbic.tl.tools import (
 
 __all__ = [
     "associate",
+    "enrich",
     "from_anndata",
     "from_mudata",
     "leave_one_study_out",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -166,6 +167,19 @@ def columns_of_modules(key: str, n_modules: int) -> list[str]:
     """Names of modules (or pairs) as columns, numbered from 1: `module_1`, or `key_1` with another key."""
     prefix = {"netbic": "module", "netbic_pairs": "pair"}.get(key, key)
     return [f"{prefix}_{number}" for number in range(1, n_modules + 1)]
+
+
+def of_name(table: str, name: str) -> str:
+    """What a table in uns is called that is stored under a name of its own, beside the usual one.
+
+    Examples
+    --------
+    >>> of_name("associations", ""), of_name("associations", "cells")
+    ('associations', 'associations_cells')
+    """
+    if name and not re.fullmatch(r"[A-Za-z0-9][\w-]*", name, re.ASCII):
+        raise InputError(f"name={name!r}: use letters, digits, - and _")
+    return f"{table}_{name}" if name else table
 
 
 def storable(table: pd.DataFrame) -> pd.DataFrame:

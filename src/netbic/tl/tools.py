@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from inspect import signature
 from typing import TYPE_CHECKING, Any
@@ -15,9 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from netbic.arrays import Matrix, check_choice, kind_of, stored_values
-from netbic.association.associate import Removed, associate_scores
-from netbic.association.variables import Survival, listed_names
-from netbic.association.words import batch_notes
+from netbic.association.variables import listed_names
 from netbic.comparison.left_out import leave_one_study_out as leave_out
 from netbic.errors import InputError, shown
 from netbic.estimators.covariates import covariate_names, own_covariates
@@ -41,7 +38,7 @@ if TYPE_CHECKING:
 _OF_MODEL = [name for name in signature(SparseGraphSVD).parameters if name != "column_graph"]
 _MEANT = {"n_samples": "n_rows", "column_graph": "graph", "network": "graph", "key": "key_added"}
 _OF_PRESET = ("center", "row_penalty", "column_penalty", "signs")  # parameters that the preset sets
-_OBS_COLUMNS = "obs_columns"  # in uns: the columns of obs that the modules wrote
+OBS_COLUMNS = "obs_columns"  # in uns: the columns of obs that the modules wrote
 
 
 def modules(
@@ -150,7 +147,7 @@ def modules(
     check_keywords("tl.modules", parameters, [*signature(modules).parameters, *_OF_MODEL], _MEANT)
     adata, number = objects.writable(adata, copy), "auto" if n_components is None else n_components
     objects.check_key(adata, key_added)
-    earlier = [str(name) for name in adata.uns.get(key_added, {}).get(_OBS_COLUMNS, ())]
+    earlier = [str(name) for name in adata.uns.get(key_added, {}).get(OBS_COLUMNS, ())]
     most: Any = MOST_MODULES if number == "auto" else number
     columns = objects.columns_of_modules(key_added, most if obs_columns else 0)
     if taken := [name for name in columns if name in adata.obs.columns and name not in earlier]:
@@ -178,7 +175,7 @@ def modules(
         columns = objects.columns_of_modules(key_added, model.n_components_)
         for name, column in zip(columns, adata.obsm[f"X_{key_added}"].T, strict=True):
             adata.obs[name] = column
-        adata.uns[key_added][_OBS_COLUMNS] = np.array(columns, dtype=object)
+        adata.uns[key_added][OBS_COLUMNS] = np.array(columns, dtype=object)
     return adata if copy else None
 
 
@@ -374,107 +371,6 @@ def verdicts(
     return adata if copy else None
 
 
-def associate(
-    adata: AnnData,
-    keys: str | Iterable[str] | None = None,
-    *,
-    by: str | Sequence[str] | None = None,
-    within: str | None = None,
-    key: str = "netbic",
-    types: Mapping[str, str | Sequence[object]] | None = None,
-    survival: Survival | None = None,
-    adjust: str | Iterable[str] | None = None,
-    copy: bool = False,
-) -> AnnData | None:
-    """Test which modules are associated with columns of obs, and store the tests.
-
-    See :func:`netbic.associate` for the tests. Cells of one donor are not independent, so that p-values of donors'
-    properties (treatment, disease) are far too small if there are several cells of each donor. Use them to rank
-    modules, and test the averages of donors: `by="donor"`.
-
-    Parameters
-    ----------
-    adata : AnnData
-        After `modules`. Groups are found by `sample_groups` unless they are stored.
-    keys : str or list of str, optional
-        Columns of obs. Default: all that can be tested.
-    by : str or list of str, optional
-        Columns of obs, such as "donor". The scores of cells with the same values are averaged, and the averages are
-        tested (pseudobulk). If each donor was measured under both conditions, use `by=["donor", "condition"]` and
-        `adjust="donor"`. Cells of which a value of `by` is missing are left out, and so are columns with several values
-        in one average. Groups are not tested.
-    within : str, optional
-        A column of obs, such as "cell_type": the tests are made inside each of its levels, as `keys="disease",
-        within="cell_type", by="donor"`. See :func:`netbic.associate`.
-    key : str
-        Key of the modules.
-    types, survival, adjust
-        As of :func:`netbic.associate`: types of columns, columns with time and event (found by name by default),
-        covariates.
-    copy : bool
-        Return a copy with the results instead of writing them into `adata`.
-
-    Returns
-    -------
-    AnnData or None
-        `uns[key]["associations"]` and `uns[key]["variables"]` are the tables of
-        :class:`netbic.association.Associations`, `uns[key]["association_notes"]` its notes; those of an earlier call
-        are replaced.
-
-    Warns
-    -----
-    UserWarning
-        If columns are the same in all cells of one donor, patient and the like, and there is no `by`; if a batch (or
-        donor) explains most of the scores of a module.
-
-    Examples
-    --------
-    >>> import anndata, netbic, numpy as np
-    >>> study = netbic.simulate.cohort(200, 500, n_modules=1, strength=2, random_state=0)
-    >>> adata = anndata.AnnData(study.expression)
-    >>> adata.obs["planted"] = np.where(study.samples[0], "yes", "no")
-    >>> netbic.tl.modules(adata, n_components=1, n_columns=60)
-    >>> netbic.tl.associate(adata, keys=["planted"])
-    >>> table = adata.uns["netbic"]["associations"]
-    >>> table.loc[table["test"] == "Fisher, up", ["level", "effect_name"]].to_dict("list")
-    {'level': ['no', 'yes'], 'effect_name': ['odds ratio', 'odds ratio']}
-
-    Twenty donors with ten cells each:
-
-    >>> adata.obs["donor"] = [f"donor {k % 20}" for k in range(200)]
-    >>> adata.obs["age"] = [30 + k % 20 for k in range(200)]
-    >>> netbic.tl.associate(adata, keys="age", by="donor")
-    >>> adata.uns["netbic"]["associations"]["n"].unique().tolist()
-    [20]
-    """
-    adata = objects.writable(adata, copy)
-    removed = Removed.of(objects.from_anndata(adata, key))
-    if f"{key}_groups" not in adata.obsm:
-        sample_groups(adata, key=key)
-    names = pd.Index(adata.obs_names)
-    if names.has_duplicates:
-        raise InputError(f"{names[names.duplicated()][0]!r} occurs more than once in obs_names: make names unique")
-    values = np.asarray(adata.obsm[f"X_{key}"])
-    scores = pd.DataFrame(values, index=names, columns=range(1, values.shape[1] + 1))
-    # columns of obs that hold the modules themselves: those that `modules` wrote, and groups that were joined
-    own = [found.get(_OBS_COLUMNS, []) for found in adata.uns.values() if isinstance(found, Mapping)]
-    own += [getattr(adata.obsm.get(f"{other}_groups"), "columns", []) for other in adata.uns]
-    table = adata.obs.drop(columns=[str(name) for each in own for name in each], errors="ignore")
-    groups = adata.obsm[f"{key}_groups"].astype(object).set_axis(scores.columns, axis=1)
-    groups = groups.where(groups.notna(), "")
-    for parameter, columns in {"keys": keys, "by": by, "within": within}.items():
-        objects.check_obs(adata, listed_names(columns), parameter)
-    options: dict[str, Any] = {"types": types, "survival": survival, "adjust": adjust, "by": by, "within": within}
-    found = associate_scores(scores, groups, table, variables=keys, **options, removed=removed, sample_name="cell")
-    for note in batch_notes(found.table):
-        if note in found.notes:
-            warnings.warn(note, UserWarning, stacklevel=2)
-    adata.uns[key]["associations"] = objects.storable(found.table)
-    adata.uns[key]["variables"] = objects.storable(found.variables)
-    adata.uns[key]["association_notes"] = np.array(found.notes, dtype=object)
-    return adata if copy else None
-
-
 def n_modules(
     adata: AnnData,
     *,
@@ -587,19 +483,27 @@ def stability(
 
 
 def leave_one_study_out(
-    adata: AnnData, *, n_draws: int = 1000, key: str = "netbic", random_state: Any = 0, copy: bool = False
+    adata: AnnData,
+    *,
+    n_draws: int = 1000,
+    key: str = "netbic",
+    progress: Callable[[int, int], object] | None = None,
+    random_state: Any = 0,
+    n_jobs: int | str | None = None,
+    copy: bool = False,
 ) -> AnnData | None:
     """Leave out each study (or donor) in turn, find the modules without it, and look for them in it.
 
     See :func:`netbic.leave_one_study_out`. What is left out are the studies of `modules(study_key="donor")`. It answers
     in which donors each module holds that were not used to find it; `verdicts(groups="donor")` gives one answer for all
-    of them together.
+    of them together. Modules are searched for again without each donor, which takes as long as so many calls of
+    `modules`: `progress=print` shows how far it is.
 
     Parameters
     ----------
     adata : AnnData
         After `modules` with a `study_key`, with the matrix in memory.
-    n_draws, random_state
+    n_draws, progress, random_state, n_jobs
         As for :func:`netbic.leave_one_study_out`.
     key : str
         Key of the modules.
@@ -634,7 +538,7 @@ def leave_one_study_out(
         )
     names = covariate_names(model)
     given = _covariates_in(adata, names) if names else None
-    options: dict[str, Any] = {"n_draws": n_draws, "random_state": random_state}
+    options: dict[str, Any] = {"n_draws": n_draws, "progress": progress, "random_state": random_state, "n_jobs": n_jobs}
     study_name = str(adata.uns[key]["params"].get("study_key", "study"))
     found = leave_out(model, X, covariates=given, **options, feature_name="gene", study_name=study_name)
     adata.uns[key]["left_out"] = objects.storable(found.table)
