@@ -97,7 +97,7 @@ def test_replicate_writes_a_table_that_belongs_to_the_results_and_the_report_sho
     assert (record["study"], record["n_samples"], record["n_shared"]) == ("second.tsv", 200, 0)
     run_successfully("report", folders / "one", "--out", folders / "one.html", "--force")
     page = (folders / "one.html").read_text()
-    assert page.count("Replicated in <bdi>second.tsv</bdi>") == 3
+    assert page.count("Its genes move together in <bdi>second.tsv</bdi>") == 3
     for reason in table["reason"]:
         assert f"(<bdi>second.tsv</bdi>): <bdi>{reason}</bdi></p>" in page
 
