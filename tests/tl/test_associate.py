@@ -145,6 +145,8 @@ def test_scores_on_modules_of_another_object_are_tested(adata):
     netbic.tl.associate(pseudobulk, "dose")
     found = netbic.get.associations_df(pseudobulk)
     np.testing.assert_allclose(found["effect"], expected.table["effect"], atol=1e-6)
+    netbic.tl.modules(pseudobulk, n_modules=1, n_genes=60)  # replaces the tests and the scores
+    assert "associations" not in pseudobulk.uns["netbic"]
 
 
 def test_tests_under_another_name_do_not_replace_earlier_ones(adata, tmp_path):

@@ -308,7 +308,7 @@ def associate_scores(
     chosen = chosen if averages is None else list(averages.described(chosen))
     tested = [variable for variable in chosen if variable.kind != LEFT_OUT and variable.name not in covariates]
     adjusting = [variable for variable in chosen if variable.name in covariates]
-    design = _design(adjusting)
+    design = _design(adjusting, sample_name)
     notes += _incomplete_notes(adjusting, design, tested, "average" if averages is not None else sample_name)
     result = _table_of_tests(scores, groups, tested, design)
     record_columns = list(Variable("", LEFT_OUT, "", np.empty(0)).record())
@@ -318,7 +318,7 @@ def associate_scores(
     if possible:
         notes.append(f"{' and '.join(possible)} look like survival: test them with `survival={','.join(possible)}`")
     notes += () if removed is None else removed.remarks(result)
-    notes += _undefined_notes(scores, tested, design, result, covariates)
+    notes += _undefined_notes(scores, tested, design, result, covariates, sample_name)
     explained = result if averages is None else _tests_of_batches(*of_cells)
     of_batches = list(batch_notes(explained, match.table, sample_name))
     not_averaged = () if averages is None or variables is not None else averages.differing
@@ -372,7 +372,7 @@ def with_q_values(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(q=own, q_all=adjust_p_values(table["p"]))
 
 
-def _design(covariates: list[Variable]) -> Floats | None:
+def _design(covariates: list[Variable], sample_name: str) -> Floats | None:
     """The covariates as columns; an error if they leave nothing to test."""
     if not covariates:
         return None
@@ -382,8 +382,8 @@ def _design(covariates: list[Variable]) -> Floats | None:
     if len(complete) - rank < 3 + 1:
         names = ", ".join(variable.name for variable in covariates)
         raise InputError(
-            f"the covariates ({names}) leave nothing to test: {len(complete):,} samples have all of them, and they "
-            f"have {rank:,} degrees of freedom; adjust for fewer (`adjust`)",
+            f"the covariates ({names}) leave nothing to test: {len(complete):,} {sample_name}s have all of them, and "
+            f"they have {rank:,} degrees of freedom; adjust for fewer (`adjust`)",
             ["adjust"],
         )
     return design
@@ -415,11 +415,12 @@ def _undefined_notes(
     design: Floats | None,
     result: pd.DataFrame,
     covariates: Sequence[str],
+    sample_name: str,
 ) -> Iterator[str]:
     """Why no test of a module, or of a variable, is defined."""
     if alike := [int(module) for module in scores.columns[(scores.nunique() < 2).to_numpy()]]:
         which = f"module{'s' * (len(alike) != 1)} {some_names(alike, 8, quoted=False)}"
-        yield f"{which} cannot be tested: the scores are missing, or the same in all samples"
+        yield f"{which} cannot be tested: the scores are missing, or the same in all {sample_name}s"
     if len(alike) == scores.shape[1]:
         return
     defined, names = set(result.loc[result["p"].notna(), "variable"]), ", ".join(covariates)
@@ -432,7 +433,7 @@ def _undefined_notes(
             removed = Residuals(n, design[known])
             values = variable.values[:, None] if variable.kind == ORDERED else variable.columns()
             explained = removed.rank < n and not any(removed(column).any() for column in values[known].T)
-        both = f"{n:,} sample{'s have' if n != 1 else ' has'} a value of it"
+        both = f"{n:,} {sample_name}{'s have' if n != 1 else ' has'} a value of it"
         both += "" if design is None else f" and of all covariates ({names})"
         why = f"is explained completely by the covariates ({names}): it cannot be tested"
         yield f"{variable.name} {why if explained else f'cannot be tested: {both}'}"

@@ -139,7 +139,8 @@ def warn_before_fit(
     """Give a warning for everything that `netbic.io.check_expression` finds, with the remedy in scanpy's functions."""
     for finding in check_expression(X, list(cells), list(genes), scaled=scaled):
         told = replace(finding, remedy=_REMEDIES.get(finding.kind, finding.remedy))
-        warnings.warn(f"{modality}: {told}" if modality else str(told), UserWarning, stacklevel=stacklevel)
+        text = re.sub(r"\bsamples\b", "cells", str(told))
+        warnings.warn(f"{modality}: {text}" if modality else text, UserWarning, stacklevel=stacklevel)
 
 
 def check_obs(adata: AnnData, names: Iterable[str], parameter: str) -> None:
@@ -152,7 +153,8 @@ def check_obs(adata: AnnData, names: Iterable[str], parameter: str) -> None:
 
 def check_key(adata: AnnData, key: str) -> None:
     """Raise if results of another program are stored under a key."""
-    if key in adata.uns and not (isinstance(adata.uns[key], Mapping) and "model" in adata.uns[key]):
+    stored = adata.uns.get(key, {"model": None})
+    if not (isinstance(stored, Mapping) and any(str(each).startswith(("model", "association_")) for each in stored)):
         raise InputError(f"adata.uns[{key!r}] is not netbic's and would be replaced: choose another `key_added`")
 
 
