@@ -92,7 +92,7 @@ def versions(methods: list[Method]) -> list[str]:
         names = requirements(listed) if listed.exists() else OURS
         if python.exists():
             done = subprocess.run([python, "-c", VERSION, *names], capture_output=True, text=True)
-            users = ", ".join(method.name for method in of)
+            users = "; ".join(method.name for method in of)
             lines.append(f"- {users}: {done.stdout.strip() or 'versions unknown'}")
     return lines
 
