@@ -99,6 +99,7 @@ def test_many_modules_for_the_samples_are_mentioned():
     assert list(_cautions(516, None, 172, True)) == []
     (line,) = _cautions(516, None, 173, True)
     assert line.startswith("up to 173 modules in 516 samples")
-    (line,) = _cautions(40, np.arange(40) // 5, 1, True)
+    (line,) = _cautions(40, pd.Series(np.arange(40) // 5), 1, True)
     assert line.startswith("too few samples to tell: 8 groups of samples, at least 20, or 3 groups of at least 10")
-    assert list(_cautions(40, np.arange(40) // 10, 10, True)) == []  # each of four groups is left out in turn
+    # Each of four groups is left out in turn:
+    assert list(_cautions(40, pd.Series(np.arange(40) // 10), 10, True)) == []

@@ -54,11 +54,14 @@ def test_time_series_without_groups_are_noticed():
         series[time] = 0.8 * series[time - 1] + 0.6 * noise[time]
     holes = np.where(np.random.default_rng(1).random(series.shape) < 0.05, np.nan, series)
     assert abs(successive_correlation(noise)) < 0.1
+    assert abs(successive_correlation(noise + np.repeat([0, 5], 100)[:, None])) < 0.1  # two batches
     assert 0.7 < successive_correlation(series) < 0.85
-    assert 0.65 < successive_correlation(pd.DataFrame(holes)) < 0.85
+    assert 0.6 < successive_correlation(pd.DataFrame(holes)) < 0.85
     assert successive_correlation(sp.csr_array(series)) == 0
     model = fitted(series, 2, n_columns=10)
-    with pytest.warns(UserWarning, match=r"successive samples are alike .* give blocks of successive samples"):
+    with pytest.warns(
+        UserWarning, match=r"successive samples are alike .* give replicates, or blocks of time points, as groups"
+    ):
         verdicts(model, series, n_pairs=3, random_state=0)
     verdicts(model, series, n_pairs=3, groups=np.arange(200) // 10, random_state=0)  # without a warning
 
@@ -227,7 +230,8 @@ def test_replicates_stay_together_if_they_are_given_as_groups():
     noisy = fitted(noise, n_columns=20)
     grouped = verdicts(noisy, noise, groups=np.repeat(np.arange(25), 4), random_state=0)
     assert (grouped.table["verdict"] == "doubtful").all()
-    alone = verdicts(noisy, noise, random_state=0)
+    with pytest.warns(UserWarning, match="if they are replicates or a time series, noise can be called strong"):
+        alone = verdicts(noisy, noise, random_state=0)
     assert alone.table["z"][0] > 5 > grouped.table["z"][0]
 
 

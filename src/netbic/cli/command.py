@@ -29,7 +29,6 @@ _OPTIONS: Final = {
     "column_smoothness": "--smoothness",
     "n_components": "--modules",
     "n_variable": "--top-genes",
-    "groups": "--by",
     "scale": "--zscore",
     "lazy": "--dask",
     "k": "--neighbours",

@@ -209,10 +209,10 @@ def verdicts(
     check_same_data(model, X)
     numbers, labels = group_numbers(groups, X.shape[0], model.names_["rows"])
     if groups is None and (alike := successive_correlation(X)) >= _ALIKE:
-        same, one = f"successive {sample_name}s are alike", f"one {sample_name} later"
+        seen = f"the median feature correlates by {alike:.2f} with itself one {sample_name} later"
         warnings.warn(
-            f"{same} (the median feature correlates by {alike:.2f} with itself {one}): if they are a time series, "
-            f"noise can be called strong; give blocks of successive {sample_name}s as `groups`",
+            f"successive {sample_name}s are alike ({seen}): if they are replicates or a time series, noise can be "
+            f"called strong; give replicates, or blocks of time points, as groups (`groups`, --by)",
             stacklevel=2,
         )
     seed = draw_seed(random_state)
@@ -256,18 +256,21 @@ def judged(
 
 
 def successive_correlation(X: Any, n_features: int = 200) -> float:
-    """The median correlation of a feature with itself one sample later, in a dense table; 0 for other data."""
+    """The median correlation of a feature with itself one sample later, in a dense table; 0 for other data.
+
+    It is that of an autoregressive series, r, whose differences correlate by -(1 - r) / 2. Differences do not see
+    batches, studies and groups in which the samples are sorted.
+    """
     values = X.to_numpy() if isinstance(X, pd.DataFrame) else X
     if not isinstance(values, np.ndarray) or len(values) < FEWEST_SAMPLES:
         return 0.0
     some = np.unique(np.linspace(0, values.shape[1] - 1, n_features).astype(int))
     some = np.asarray(values[:, some], dtype=float)
-    known = np.isfinite(some)
-    away = np.where(known, some, 0.0)
-    away = np.where(known, away - away.sum(axis=0) / np.maximum(known.sum(axis=0), 1), 0.0)
-    squares = (away**2).sum(axis=0)
-    varies = squares > 0
-    return float(np.median((away[1:] * away[:-1]).sum(axis=0)[varies] / squares[varies])) if varies.any() else 0.0
+    steps = np.nan_to_num(np.diff(some, axis=0))
+    squares = (steps**2).sum(axis=0)
+    if not (varies := squares > 0).any():
+        return 0.0
+    return float(1 + 2 * np.median((steps[1:] * steps[:-1]).sum(axis=0)[varies] / squares[varies]))
 
 
 def called(groups: Any, sample_name: str = "sample") -> str:
