@@ -1,11 +1,12 @@
 """Fitted attributes that other packages read: matched graphs, the scaler, passes; and the threads of a fit."""
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import gc
 
 import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
+import ThreadPoolExecutor
 from sklearn.exceptions import NotFittedError
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -65,6 +66,7 @@ def blas_threads():
 
 
 def test_the_number_of_blas_threads_is_restored_after_overlapping_fits():
+    gc.collect()  # iterations that other tests have begun and not ended
     model = SparseGraphSVD(2, n_rows=20, n_columns=20)
     model.fit(X)
     with threadpool_limits(2, user_api="blas"):

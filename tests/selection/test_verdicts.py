@@ -60,7 +60,7 @@ def test_time_series_without_groups_are_noticed():
     assert successive_correlation(sp.csr_array(series)) == 0
     model = fitted(series, 2, n_columns=10)
     with pytest.warns(
-        UserWarning, match=r"successive samples are alike .* give replicates, or blocks of time points, as groups"
+        UserWarning, match=r"successive samples are alike .* give replicates, or blocks of time points, as `groups`"
     ):
         verdicts(model, series, n_pairs=3, random_state=0)
     verdicts(model, series, n_pairs=3, groups=np.arange(200) // 10, random_state=0)  # without a warning

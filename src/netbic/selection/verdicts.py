@@ -212,7 +212,7 @@ def verdicts(
         seen = f"the median feature correlates by {alike:.2f} with itself one {sample_name} later"
         warnings.warn(
             f"successive {sample_name}s are alike ({seen}): if they are replicates or a time series, noise can be "
-            f"called strong; give replicates, or blocks of time points, as groups (`groups`, --by)",
+            f"called strong; give replicates, or blocks of time points, as `groups`",
             stacklevel=2,
         )
     seed = draw_seed(random_state)
