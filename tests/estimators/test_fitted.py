@@ -1,12 +1,12 @@
 """Fitted attributes that other packages read: matched graphs, the scaler, passes; and the threads of a fit."""
 
-from concurrent.futures import gc
+import gc
+from concurrent.futures import ThreadPoolExecutor
 
 import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
-import ThreadPoolExecutor
 from sklearn.exceptions import NotFittedError
 from threadpoolctl import threadpool_info, threadpool_limits
 
