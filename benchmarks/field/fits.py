@@ -178,7 +178,7 @@ class Run:
         self.out.parent.mkdir(parents=True, exist_ok=True)
         self.part = self.out.with_suffix(".part.npz")
         self.scratch = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-        self.errors = open(Path(self.scratch.name) / "stderr", "w+", errors="replace")  # noqa: SIM115
+        self.errors = open(Path(self.scratch.name) / "stderr", "w+", errors="replace")  # noqa: SIM115 (closed by `close`)
         self.begun = time.monotonic()
         arguments = [HERE / "run_one.py", chosen.path, self.problem.resolve(), self.part.resolve(), limits.gigabytes]
         self.process = subprocess.Popen(

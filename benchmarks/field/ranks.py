@@ -32,7 +32,7 @@ means and for ranks. A method that is not meant for the data of a unit ("not mea
 def main_values(table: pd.DataFrame, task: ModuleType) -> pd.DataFrame:
     """Units x methods: the figure that ranks. It is the worst one if a fit did not finish, NaN if it was not meant."""
     table = table[table["figure"] == task.FIGURE]
-    values, status = (table.pivot(index="unit", columns="method", values=name) for name in ("value", "status"))  # noqa: PD010
+    values, status = (table.pivot(index="unit", columns="method", values=name) for name in ("value", "status"))  # noqa: PD010 (nothing is aggregated)
     worst = np.nanmin([np.nanmin(values.to_numpy(), initial=np.inf), getattr(task, "WORST", np.inf)])
     return values.mask(status.isin(["crashed", "timed out"]), worst if np.isfinite(worst) else 0.0)
 
