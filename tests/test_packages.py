@@ -13,7 +13,8 @@ import netbic
 SOURCE = Path(netbic.__file__).parent
 # A package or module imports only from those above it.
 LAYERS = """
-errors identifiers arrays files graph_terms graph penalties operators solver estimators methods simulate io datasets
+errors identifiers arrays files edges graph_terms graph penalties operators solver estimators methods simulate io
+datasets
 storage enrichment selection association comparison tl get spreadsheets exports pl report cli
 """.split()  # noqa: SIM905
 FILES = [path for path in sorted(SOURCE.rglob("*.py")) if path.name != "__main__.py"]

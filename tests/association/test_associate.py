@@ -6,7 +6,8 @@ import pytest
 from scipy.stats import false_discovery_control, mannwhitneyu
 
 import netbic
-from netbic.association.associate import associate_scores, two_groups
+from netbic.association.associate import associate_scores
+from netbic.association.one_variable import two_groups
 from netbic.association.tests import cox
 from netbic.association.variables import match_samples, read_variables, repeated_measures
 from netbic.association.words import strongest

@@ -7,7 +7,8 @@ import scipy.stats
 
 import netbic
 from netbic import InputError
-from netbic.association.associate import associate_pairs, associate_scores
+from netbic.association.associate import associate_scores
+from netbic.association.pairs import associate_pairs
 from netbic.selection import pair_tests
 from support.pair_folders import model_of
 

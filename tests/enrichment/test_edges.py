@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 import netbic
 from netbic import Graph
+from netbic.edges import swap_sweep
 from netbic.enrichment import edges, fit_used_graph, held_out_edges, is_decided, sequential_p_values
 from netbic.enrichment.edges import (
     _edges_in_sets,
@@ -23,7 +24,6 @@ from netbic.enrichment.edges import (
     split_edges,
     trait_bins,
 )
-from netbic.graph import swap_sweep
 
 
 def graph_and_names():

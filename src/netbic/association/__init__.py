@@ -1,7 +1,8 @@
 """What modules have to do with what is known about the samples: labels, numbers, survival times."""
 
-from netbic.association.associate import Associations, Removed, associate, associate_pairs, associate_scores
+from netbic.association.associate import Associations, Removed, associate, associate_scores
 from netbic.association.membership import gene_membership
+from netbic.association.pairs import associate_pairs
 from netbic.association.shared_features import same_names
 from netbic.association.stored import stored_scores, write_associations
 from netbic.association.tests import CoxModel, cox, kaplan_meier

@@ -11,14 +11,14 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pandas as pd
 
-from netbic.arrays import Array, Bools, Floats
+from netbic.arrays import Floats
 from netbic.association import tests
+from netbic.association.one_variable import all_tests
 from netbic.association.survival import find_survival
-from netbic.association.tests import UNDEFINED, Residuals, Result
+from netbic.association.tests import Residuals
 from netbic.association.variables import (
     CATEGORICAL,
     LEFT_OUT,
-    NUMERIC,
     ORDERED,
     SURVIVAL,
     Averages,
@@ -50,17 +50,10 @@ from netbic.errors import InputError, one_line, shown, some_names
 from netbic.estimators.inputs import axis_names
 from netbic.estimators.results import names_of
 from netbic.estimators.svd import SparseGraphSVD, fitted_model
-from netbic.selection import PairTests, SampleGroups
-from netbic.storage.models import PairModel, fitted_pair_model
-from netbic.storage.tables import HELD_OUT, sample_names
+from netbic.selection import SampleGroups
 
 _COLUMNS = ["module", "variable", "level", "test", "n", "effect", "effect_name", "ci_low", "ci_high", "p"]
 _SHOWN = 3  # associations per variable
-_HELD_OUT = "tested are held-out scores of the samples: by fits that did not use them"
-_OF_THE_FIT = (
-    "p-values are too small, because the weights of one table were chosen for the other one: test the pairs, so that "
-    "there are held-out scores"
-)
 _SMALL: Final = 0.05  # share of the degrees of freedom whose loss hardly changes a p-value: 0.05 becomes 0.056
 
 
@@ -439,86 +432,6 @@ def _undefined_notes(
         yield f"{variable.name} {why if explained else f'cannot be tested: {both}'}"
 
 
-def associate_pairs(
-    model: PairModel | PairTests,
-    table: pd.DataFrame,
-    *,
-    held_out: pd.DataFrame | None = None,
-    variables: str | Iterable[str] | None = None,
-    types: Types | None = None,
-    survival: Survival | None = None,
-    adjust: str | Iterable[str] | None = None,
-    by: str | Iterable[str] | None = None,
-) -> Associations:
-    r"""Test which pairs are associated with labels, numbers and survival times of the samples.
-
-    The tests are those of `associate`, for the scores of the samples in both tables. In the table of the result, `pair`
-    (from 1) and `table` (its name) stand where that of `associate` has `module`, and `scores` says which ones were
-    tested: "held out", or those of the "fit". The weights of one table are chosen for the other one, so that the scores
-    of the fit have a part of its labels, even if the tables are independent. Give the result of
-    `netbic.selection.pair_tests`: the scores of each sample are then by fits that did not use it.
-
-    Parameters
-    ----------
-    model : PairTests, SparseGraphPLS or SparseGraphCCA
-        Tested or fitted. Samples of arrays, which have no names, are called 0, 1, 2, ...
-    table : DataFrame
-        A row per sample, matched by name: the index, or a column of names.
-    held_out : DataFrame, optional
-        Held-out scores of a fitted model: `PairTests.scores`, or scores.tsv of `netbic pairs`.
-    variables, types, survival, adjust, by : as for `associate`
-
-    Returns
-    -------
-    Associations
-
-    Examples
-    --------
-    >>> import netbic, numpy as np, pandas as pd
-    >>> random = np.random.default_rng(0)
-    >>> samples = [f"s{k}" for k in range(60)]
-    >>> ill = np.repeat([0.0, 1.0], 30)[:, None]
-    >>> X, Y = (pd.DataFrame(random.standard_normal((60, 20)) + ill, index=samples) for _ in range(2))
-    >>> model = netbic.SparseGraphCCA(1, n_x=10, n_y=10).fit(X, Y, table_names=("RNA", "protein"))
-    >>> labels = pd.DataFrame({"group": np.repeat(["healthy", "ill"], 30)}, index=samples)
-    >>> tests = netbic.selection.pair_tests(model, X, Y, n_permutations=99, random_state=0)
-    >>> found = netbic.association.associate_pairs(tests, labels)
-    >>> found.table["scores"].unique().tolist()
-    ['held out']
-    """
-    if isinstance(model, PairTests):
-        model, held_out = model.reference, model.scores
-    model = fitted_pair_model(model)
-    both = (model.x_scores_, model.y_scores_) if held_out is None else _held_out(model, held_out)
-    scores = pd.DataFrame(  # the first pair in both tables, the second pair in both tables, ...
-        np.stack(both, axis=2).reshape(len(model.x_scores_), -1),
-        index=pd.Index(sample_names(model), name="sample"),
-    )
-    found = associate_scores(
-        scores, None, table, variables=variables, types=types, survival=survival, adjust=adjust, by=by
-    )
-    number = found.table["module"].astype(np.int64) - 1
-    names = np.array(model.table_names_, dtype=object)
-    place = pd.DataFrame({"pair": number // 2 + 1, "table": names[number % 2]})
-    place["scores"] = "fit" if held_out is None else "held out"
-    note = _OF_THE_FIT if held_out is None else _HELD_OUT
-    tests_of_pairs = pd.concat([place, found.table.drop(columns="module")], axis=1)
-    return replace(found, table=tests_of_pairs, notes=(note, *found.notes))
-
-
-def _held_out(model: PairModel, table: pd.DataFrame) -> tuple[Floats, Floats]:
-    """The held-out scores in a table, samples by pairs, of both tables of a model."""
-    samples, n_pairs = sample_names(model).astype(str), model.n_components_
-    expected = np.repeat(np.arange(1, n_pairs + 1), len(samples)), np.tile(samples, n_pairs)
-    if missing := [name for name in ("pair", "sample", *HELD_OUT) if name not in table]:
-        raise InputError(f"the table of held-out scores has no column {missing[0]}: give the scores of `pair_tests`")
-    known = table["pair"].to_numpy(), table["sample"].astype(str).to_numpy()
-    if not all(np.array_equal(one, other) for one, other in zip(known, expected, strict=True)):
-        raise InputError("the table of held-out scores is about other pairs or samples: test the pairs again")
-    first, second = (table[name].to_numpy(dtype=np.float64).reshape(n_pairs, -1).T for name in HELD_OUT)
-    return first, second
-
-
 class Removed(NamedTuple):
     """Covariates that were removed from the data of a fit, how many degrees of freedom they took, and its studies."""
 
@@ -558,145 +471,6 @@ class Removed(NamedTuple):
         for name in table.loc[table["q"] <= LEVEL, "variable"].unique():
             if name in self.names:
                 yield f"{name}: its mean effect was removed before the search; a difference in spread can remain"
-
-
-# One module and one variable
-
-
-class Row(NamedTuple):
-    """A test: level ("" for the whole variable), name of the test, samples, name of the effect, result."""
-
-    level: str
-    test: str
-    n: int
-    effect_name: str
-    result: Result
-
-
-def all_tests(scores: Floats, groups: Array, variable: Variable, design: Floats | None = None) -> Iterator[Row]:
-    """All tests of a module with a variable, of the samples for which everything is known.
-
-    `groups` holds "up", "down" or "" of each sample. If the tests are adjusted for covariates (the columns of
-    `design`), tests of groups are left out.
-    """
-    known = variable.known & ~np.isnan(scores)
-    if design is not None:
-        known &= ~np.isnan(design).any(axis=1)
-        design = design[known]
-    scores, groups, values, n = scores[known], groups[known], variable.values[known], int(known.sum())
-    if variable.kind == SURVIVAL:
-        yield from _tests_of_survival(scores, groups, values, np.asarray(variable.events)[known], design)
-        return
-    if variable.kind != CATEGORICAL:
-        partial = "partial " * (design is not None)
-        found = tests.spearman(scores, values, design) if n > 2 else UNDEFINED
-        yield Row("", f"{partial}Spearman", n, f"{partial}Spearman rho", found)
-        if variable.kind == NUMERIC:
-            found = tests.pearson(scores, values, design) if n > 2 else UNDEFINED
-            yield Row("", f"{partial}Pearson", n, f"{partial}Pearson r", found)
-        return
-    levels, names = values.astype(np.intp), variable.levels
-    if design is not None:
-        yield Row("", "linear model", n, "partial eta squared", tests.linear_model(scores, levels, design))
-        for code, level in enumerate(names):
-            found = tests.standardised_difference(scores, levels == code, design)
-            yield Row(level, "linear model, level", n, "standardised difference", found)
-        return
-    yield Row("", "Kruskal-Wallis", n, "epsilon squared", tests.kruskal_wallis(scores, levels))
-    for code, level in enumerate(names):
-        yield Row(level, "Mann-Whitney", n, "AUC", tests.mann_whitney(scores, levels == code))
-    present = [group for group in ("up", "down", "") if (groups == group).any()]
-    if len(present) > 2 or (len(present) == 2 and len(names) > 2):
-        counts = [np.bincount(levels[groups == group], minlength=len(names)) for group in present]
-        found, simulated = tests.chi_squared(np.array(counts, dtype=np.int64))
-        yield Row("", f"chi-squared{', Monte Carlo' * simulated}", n, "Cramer's V", found)
-    sides = {2: present[:1], 3: present[:2]}.get(len(present), [])  # of two groups, one says both
-    for side, (code, level) in product(sides, enumerate(names)):
-        yield Row(level, f"Fisher, {side}", n, "odds ratio", tests.fisher(groups == side, levels == code))
-
-
-def _tests_of_survival(
-    scores: Floats, groups: Array, times: Floats, events: Bools, design: Floats | None
-) -> Iterator[Row]:
-    """Score test of the scores; without covariates also the log-rank test and the hazard ratio of two groups."""
-    sd = float(np.std(scores, ddof=1)) if scores.size > 1 else 0.0
-    model = tests.cox(times, events, scores / sd, design) if sd > 0 else None
-    found = UNDEFINED if model is None else Result(model.score, model.p(model.score), *model.hazard_ratio())
-    yield Row("", "Cox score", scores.size, "hazard ratio per sd", found)
-    if design is not None:
-        return
-    split = two_groups(scores, groups)
-    kept = split.first | split.second
-    inside, found = split.first[kept], UNDEFINED
-    if split.first.any() and split.second.any():
-        model = tests.cox(times[kept], events[kept], inside.astype(np.float64))
-        ratio = (np.nan, np.nan, np.nan) if model is None else model.hazard_ratio()
-        found = Result(*tests.log_rank(times[kept], events[kept], inside)[:2], *ratio)
-    yield Row("", split.test, inside.size, f"hazard ratio {'/'.join(split.names)}", found)
-
-
-class TwoGroups(NamedTuple):
-    """The samples that a log-rank test compares, the name of the test, and the names of the groups."""
-
-    first: Bools
-    second: Bools
-    test: str
-    names: tuple[str, str]
-
-
-def two_groups(scores: Floats, groups: Array) -> TwoGroups:
-    """The groups of a log-rank test: up and down; the only side and all others; or, of a gradient, its halves.
-
-    `groups` holds "up", "down" or "" of each sample; scores have no missing values.
-    """
-    up, down = (groups == side for side in ("up", "down"))
-    if up.any() and down.any():
-        return TwoGroups(up, down, "log-rank", ("up", "down"))
-    if up.any() or down.any():
-        side, own = ("up", up) if up.any() else ("down", down)
-        return TwoGroups(own, ~own, f"log-rank, {side} against others", (side, "others"))
-    high = scores > np.median(scores) if scores.size else up
-    return TwoGroups(high, ~high, "log-rank, median split", ("high", "low"))
-
-
-class SurvivalCurves(NamedTuple):
-    """Two groups of samples (up and down, a side and others, or high and low), their curves, and the tests."""
-
-    names: tuple[str, str]
-    times: tuple[Floats, Floats]
-    curves: tuple[pd.DataFrame, pd.DataFrame]  # of `kaplan_meier`
-    tested: tuple[Floats, Array, Variable]  # scores, groups, survival times
-
-    @property
-    def log_rank(self) -> Result:
-        """The test of the groups, with the hazard ratio of the first one against the second one."""
-        return next(row.result for row in all_tests(*self.tested) if row.test.startswith("log-rank"))
-
-    @property
-    def cox(self) -> Result:
-        """The test of the scores themselves, with the hazard ratio per standard deviation."""
-        return next(row.result for row in all_tests(*self.tested) if row.test == "Cox score")
-
-    @property
-    def is_median_split(self) -> bool:
-        """Whether the groups are the halves of a gradient."""
-        return self.names == ("high", "low")
-
-    def at_risk(self, moments: Floats) -> list[list[int]]:
-        """The number of samples of each group that are observed at some times without an event before."""
-        return [[int((times >= moment).sum()) for moment in moments] for times in self.times]
-
-
-def survival_curves(scores: Floats, groups: Array, variable: Variable) -> SurvivalCurves | None:
-    """The curves of the two groups that the log-rank test of `associate` compares; None if there is only one group."""
-    known = variable.known & np.isfinite(scores)
-    times, events = variable.values[known], np.asarray(variable.events)[known]
-    split = two_groups(scores[known], groups[known])
-    if not split.first.any() or not split.second.any():
-        return None
-    first, second = times[split.first], times[split.second]
-    curves = tests.kaplan_meier(first, events[split.first]), tests.kaplan_meier(second, events[split.second])
-    return SurvivalCurves(split.names, (first, second), curves, (scores, groups, variable))
 
 
 # Scores as a table with a row for each module and sample (samples.tsv)

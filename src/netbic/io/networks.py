@@ -16,8 +16,9 @@ import pandas as pd
 import scipy.sparse as sp
 
 from netbic.arrays import Array, Bools, Floats, sparse_problem
+from netbic.edges import distinct_edges, sign_of
 from netbic.errors import InputError, one_line, shown, some_names, unusable
-from netbic.graph import Graph, distinct_edges, sign_of
+from netbic.graph import Graph
 from netbic.identifiers import without_version
 from netbic.io.tables import (
     MISSING,

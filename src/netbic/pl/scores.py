@@ -269,7 +269,7 @@ def survival(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['up: 24 samples, 24 events', 'down: 16 samples, 16 events']
     """
-    from netbic.association.associate import survival_curves
+    from netbic.association.one_variable import survival_curves
     from netbic.association.survival import endpoint_in_words, unit_of_time
 
     if until is not None and not (np.isfinite(until) and until > 0):

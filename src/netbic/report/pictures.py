@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from netbic.arrays import Array, Floats, Indices, Matrix, checked
-from netbic.association.associate import survival_curves
+from netbic.association.one_variable import survival_curves
 from netbic.association.variables import Variable
 from netbic.estimators.inputs import check_same_data
 from netbic.estimators.results import heaviest
