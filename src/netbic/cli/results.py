@@ -299,13 +299,13 @@ def plot(folder: Path, kind: str, out: Path, force: bool, **given: Any) -> None:
     draw: Any
     if kind == "heatmap":
         data = read_again(folder, expression)
-        draw = partial(pl.heatmap, results.model, data.matrix, modules=chosen, **beside)
+        draw = partial(pl.heatmap, results.model, data.matrix, modules=chosen, feature_name="gene", **beside)
     elif kind == "network":
         coexpressed = results.model.column_graph is None
         if expression is not None and not coexpressed:
             raise click.UsageError("--expression has no effect on the network of a fit: leave it out")
         needed = read_again(folder, expression).matrix if coexpressed else None
-        draw = partial(pl.network, results.model, number, X=needed, **named)
+        draw = partial(pl.network, results.model, number, X=needed, feature_name="gene", **named)
     elif kind == "associations":
         tests = results.tables.get("associations") if given["name"] is None else _named_tests(folder, given["name"])
         if tests is None:

@@ -19,7 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from netbic.arrays import Array, Floats, Indices, Matrix, kind_of, to_dense
-from netbic.errors import InputError, import_optional, one_line, shown
+from netbic.errors import InputError, import_optional, one_line, plural, shown
 from netbic.estimators.prediction import module_scores
 from netbic.estimators.results import names_of
 from netbic.estimators.studies import rescaled
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
 
 Colours = Mapping[str, Mapping[str, str]]  # by variable and level
 
-AXIS_NOUNS: Final = {"columns": "genes", "rows": "samples"}
 MINUS: Final = "\N{MINUS SIGN}"
 _MOST_ENTRIES = 10**8
 
 
-def noun_of(model: SparseGraphSVD, axis: str) -> str:
-    """What features or samples are called in a figure: genes if they have names, as a plain array has none."""
-    return "features" if axis == "columns" and model.names_["columns"] is None else AXIS_NOUNS[axis]
+def noun_of(model: object, axis: str, feature_name: str | None) -> str:
+    """What features or samples are called in a figure; features of an AnnData object are genes."""
+    own = feature_name or ("gene" if kind_of(model) == "anndata" else "feature")
+    return plural(own) if axis == "columns" else "samples"
 
 
 # Labels of samples, in strips, lanes and points, also in the report. Any two of the first eight differ clearly, also
@@ -83,6 +83,8 @@ _DOCUMENTED: Final = {
     '`{"sex": {"f": "#E69F00", "m": "#0072B2"}}`.',
     "names": "names : list of str, optional\n    Names of all modules for the title, e.g. of "
     "`netbic.enrichment.module_names`. Default: those of the folder, if there is one.",
+    "feature_name": 'feature_name : str, optional\n    The word for features, such as "gene" (the default of AnnData '
+    'objects; otherwise "feature").',
     "key": "key : str\n    Key of the modules in an AnnData object (`key_added` of `tl.modules`).",
     "ax": "ax : Axes, optional\n    Default: those of a new figure.\n"
     "title, xlabel, ylabel : str, optional\n    Instead of the title and the labels of the axes that the plot has.\n"
@@ -201,7 +203,9 @@ def positions(model: SparseGraphSVD, data: Data, axis: str, members: Indices) ->
         positions = index.get_indexer(names[members])
         if (positions < 0).any():
             absent = str(names[members][int(np.argmin(positions))])
-            raise InputError(f"X has no {AXIS_NOUNS[axis][:-1]} {shown(absent)} of the modules: give the X of the fit")
+            raise InputError(
+                f"X has no {'sample' if axis == 'rows' else 'feature'} {shown(absent)} of the modules: give the X of the fit"
+            )
         return np.asarray(positions, dtype=np.intp)
     size = data.matrix.shape[0 if axis == "rows" else 1]
     if size != names.size:

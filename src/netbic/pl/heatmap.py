@@ -43,6 +43,7 @@ def heatmap(
     annotation: Any = None,
     colours: base.Colours | None = None,
     names: Sequence[str] | None = None,
+    feature_name: str | None = None,
     key: str = "netbic",
     ax: Axes | None = None,
     **given: Unpack[base.Labels],
@@ -76,6 +77,7 @@ def heatmap(
     $colours
     names : list of str, optional
         Names of all modules, e.g. of `netbic.enrichment.module_names`: those that are drawn are listed in the legend.
+    $feature_name
     $key
     $ax
 
@@ -86,7 +88,7 @@ def heatmap(
     >>> model = netbic.SparseGraphSVD(2, n_rows=40, n_columns=60).fit(study.expression)
     >>> ax = netbic.pl.heatmap(model, study.expression, n_others=20)
     >>> ax.get_ylabel()
-    '110 genes of 2 modules, and 20 others'
+    '110 features of 2 modules, and 20 others'
     """
     from matplotlib import colormaps
     from matplotlib.patches import Rectangle
@@ -133,7 +135,7 @@ def heatmap(
         height = float(ax.figure.get_window_extent().height) / base.pixels(ax, 72) - _BELOW
         base.draw_legend(ax, legend, height, _NUMBERS)
     for write, order, noun in (
-        (ax.set_ylabel, genes, base.noun_of(found, "columns")),
+        (ax.set_ylabel, genes, base.noun_of(model, "columns", feature_name)),
         (ax.set_xlabel, samples, "samples"),
     ):
         n, n_more = int(order.bounds[-1]), order.members.size - int(order.bounds[-1])

@@ -42,6 +42,7 @@ def network(
     seed: int = 0,
     positions: Any = None,
     names: Sequence[str] | None = None,
+    feature_name: str | None = None,
     key: str = "netbic",
     ax: Axes | None = None,
     **given: Unpack[base.Labels],
@@ -73,6 +74,7 @@ def network(
         Where the features are, for example the coordinates of sensors, instead of a layout: a row for each feature of
         the model, or for each name. Other features are drawn as small grey points.
     $names
+    $feature_name
     $key
     $ax
 
@@ -82,11 +84,11 @@ def network(
     >>> study = netbic.simulate.cohort(150, 700, n_modules=2, random_state=0)
     >>> model = netbic.SparseGraphSVD(2, n_rows=40, n_columns=60, column_graph=study.network).fit(study.expression)
     >>> netbic.pl.network(model, 2).get_title(loc="left")
-    'Module 2: 60 genes, ... edges'
+    'Module 2: 60 features, ... edges'
     """
     found = base.fitted(model, key)
     at = position_of(module, found.n_components_)
-    everyone, noun = heaviest(found.components_[at]), base.noun_of(found, "columns")
+    everyone, noun = heaviest(found.components_[at]), base.noun_of(model, "columns", feature_name)
     members = everyone[:_MOST_NODES]
     weights = found.components_[at, members]
     whole = found.graphs_["columns"]

@@ -354,6 +354,7 @@ def loadings(
     *,
     axis: str = "columns",
     n: int = 20,
+    feature_name: str | None = None,
     key: str = "netbic",
     ax: Axes | None = None,
     **given: Unpack[base.Labels],
@@ -367,6 +368,7 @@ def loadings(
     $axis
     n : int
         Maximum number of members.
+    $feature_name
     $key
     $ax
 
@@ -376,11 +378,11 @@ def loadings(
     >>> study = netbic.simulate.cohort(150, 700, n_modules=2, random_state=0)
     >>> model = netbic.SparseGraphSVD(2, n_rows=40, n_columns=60).fit(study.expression)
     >>> netbic.pl.loadings(model, 1, n=15).get_title(loc="left")
-    'Module 1: 15 of 60 genes'
+    'Module 1: 15 of 60 features'
     """
     found = base.fitted(model, key)
     check_count("n", n)
-    check_choice("axis", axis, base.AXIS_NOUNS, InputError)
+    check_choice("axis", axis, ("columns", "rows"), InputError)
     at = position_of(module, found.n_components_)
     weights = found.components_[at] if axis == "columns" else found.left_vectors_[:, at]
     members = heaviest(weights)
@@ -396,7 +398,7 @@ def loadings(
     ax.locator_params(axis="x", nbins=6)
     base.despine(ax)
     shown = f"{drawn.size} of {members.size:,}" if drawn.size < members.size else f"{members.size:,}"
-    base.set_title(ax, f"Module {module}: {shown} {base.noun_of(found, axis)}")
+    base.set_title(ax, f"Module {module}: {shown} {base.noun_of(model, axis, feature_name)}")
     base.write_labels(ax, given)
     base.apply_layout(ax)
     base.name_ticks(ax, "y", positions, names_of(found, axis)[drawn], np.abs(values))

@@ -219,7 +219,13 @@ def comparison(
 
 @base.documented
 def stability(
-    result: Stability, module: int = 1, *, axis: str = "columns", ax: Axes | None = None, **given: Unpack[base.Labels]
+    result: Stability,
+    module: int = 1,
+    *,
+    axis: str = "columns",
+    feature_name: str | None = None,
+    ax: Axes | None = None,
+    **given: Unpack[base.Labels],
 ) -> Axes:
     """Plot selection frequencies in decreasing order, with the threshold above which a member is stable.
 
@@ -232,6 +238,7 @@ def stability(
         The result of `selection.stability`.
     $module
     $axis
+    $feature_name
     $ax
 
     Examples
@@ -241,14 +248,14 @@ def stability(
     >>> model = netbic.SparseGraphSVD(2, n_rows=40, n_columns=60)
     >>> result = netbic.selection.stability(model, study.expression, n_pairs=10, random_state=0)
     >>> netbic.pl.stability(result, 2).get_title(loc="left")
-    'Module 2: ... stable genes (at most ... by chance)'
+    'Module 2: ... stable features (at most ... by chance)'
     """
     from netbic.selection import Stability
 
     if not isinstance(result, Stability):
         raise TypeError(f"result={type(result).__name__}: expected the result of selection.stability")
-    check_choice("axis", axis, base.AXIS_NOUNS, InputError)
-    noun = base.noun_of(result.reference, axis)
+    check_choice("axis", axis, ("columns", "rows"), InputError)
+    noun = base.noun_of(result.reference, axis, feature_name)
     part = result.columns if axis == "columns" else result.rows
     if part is None:
         raise InputError(f"the model keeps all {noun}, so their stability was not estimated: choose the other axis")
@@ -274,7 +281,7 @@ def stability(
     ax.set(xlabel=f"{noun}, by decreasing frequency", ylabel="selection frequency in halves of the data")
     ax.set_ylim(0, 1.03)
     base.despine(ax)
-    ax.legend(frameon=False, fontsize=base.SMALL, loc="upper right")
+    ax.legend(frameon=False, fontsize=base.SMALL, loc="best")
     n_stable, chance = int(part.members[at].sum()), float(part.false[at])
     base.set_title(ax, f"Module {module}: {n_stable} stable {noun} (at most {chance:.2g} by chance)")
     base.write_labels(ax, given)
