@@ -203,9 +203,8 @@ def positions(model: SparseGraphSVD, data: Data, axis: str, members: Indices) ->
         positions = index.get_indexer(names[members])
         if (positions < 0).any():
             absent = str(names[members][int(np.argmin(positions))])
-            raise InputError(
-                f"X has no {'sample' if axis == 'rows' else 'feature'} {shown(absent)} of the modules: give the X of the fit"
-            )
+            what = "sample" if axis == "rows" else "feature"
+            raise InputError(f"X has no {what} {shown(absent)} of the modules: give the X of the fit")
         return np.asarray(positions, dtype=np.intp)
     size = data.matrix.shape[0 if axis == "rows" else 1]
     if size != names.size:
