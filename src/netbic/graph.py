@@ -430,7 +430,8 @@ def match(graph: Any, size: int, names: Array | None, axis: str, table: str = "X
     if made.n_nodes != size:
         raise ValueError(
             f"the {axis} graph has {made.n_nodes} nodes but {table} has {size} {axis}s: "
-            f"give a graph of that size, or names on both sides (a Graph with names, {table} as a DataFrame)"
+            f"give a graph of that size, or names on both sides (a Graph with names, {table} as a DataFrame; in a "
+            'Pipeline, set_output(transform="pandas")\' keeps them)'
         )
     return made
 

@@ -13,13 +13,13 @@ _VERSION = re.compile(r"(?<=\d)\.\d+$")
 _TYPES = {"G": "gene", "T": "transcript", "P": "protein"}
 # Kinds of names, special ones first: most of them would also be symbols.
 _KINDS: Final = {
-    r"\d+\.\S*\d\S*": "STRING's proteins (9606.ENSP...)",
+    r"\d+\.[A-Za-z]\S*\d\S*": "STRING's proteins (9606.ENSP...)",
     r"\d+": "numbers, as of Entrez",
     r"[NX][MRP]_\d{6,}(\.\d+)?": "RefSeq ids (NM_...)",
     r"(\d+|AFFX-\S+?)(_[a-z]+)*_at|(ILMN|PROBE|A_\d+|CUST)_P?\d+\S*|cg\d{8}|TC\w+\.hg\.\d": "probe ids",
     r"b\d{4}|BSU_?\d{5}|AT[1-5CM]G\d{5}|Y[A-P][LR]\d{3}[WC](-[A-Z])?": "locus tags",
     r"([OPQ]\d[A-Z0-9]{3}\d|[A-NR-Z]\d([A-Z][A-Z0-9]{2}\d){1,2})(-\d+)?": "UniProt accessions",
-    r"(?=.*[A-Z])[A-Z0-9]+([-.@/][A-Z0-9]+)*|C\w{1,2}orf\d+": "gene symbols",
+    r"(?=.*[A-Z].*[A-Z])[A-Z0-9]+([-.@/][A-Z0-9]+)*|C\w{1,2}orf\d+": "gene symbols",
     r"[A-Z]\d*[a-z][a-z0-9]*([-.][A-Za-z0-9]+)*|H2-\w+|\d{4,}\w+Rik": "gene symbols as of mouse",
 }
 _PATTERNS = [(re.compile(pattern), kind) for pattern, kind in _KINDS.items()]
@@ -98,9 +98,11 @@ def explain_mismatch(
         reason = "They differ in Ensembl versions (the .5 of ENSG00000141510.5)"
         return Mismatch(reason, "remove the versions", "strip_versions")
     kinds = kind_of_names(listed[0]), kind_of_names(listed[1])
-    if {*kinds} == {*_SYMBOLS} or overlap((name.upper() for name in mine), {name.upper() for name in theirs}):
+    if {*kinds} == {*_SYMBOLS}:
         reason = "They differ in capital letters, as mouse (Trp53) and human (TP53) genes do"
         return Mismatch(reason, "translate one into the other with a table of orthologues", "id_map")
+    if overlap((name.upper() for name in mine), {name.upper() for name in theirs}):
+        return Mismatch("They differ in capital letters only", "write both sides in the same way", "id_map")
     has = [f"{side} {'has' if side.endswith(('network', 'graph', 'study')) else 'have'}" for side in sides]
     if sides[1] == "network" and kinds[1].startswith(_PROTEINS) and not kinds[0].startswith(_PROTEINS):
         reason = f"The {has[0]} {kinds[0] or 'other names'}, the network has {kinds[1]}"

@@ -101,10 +101,8 @@ class RepeatedAssociations:
                 *others[others["holds"]].head(_LISTED).to_dict("records"),
             ]:
                 yield one_line(f"{name}: {_in_words(row, self.verdicts)}")
-            n_more, n_hold = (
-                len(others) - min(int(others["holds"].sum()), _LISTED),
-                int(others["holds"].sum()) - _LISTED,
-            )
+            holding = int(others["holds"].sum())
+            n_more, n_hold = len(others) - min(holding, _LISTED), max(holding - _LISTED, 0)
             if found.empty:
                 best = _in_words(own.iloc[0].to_dict(), self.verdicts)
                 yield one_line(f"{name}: no association in the fit (q <= {LEVEL}); the strongest: {best}")

@@ -184,7 +184,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         stand out, if the sizes come from the data), `recurrent` (how many of its ten leading features are among those
         of half of the modules or more), `closest` (the earlier module with the most
         similar scores), their `correlation`, `feature_overlap` and `sample_overlap` (Jaccard index; NaN if both keep
-        all samples), and `repeats` (the same module, if the absolute correlation is at least 0.7).
+        all samples), and `repeats` (the same module, if the absolute correlation is at least 0.9).
     groups_ : DataFrame
         The groups that `GroupL0` kept: `module`, `axis`, `group` (its name),
         `size` (entries of X in it) and `share` of the squared weights of the module. Empty for other penalties.

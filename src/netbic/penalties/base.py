@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from netbic.arrays import Array, Floats, Indices
+from netbic.errors import InputError
 
 
 class Kept(NamedTuple):
@@ -156,3 +157,24 @@ class Penalty:
         then iterates on a small part of X between rounds on all of X.
         """
         return None
+
+
+@dataclass(frozen=True, repr=False)
+class NotSaved(Penalty):
+    """A penalty of the user in a model that was loaded: its code is not known, so that nothing can be fitted."""
+
+    description: str
+
+    def __repr__(self) -> str:
+        return self.description
+
+    def check(self, size: int, axis: str, table: str = "X") -> None:
+        """Raise an error."""
+        raise InputError(
+            f"{self.description}: the code of this penalty was not saved with the model; give the model the penalty "
+            "again (`set_params`) before a fit"
+        )
+
+    def threshold(self, magnitudes: Floats) -> Kept:
+        """Never reached: `check` comes before."""
+        raise TypeError(self.description)

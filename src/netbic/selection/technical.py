@@ -40,6 +40,11 @@ class Followed(NamedTuple):
     correlation: float = 0.0
 
     @property
+    def is_mean(self) -> bool:
+        """Whether the module follows the mean of the samples."""
+        return self.name == _MEAN
+
+    @property
     def is_depth(self) -> bool:
         """Whether the module is hardly more than the depth of sequencing."""
         return self.name in (_MEAN, _ZEROS) and abs(self.correlation) >= DEPTH

@@ -195,8 +195,8 @@ def tune(
         search = _Search(model, X, Y, grid, n_folds, seed, design)
         if isinstance(model, SparseGraphSVD) and model.n_components == "auto":  # the same number for all settings
             model = clone(model).set_params(n_components=n_asked(fitted_to(seeded(model, seed), X, given)))
-            for chosen, one in zip(search.points, search.models, strict=True):
-                one.set_params(n_components=chosen.get("n_components", model.n_components))
+            for one in search.models:
+                one.set_params(n_components=model.n_components)
         pieces: MutableMapping[str, bytes] = {} if checkpoint is None else Pieces(checkpoint, search.task(seed))
         outcomes: dict[tuple[int, int], Outcome] = {}
         for point, fold in product(range(len(search.points)), range(n_folds)):
@@ -259,6 +259,11 @@ def _points_of(model: SparseGraphSVD | TwoTableModel, grid: Grid | None, shape: 
             raise ValueError(
                 f"{unknown[0]!r} is no parameter of {type(model).__name__}: choose among {', '.join(known)}"
             )
+    if not isinstance(model, TwoTableModel) and any("n_components" in point for point in points):
+        raise ValueError(
+            "the grid has n_components, but more modules always explain more of held-out data: leave it out; "
+            'n_components="auto" or selection.n_modules choose the number'
+        )
     if not points or points == [{}]:
         size = list(size_names(model).values())[-1]
         raise ValueError(f"the grid is empty: give at least one value to one parameter, e.g. {{'{size}': [50, 200]}}")

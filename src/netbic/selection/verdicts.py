@@ -19,6 +19,7 @@ from netbic.arrays import Array, Floats, Indices, Matrix, RandomState, jaccard
 from netbic.errors import plural, some_names
 from netbic.estimators.inputs import check_same_data
 from netbic.estimators.parameters import check_count
+from netbic.estimators.prediction import module_scores
 from netbic.estimators.results import heaviest, name_features, names_of
 from netbic.estimators.studies import study_labels
 from netbic.estimators.svd import SparseGraphSVD, fitted_model
@@ -42,6 +43,7 @@ _STRONG, _MODERATE = 0.8, 0.4  # smallest mean confidence of the features
 _BREADTH = 0.15  # of a broad axis: squared correlation of other features, relative to its own ones
 _TOGETHER = 2.0  # coherence of random features on a broad axis
 _ALIKE = 0.4  # median correlation of successive samples of a time series
+_DRIFT = 2.0  # times as much as between successive samples that scores change over a tenth of a slow series
 _BY_DATA = 0.5  # smallest share of features that would be chosen without the graph
 _COLUMNS = [
     "module", "verdict", "score", "ratio", "z", "confidence", "features_found_again", "kme_by_chance", "breadth",
@@ -88,12 +90,15 @@ class Verdicts:
         Number of pairs of halves, or of groups that were left out in turn.
     unit : str
         What `n_pairs` counts, in words.
+    hint : str
+        What to do if modules follow the mean of the samples; empty otherwise.
     """
 
     table: pd.DataFrame
     features: pd.DataFrame
     n_pairs: int
     unit: str = "pairs of halves of the samples"
+    hint: str = ""
 
     @property
     def verdict(self) -> str:
@@ -102,7 +107,7 @@ class Verdicts:
 
     def __repr__(self) -> str:
         lines = [f"  {module}  {reason}" for module, reason in self.table.iloc[:, [0, -1]].to_numpy()]
-        return "\n".join([self.verdict, *lines])
+        return "\n".join([self.verdict, *lines, *[self.hint] * bool(self.hint)])
 
 
 def kind_of_verdict(verdict: str) -> str:
@@ -208,8 +213,7 @@ def verdicts(
     model = fitted_model(model)
     check_same_data(model, X)
     numbers, labels = group_numbers(groups, X.shape[0], model.names_["rows"])
-    if groups is None and (alike := successive_correlation(X)) >= _ALIKE:
-        seen = f"the median feature correlates by {alike:.2f} with itself one {sample_name} later"
+    if groups is None and (seen := _alike(model, X, sample_name)):
         warnings.warn(
             f"successive {sample_name}s are alike ({seen}): if they are replicates or a time series, noise can be "
             f"called strong; give replicates, or blocks of time points, as `groups`",
@@ -252,7 +256,40 @@ def judged(
         found = _judgements(evidence, known)
     words = replace(words, left_out=bool(plan.left_out.size))
     table = _table(found, evidence.total(), known, model, plan.too_few, words)
-    return Verdicts(table, _features(evidence, found, model, words.feature), evidence.n_pairs, plan.unit)
+    hint = _hint(known, model, words)
+    return Verdicts(table, _features(evidence, found, model, words.feature), evidence.n_pairs, plan.unit, hint)
+
+
+def _alike(model: SparseGraphSVD, X: Matrix, sample_name: str) -> str:
+    """How successive samples are alike, in words; "" if they are not."""
+    if (r := successive_correlation(X)) >= _ALIKE:
+        return f"the median feature correlates by {r:.2f} with itself one {sample_name} later"
+    lag, times = drift(module_scores(model, X)) if model.n_components_ else (1, 0.0)
+    if times < _DRIFT:
+        return ""
+    return f"scores of modules change {times:.1f} times as much over {lag} {sample_name}s as from one to the next"
+
+
+def drift(scores: Floats) -> tuple[int, float]:
+    """A tenth of the samples (5 to 50), and how many times scores change over so many compared with the next one.
+
+    It is the median over modules of medians over samples, which do not see a few jumps, as between sorted groups. It is
+    1 if samples are independent, and large if scores follow a slow trend, also under noise that hides the trend from
+    one sample to the next.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> noise = np.random.default_rng(0).standard_normal((200, 3))
+    >>> lag, times = drift(noise)
+    >>> lag, round(times, 1), drift(noise + np.linspace(0, 30, 200)[:, None])[1] > 2
+    (20, 1.0, True)
+    """
+    lag = int(np.clip(len(scores) // 10, 5, 50))
+    if len(scores) < FEWEST_SAMPLES:
+        return lag, 1.0
+    near, far = (np.nanmedian(np.abs(scores[k:] - scores[:-k]), axis=0) for k in (1, lag))
+    return lag, float(np.median(far[near > 0] / near[near > 0])) if (near > 0).any() else 1.0
 
 
 def successive_correlation(X: Any, n_features: int = 200) -> float:
@@ -645,6 +682,15 @@ def _technical(followed: Followed, carried: list[str], sample: str = "sample") -
     return "; ".join(parts)
 
 
+def _hint(known: _Known, model: SparseGraphSVD, words: Words) -> str:
+    """What to do if modules follow what all features have in common."""
+    n = sum(one.is_mean for one in known.followed)
+    if not n or model.center != "columns" or model.covariates_ is not None:
+        return ""
+    which = f"{n} module{'s follow' if n > 1 else ' follows'}"
+    return f'{which} the mean of the {words.sample}s: center="both" removes it, so that what is beyond it can be seen.'
+
+
 def _down(value: float, digits: int = 0) -> str:
     """A number rounded down, as one that is too small must not seem to be enough."""
     return f"{math.floor(value * 10**digits + 1e-9) / 10**digits:.{digits}f}"
@@ -695,9 +741,8 @@ class Words:
         if one.confidence < _MODERATE:
             return f"Doubtful: its {features} do not stand out from the others ({right})."
         if followed.is_depth:
-            return (
-                f"Doubtful: it is hardly more than the mean of each {self.sample}, as the depth of sequencing gives it."
-            )
+            depth = ", as the depth of sequencing gives it" if self.feature == "gene" else ""
+            return f"Doubtful: it is hardly more than the mean of each {self.sample}{depth}."
         times = f"{one.ratio:.1f} times" if one.ratio < 10 else f"{one.ratio:.0f} times"
         together = f"in {unused}, its {features} move together {times} as much as random {features}"
         if one.verdict == "strong":

@@ -32,6 +32,7 @@ from netbic.estimators.svd import SparseGraphSVD, fitted_model
 from netbic.files import JsonValue, Record
 from netbic.graph import Graph
 from netbic.operators.corrected import Scaler
+from netbic.penalties.base import NotSaved
 from netbic.solver.count import Count
 from netbic.solver.half_step import Vector
 from netbic.solver.search import Module
@@ -415,7 +416,7 @@ def settings_of(parameters: Mapping[str, object]) -> Record:
 
 
 def _plain(value: object) -> JsonValue:
-    """A parameter as JSON; an object that JSON cannot hold is described, and is None when it is loaded."""
+    """A parameter as JSON; what JSON cannot hold is described, and is None (or `NotSaved`) when it is loaded."""
     if isinstance(value, penalties.Penalty) and type(value) is vars(penalties).get(type(value).__name__):
         own = {each.name: _plain(getattr(value, each.name)) for each in fields(value) if each.init}
         return {"penalty": type(value).__name__} | own
@@ -428,16 +429,16 @@ def _plain(value: object) -> JsonValue:
 
 def settings_from(settings: Record) -> dict[str, Any]:
     """Parameters of an estimator from the JSON that `settings_of` makes."""
-    return {name: _parameter(value) for name, value in settings.items()}
+    return {name: _parameter(value, is_penalty=name.endswith("penalty")) for name, value in settings.items()}
 
 
-def _parameter(value: Any) -> Any:
+def _parameter(value: Any, *, is_penalty: bool = False) -> Any:
     if not isinstance(value, dict):
         return value
     if "groups" in value and "penalty" not in value:
         return penalties.Groups(dict(value["groups"]))
     if "penalty" not in value:
-        return None
+        return NotSaved(str(value.get("not saved"))) if is_penalty else None
     kind = getattr(penalties, str(value["penalty"]), None)
     if not (isinstance(kind, type) and issubclass(kind, penalties.Penalty)) or kind is penalties.Penalty:
         raise InputError(f"the model has a penalty this version does not know ({value['penalty']}): upgrade netbic")

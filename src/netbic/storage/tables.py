@@ -50,9 +50,21 @@ def modules_table(
     table = _concatenated(parts, ["module", "axis", "name", "weight", "side"])
     if judged is None:
         return table
-    keys = ["module", "axis", "name", "weight"]
-    judged = judged.rename(columns={feature_name: "name"}).assign(axis=feature_name).drop_duplicates(keys)
-    return table.merge(judged, how="left", on=keys)
+    return _with_judged(
+        table, judged.rename(columns={feature_name: "name"}).assign(axis=feature_name), "module", "axis"
+    )
+
+
+def _with_judged(table: pd.DataFrame, judged: pd.DataFrame, *keys: str) -> pd.DataFrame:
+    """The columns about judged features beside their weights, of features that may have the same name.
+
+    Weights of a model in single precision are read from a table in double precision: they are compared in single.
+    """
+    single = [each.assign(single=each["weight"].astype(np.float32)) for each in (table, judged)]
+    on = [*keys, "name", "single"]
+    return (
+        single[0].merge(single[1].drop(columns="weight").drop_duplicates(on), how="left", on=on).drop(columns="single")
+    )
 
 
 def _members(where: dict[str, object], vector: Array, names: Array) -> pd.DataFrame:
@@ -189,8 +201,7 @@ def weights_table(model: PairModel, judged: pd.DataFrame | None = None) -> pd.Da
         table = table.assign(in_both=in_both)
     if judged is None:
         return table
-    keys = ["pair", "table", "name", "weight"]
-    return table.merge(judged.drop_duplicates(keys), how="left", on=keys)
+    return _with_judged(table, judged, "pair", "table")
 
 
 def pair_scores_table(model: PairModel, held_out: pd.DataFrame | None = None) -> pd.DataFrame:
