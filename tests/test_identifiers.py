@@ -36,7 +36,15 @@ def test_a_kind_of_names_is_recognised_among_some_others(kind):
 
 
 def test_names_of_no_kind_are_not_called_genes():
-    for names in ([], ["C14.0n", "C16.1n.9"], ["sensor 1", "sensor 2"], ["x_1", "x_2"], ["a", "b"]):
+    for names in (
+        [],
+        ["C14.0n", "C16.1n.9"],
+        ["sensor 1", "sensor 2"],
+        ["x_1", "x_2"],
+        ["a", "b"],
+        ["S000", "S001"],
+        ["0.03", "1.25"],
+    ):
         assert kind_of_names(names) == ""
         assert not explain_mismatch(names, ["north", "south"]).is_known
 
@@ -68,6 +76,7 @@ def test_what_to_do_depends_on_the_kinds():
     assert probes.text(from_files=True).endswith("(`id_map`)")
     same = explain_mismatch(["TP53", "MDM2"], ["EGFR", "KRAS"]).text()
     assert same.startswith("Both have gene symbols, but not the same (another species or version?)")
+    assert explain_mismatch(["s001", "s002"], ["S001", "S002"]).remedy == "write both sides in the same way"
     mouse = explain_mismatch(["Actb", "Trp53"], ["ACTB", "TP53", "MDM2"], ("data", "gene sets")).text()
     assert "capital letters" in mouse
     assert explain_mismatch(["ENSG00000141510.5"], ["ENSG00000141510.7"]).parameter == "strip_versions"

@@ -125,7 +125,7 @@ def test_names_that_do_not_match(model):
     with pytest.raises(ValueError, match="no name of the modules is in the other study"):
         netbic.compare(model, other)
     mouse = renamed(other, "columns", [str(name).capitalize() for name in model.names_["columns"]])
-    with pytest.raises(ValueError, match=r"differ in capital letters only: write both sides"):
+    with pytest.raises(ValueError, match=r"differ in capital letters, as mouse"):
         netbic.compare(model, mouse)
     unnamed = renamed(other, "rows", [])
     unnamed.names_ = {"rows": None, "columns": None}

@@ -157,3 +157,14 @@ def test_columns_of_parquet_tables(tmp_path):
             read_sample_info(path)
     pd.DataFrame({"sample": names, "day": [date(2020, 1, 1), None, date(2020, 1, 1)]}).to_parquet(path)
     assert read_sample_info(path)["day"].dtype.kind == "M"
+
+
+def test_tables_and_gene_sets_are_not_mistaken_for_each_other(tmp_path):
+    table, sets = tmp_path / "clinical.tsv", tmp_path / "sets.gmt"
+    table.write_text("sample\tage\tstage\n" + "".join(f"p{k}\t{40 + k}\tII\n" for k in range(5)))
+    sets.write_text("one\t\tA\tB\ntwo\t\tC\tD\nthree\t\tE\tF\n")
+    with pytest.raises(ValueError, match="looks like a table with a header, not like a GMT file"):
+        read_gene_sets(table)
+    with pytest.raises(ValueError, match="is a GMT file of gene sets, not a table of samples"):
+        read_sample_info(sets)
+    assert len(read_gene_sets(sets)) == 3

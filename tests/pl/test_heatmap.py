@@ -117,7 +117,7 @@ def test_outlines_enclose_the_members_and_strips_lie_along_the_data(study, model
     samples, genes = sample_order(model, X), module_order(model.components_)
     centred = (X - X.mean()).to_numpy()[np.ix_(samples.members, genes.members)]
     np.testing.assert_allclose(image(ax), centred.T, atol=1e-12)
-    assert ax.get_ylabel() == f"{genes.members.size} genes of 3 modules"
+    assert ax.get_ylabel() == f"{genes.members.size} features of 3 modules"
     assert ax.get_xlabel() == f"{samples.members.size} samples"
     shuffled = X.iloc[::-1, np.random.default_rng(0).permutation(X.shape[1])]  # matched by name
     np.testing.assert_array_equal(image(pl.heatmap(model, shuffled)), image(ax))
@@ -135,7 +135,7 @@ def test_outlines_enclose_the_members_and_strips_lie_along_the_data(study, model
     ax = pl.heatmap(model, X, modules=[2], n_others=7)  # others for contrast
     assert image(ax).shape == (57, 37)
     assert (np.asarray(ax.images[2].get_array())[-7:, 0] == 0.95).all()
-    assert ax.get_ylabel() == "50 genes, and 7 others"
+    assert ax.get_ylabel() == "50 features, and 7 others"
 
 
 def test_each_of_many_lanes_has_its_number_in_the_colour_of_the_legend():
@@ -203,7 +203,7 @@ def test_bad_input_is_named(study, model):
     for given_model, data, options, message in (
         (model, None, {}, "X is missing"),
         (model, X.to_numpy()[:, :600], {}, "X has 600 columns but the model was fitted to 700"),
-        (model, X.drop(columns=lost), {}, f"no gene '{lost}'"),
+        (model, X.drop(columns=lost), {}, f"no feature '{lost}'"),
         (model, twice, {}, "occur twice in X"),
         (model, X, {"modules": []}, "no modules to draw"),
         (pd.DataFrame(), X, {}, "a fitted SparseGraphSVD"),

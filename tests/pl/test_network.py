@@ -49,14 +49,14 @@ def test_lines_are_the_edges_between_members(study, model):
     ends = {tuple(place): k for k, place in enumerate(places.tolist())}
     drawn = {tuple(sorted(ends[tuple(end)] for end in line.tolist())) for line in lines.get_segments()}
     assert drawn == set(map(tuple, np.argwhere(np.triu(inside)).tolist()))
-    assert ax.get_title(loc="left") == f"Module 1: 50 genes, {len(drawn)} edges"
+    assert ax.get_title(loc="left") == f"Module 1: 50 features, {len(drawn)} edges"
     again, other = (np.asarray(parts(pl.network(model, seed=seed))[0].get_offsets()) for seed in (0, 2))
     np.testing.assert_array_equal(again, places)  # the seed decides the layout
     assert np.abs(other - places).max() > 1e-3
     given = {"column_graph": study.network, "column_penalty": netbic.Dense(), "graph_term": "normalized"}
     dense = netbic.SparseGraphSVD(1, **given).fit(study.expression)
     ax = pl.network(dense)  # of a large module, the heaviest members
-    assert ax.get_title(loc="left").startswith("Module 1: 500 of 700 genes, ")
+    assert ax.get_title(loc="left").startswith("Module 1: 500 of 700 features, ")
     heaviest = np.sort(np.abs(dense.components_[0]))[-500:]
     np.testing.assert_array_equal(np.sort(np.abs(parts(ax)[0].get_array())), heaviest)
 
@@ -73,7 +73,7 @@ def test_the_heaviest_and_the_hubs_are_named(study, model):
     assert not written(pl.network(model, 1, n_labels=0))
     small = pl.network(model, 2, n_labels=8, names=["a", "$b$", "c"])
     assert len(written(small)) == 8  # the next gene gets a label where one has no room
-    assert small.get_title(loc="left").startswith("Module 2: $b$\n50 genes, ")
+    assert small.get_title(loc="left").startswith("Module 2: $b$\n50 features, ")
 
 
 @pytest.mark.parametrize("size", [(3, 3), (12, 9)])
@@ -101,7 +101,7 @@ def test_members_without_an_edge_are_drawn_below(model):
 
 def test_a_graph_may_be_given(study, model):
     without = netbic.SparseGraphSVD(1, n_rows=30, n_columns=50).fit(study.expression)
-    with pytest.raises(netbic.InputError, match=r"without a graph of its genes: give one \(`graph`\), or the data"):
+    with pytest.raises(netbic.InputError, match=r"without a graph of its features: give one \(`graph`\), or the data"):
         pl.network(without)
     given = pl.network(without, graph=study.network)
     members = heavy_first(without, 0)
@@ -140,7 +140,7 @@ def test_without_a_graph_the_coexpression_of_the_genes_is_drawn(study):
     assert all(correlations[pair] > 0 for pair in drawn[0])
     assert all(correlations[pair] < 0 for own in drawn[1:] for pair in own)  # dashed
     assert ax.get_title(loc="left") == (
-        f"Module 1: 50 genes, coexpression ({len(best)} edges to the most correlated genes)"
+        f"Module 1: 50 features, coexpression ({len(best)} edges to the most correlated features)"
     )
 
 

@@ -115,7 +115,7 @@ def test_loadings_are_the_heaviest_members_by_name(study, model, axis):
     assert all(same_color(*pair) for pair in zip(ax.collections[1].get_facecolors(), expected, strict=True))
     low, high = ax.get_ylim()
     assert low > 7 > 0 > high  # heaviest on top
-    size, noun = (50, "genes") if axis == "columns" else (30, "samples")
+    size, noun = (50, "features") if axis == "columns" else (30, "samples")
     assert ax.get_title(loc="left") == f"Module 2: 8 of {size} {noun}"
     assert pl.loadings(model, 2, axis=axis, n=50).get_title(loc="left") == f"Module 2: {size} {noun}"
     with pytest.raises(netbic.InputError, match="axis='genes' is not known: choose one of 'columns'"):

@@ -61,7 +61,7 @@ def test_stability_sorts_frequencies_and_counts_the_stable(stable, axis):
     assert set(threshold.get_ydata()) == {0.6}
     n_stable = int((np.asarray(path.get_ydata()) >= 0.6 - 1e-9).sum())
     assert n_stable == part.members[1].sum() > 0
-    noun = {"columns": "genes", "rows": "samples"}[axis]
+    noun = {"columns": "features", "rows": "samples"}[axis]
     assert ax.get_title(loc="left").startswith(f"Module 2: {n_stable} stable {noun} (at most ")
     member = getattr(stable.reference, f"{axis}_")[1]
     inside, outside = ax.collections

@@ -311,3 +311,8 @@ def test_warnings_of_trial_fits_are_not_shown():
     with pytest.warns(ConvergenceWarning) as caught:
         tune(SparseGraphSVD(1, max_iter=2, tol=0.0, n_rows=50), toy.X, {"n_columns": [5, 50]}, random_state=0)
     assert len(caught) == 1
+
+
+def test_the_number_of_modules_is_not_chosen_by_explained_variance():
+    with pytest.raises(ValueError, match='more modules always explain more.*n_components="auto"'):
+        tune(SparseGraphSVD(2), np.random.default_rng(0).standard_normal((40, 30)), {"n_components": [2, 8]})

@@ -518,3 +518,25 @@ def test_groups_in_a_series_are_matched_by_name():
     expected = verdicts(fitted(table), table, groups=groups, **options)
     same(verdicts(fitted(table), table, groups=groups.sample(frac=1, random_state=0), **options), expected)
     assert expected.verdict.endswith("(judged in 3 pairs of halves of the groups of samples).")
+
+
+def test_a_slow_trend_under_noise_is_noticed_and_sorted_groups_are_not():
+    generator = np.random.default_rng(0)
+    noise = generator.standard_normal((200, 60))
+    season = noise + 3 * np.sin(np.linspace(0, 6, 200))[:, None]
+    sorted_groups = noise + np.repeat([0.0, 1.0], 100)[:, None]
+    model = SparseGraphSVD(1, random_state=0)
+    with pytest.warns(UserWarning, match=r"successive days are alike \(scores of modules change"):
+        verdicts(model.fit(season), season, n_pairs=3, random_state=0, sample_name="day")
+    verdicts(model.fit(sorted_groups), sorted_groups, n_pairs=3, random_state=0)  # a warning would be an error
+
+
+def test_the_mean_of_all_features_can_be_removed_and_the_hint_says_how():
+    generator = np.random.default_rng(0)
+    X = generator.standard_normal((100, 200)) + 2 * generator.standard_normal((100, 1))
+    found = verdicts(SparseGraphSVD(1, random_state=0).fit(X), X, n_pairs=3, random_state=0)
+    assert found.hint.startswith("1 module follows the mean of the samples: center=")
+    assert repr(found).endswith(found.hint)
+    assert "sequencing" not in repr(found)
+    both = SparseGraphSVD(1, center="both", random_state=0).fit(X)
+    assert not verdicts(both, X, n_pairs=3, random_state=0).hint

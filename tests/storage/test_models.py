@@ -260,3 +260,17 @@ def test_a_saved_model_replaces_only_a_saved_model(tmp_path, monkeypatch):
             with pytest.raises(InputError, match=message):
                 netbic.save(model, path)
         assert contents(own) == {name: b"mine"}
+
+
+def test_judged_features_join_weights_in_single_precision(tmp_path):
+    X = np.random.default_rng(0).standard_normal((60, 80)).astype(np.float32)
+    X[:, :20] += X[:, [20]]
+    model = SparseGraphSVD(1, random_state=0).fit(X)
+    assert model.components_.dtype == np.float32
+    judged = netbic.selection.verdicts(model, X, n_pairs=3, random_state=0).features
+    write_table(tmp_path / "features.tsv", judged)
+    for each in (judged, read_table(tmp_path / "features.tsv")):
+        table = modules_table(model, judged=each)
+        known = table[table["axis"] == "feature"]
+        assert len(known) == np.count_nonzero(model.components_)
+        assert known["confidence"].notna().all()

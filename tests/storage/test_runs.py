@@ -143,8 +143,9 @@ def test_other_settings_or_data_are_refused_with_what_changed(files, tmp_path):
     done = fit(files, tmp_path / "out", "--resume", "--seed", "7", modules=9)
     assert done.exit_code == 2
     assert "modules: 4 then, 9 now; seed: 0 then, 7 now" in done.output
-    (tmp_path / "net.sif").write_text((files / "network.sif").read_text().split("\n", 1)[1])
-    done = fit(files, tmp_path / "out", "--resume", "--graph", str(tmp_path / "net.sif"))
+    others = shutil.copytree(files, tmp_path / "others")
+    (others / "network.sif").write_text((files / "network.sif").read_text().split("\n", 1)[1])
+    done = fit(others, tmp_path / "out", "--resume")
     assert done.exit_code == 2
     assert "(network differs)" in done.output
 

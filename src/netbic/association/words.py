@@ -20,6 +20,7 @@ LEVEL: Final = 0.05  # largest q-value of an association that is stated
 UNADJUSTED: Final = "survival is not adjusted for stage, age or other variables: name columns to adjust for (`adjust`)"
 _MAIN = ("Mann-Whitney", "linear model, level", "Spearman", "partial Spearman", "Cox score")
 _MOST_ANSWERS = 12
+_NO: Final = {"0", "no", "n", "false", "negative", "neg", "-", "absent", "never"}
 _COMPARED = 3  # associations of a variable that are printed before and after adjustment
 _EXPLAINED = 0.5  # share of the ranks of the scores that a batch explains, from which on it is said
 _MINUS = "\N{MINUS SIGN}"
@@ -60,15 +61,20 @@ def unit_of(table: pd.DataFrame) -> str:
 def main_tests(table: pd.DataFrame, by: Sequence[str] = ("variable",)) -> pd.DataFrame:
     """The test of the scores of every module and level (AUC, Spearman, Cox), by decreasing strength.
 
-    Of two levels, the one with higher scores in the module is kept, because the other one says the same. The levels of
-    a variable are those in the whole table or, `by` module and variable, those that a test of the module has.
+    Of two levels, the one with higher scores in the module is kept, because the other one says the same; of "yes" and
+    "no" (1 and 0, ...) always "yes". The levels of a variable are those in the whole table or, `by` module and
+    variable, those that a test of the module has.
     """
     p = "p" if "p" in table else "q"
     main = table[is_main(table) & table[p].notna()]
     away = np.array([_distance(*pair) for pair in zip(main["effect"], main["effect_name"], strict=True)], dtype=float)
     main = main.assign(_away=np.abs(away), _lower=away < 0)
     two = main.groupby(list(by))["level"].transform("nunique").eq(2) if len(main) else main["_lower"]
-    main = main[~(two & main["_lower"])].sort_values([p, "_away"], ascending=[True, False], kind="stable")
+    says_no = main["level"].astype(str).str.lower().isin(_NO)
+    asked = says_no.groupby(main["variable"]).transform("any") & ~says_no.groupby(main["variable"]).transform("all")
+    main = main[~(two & np.where(asked, says_no, main["_lower"]))].sort_values(
+        [p, "_away"], ascending=[True, False], kind="stable"
+    )
     return main.drop(columns=["_away", "_lower"])
 
 

@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -74,6 +75,11 @@ class Command(click.Command):
         for name, value in zip(args, [*args[1:], None], strict=False):
             if name.startswith("--") and (value == "" or (name.endswith("=") and name.count("=") == 1)):
                 raise click.UsageError(f"{name.rstrip('=')} is empty: give a value, or leave the option out")
+        given = Counter(each.partition("=")[0] for each in args[: args.index("--") if "--" in args else None])
+        for param in self.get_params(ctx):
+            once = isinstance(param, click.Option) and not param.multiple and not param.is_flag
+            if once and (again := [each for each in param.opts if given[each] > 1]):
+                raise click.UsageError(f"{again[0]} is given {given[again[0]]} times: give it once")
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -47,7 +47,11 @@ _LISTED_MODULES = 10
 @option("--genes", type=options.COUNT, show_default="from the data", help="Genes per module.")
 @option("--samples", type=options.COUNT, show_default="all, grouped by their scores", help="Samples per module.")
 @option("--smoothness", type=options.Finite(0), show_default="0.6", help="Weight of the network.")
-@option("--gene-sets", type=options.File, help="GMT file with gene sets to test for enrichment.")
+@option(
+    "--gene-sets",
+    type=options.File,
+    help="GMT file with gene sets to test for enrichment (of several, zcat -f makes one).",
+)
 @options.sample_info
 @options.covariates
 @option("--studies", metavar="NAME", help="Column of it with the study of each sample, if there are several.")

@@ -274,17 +274,18 @@ def associate(
         if is_pair_model(model) and not model.n_components_:
             raise click.ClickException(f"{folder} contains no pairs: there is nothing to compare")
         found = _associate(model, folder, table, tests)
-        echo(*_described(found.match, found.variables.to_dict("records")))
-        echo(*map(in_options, found.findings(stored.stored_verdicts(folder))))
+        lines = [*_described(found.match, found.variables.to_dict("records"))]
+        lines += map(in_options, found.findings(stored.stored_verdicts(folder)))
         if found.adjusted_for:
-            echo(*map(in_options, _before_and_after(found, folder)))
+            lines += map(in_options, _before_and_after(found, folder))
         if found.table.empty:
+            echo(*lines)
             raise click.ClickException(f"{_NOTHING} (reasons above), and nothing is written: give other columns")
         try:
             added = stored.write_associations(found, folder, name=name, force=force)
         except stored.OtherTests as problem:
             raise click.UsageError(f"{problem}: --name NAME writes these beside them, --force replaces them") from None
-    click.echo(f"{folder}/{added}")
+    echo(*lines, f"{folder}/{added}")
     if not name:
         echo_report_is_older(folder)
 

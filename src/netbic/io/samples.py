@@ -77,6 +77,8 @@ def read_sample_info(path: Path | str, *, na_values: Iterable[str] | None = None
     """
     path, words = Path(path), {value.strip().lower() for value in (NA_VALUES if na_values is None else na_values)}
     kind = file_format(path)
+    if ".gmt" in path.suffixes:
+        raise unusable(path, "is a GMT file of gene sets, not a table of samples", "use it as `gene_sets`")
     is_text = kind not in ("zarr", ".h5ad", "parquet")
     if is_text:
         columns, _ = read_columns(path, header=True)
@@ -180,6 +182,9 @@ def read_gene_sets(path: Path | str) -> GeneSets:
     names: dict[str, str] = {}
     lines, stripped = list(text_lines(read_bytes(path))), cache(str.strip)  # most genes are in many sets
     is_plain = "".join(lines).replace("\t", "").isprintable()
+    if _is_table(lines):
+        remedy = "a line is: term, description, genes, separated by tabs (a table of samples is `sample_info`)"
+        raise unusable(path, "looks like a table with a header, not like a GMT file of gene sets", remedy)
     for number, line in enumerate(lines, start=1):
         if not line.strip() or line.startswith("#"):
             continue
@@ -199,6 +204,15 @@ def read_gene_sets(path: Path | str) -> GeneSets:
     if not members:
         raise unusable(path, "holds no gene set", "a line is: term, description, genes, separated by tabs")
     return GeneSets(members, names)
+
+
+def _is_table(lines: Sequence[str]) -> bool:
+    """Whether lines have a header, and numbers below it in the same fields."""
+    rows = [line.split("\t") for line in lines[:20] if line.strip()]
+    if len(rows) < 3 or len({len(row) for row in rows}) > 1:
+        return False
+    below = [[is_plain_number(each.strip()) for each in column[1:]] for column in zip(*rows, strict=True)]
+    return any(all(own) and not is_plain_number(name.strip()) for name, own in zip(rows[0], below, strict=True))
 
 
 def readable_term(term: str) -> str:

@@ -168,13 +168,13 @@ class NotSaved(Penalty):
     def __repr__(self) -> str:
         return self.description
 
-    def check(self, size: int, axis: str, table: str = "X") -> None:
-        """Raise an error."""
+    def for_matrix(self, squared_norm: float, n_entries: int) -> Self:
+        """Raise an error: a fit begins."""
         raise InputError(
             f"{self.description}: the code of this penalty was not saved with the model; give the model the penalty "
             "again (`set_params`) before a fit"
         )
 
     def threshold(self, magnitudes: Floats) -> Kept:
-        """Never reached: `check` comes before."""
+        """Never reached: `for_matrix` comes before."""
         raise TypeError(self.description)
