@@ -314,5 +314,5 @@ def test_warnings_of_trial_fits_are_not_shown():
 
 
 def test_the_number_of_modules_is_not_chosen_by_explained_variance():
-    with pytest.raises(ValueError, match='more modules always explain more.*n_components="auto"'):
+    with pytest.raises(ValueError, match=r'more modules always explain more.*n_components="auto"'):
         tune(SparseGraphSVD(2), np.random.default_rng(0).standard_normal((40, 30)), {"n_components": [2, 8]})

@@ -1,5 +1,7 @@
 """Output folders of fits: started, interrupted, resumed, finished, refused."""
 
+import shutil
+
 import pandas as pd
 import pytest
 
