@@ -35,6 +35,7 @@ from netbic.selection.resampling import (
     restrict,
     seeded,
 )
+from netbic.selection.technical import depth_of
 from netbic.solver.joint import SURPLUS, Subspace, leading_subspace
 from netbic.solver.search import SIMILAR
 
@@ -85,6 +86,7 @@ class Splits:
         if model.diffusion == "cv":
             model.set_params(diffusion=fitted.diffusion_)  # as chosen once, for all halves
         self.model, self.components = seeded(model, seed), fitted.components_.astype(np.float64)
+        self.depth = depth_of(self.X)
         self.n_modules = len(self.components)  # that the search for modules of a part should find again
         p = self.components.shape[1]
         self.pool = np.sort(generator.choice(p, min(p, _POOL), replace=False))
@@ -132,7 +134,8 @@ class Splits:
         """Some samples, after centring and scaling."""
         # The mode spares a check of the indices.
         part = self.X[kept] if self._lines is None else self._lines.take(kept, axis=1, mode="clip").T
-        return Part(part, self.model, None if self.covariates is None else self.covariates[kept])
+        depth = np.empty((0, kept.size)) if self.depth is None else self.depth[:, kept]
+        return Part(part, self.model, None if self.covariates is None else self.covariates[kept], depth)
 
     def _refit(self, kept: Indices, part: Part, random_state: int) -> Floats:
         """Weights of the modules of some samples, a row each."""
@@ -173,14 +176,17 @@ class Splits:
         signs = np.sign(np.einsum("ij,ij->i", matched, self.components[at]))
         made.selected[at] = np.sign(matched) * signs[:, None]
         scores, pool = other.scores(matched), other.columns(self.pool)
-        products, of_known = np.split(other.products(np.vstack([scores, known])), [at.size])
+        products, of_known, of_depth = np.split(
+            other.products(np.vstack([scores, known, other.depth])), [at.size, at.size + len(known)]
+        )
         alike = np.abs(correlation(known, known))
         for number, k in enumerate(at):
             others = self._removed(alike[k], int(k), scores.shape[1] // _SAMPLES_PER_SCORE)
-            vector, beside = matched[number], (known[others], of_known[others])
+            vector = matched[number]
+            beside = np.vstack([known[others], other.depth]), np.vstack([of_known[others], of_depth])
             found = other.partial_correlations(scores[number], products[number], vector, *beside)
-            made.kme[k], made.degrees[k] = signs[number] * found, other.degrees - others.size
-            basis = np.linalg.qr(known[others].T)[0]
+            made.kme[k], made.degrees[k] = signs[number] * found, other.degrees - len(beside[0])
+            basis = np.linalg.qr(beside[0].T)[0]
             # As many as in a random set: coherence grows with the number of features.
             judged = np.sort(judged_features(vector)[: self.sets[k].shape[-1] or None])
             made.coherence[k] = coherence(other.columns(judged), vector[judged, None], basis)[0]
@@ -228,7 +234,10 @@ class Part:
     They are not smoothed, even if the model smooths them: diffusion alone makes neighbouring features move together.
     """
 
-    def __init__(self, part: Matrix, model: SparseGraphSVD, covariates: Floats | None = None) -> None:
+    def __init__(
+        self, part: Matrix, model: SparseGraphSVD, covariates: Floats | None = None, depth: Floats | None = None
+    ) -> None:
+        self.depth = np.empty((0, part.shape[0])) if depth is None else depth - depth.mean(axis=1, keepdims=True)
         design = None if covariates is None else basis_of(covariates)
         self.degrees = part.shape[0] - 1 - (0 if design is None else design.shape[1])
         self._lines: Array | None = None  # of dense samples: a row per feature

@@ -27,6 +27,7 @@ _BEYOND_CHANCE = 4.0  # variance of the mean, relative to that of independent fe
 _FEW = 0.02  # share of zeros or missing entries below which they are not looked at
 _FEWEST_FEATURES = 50  # from which properties are computed
 _FEWEST_NAMED = 5  # mitochondrial or ribosomal genes
+_SAME = 1e-6  # relative standard deviation below which all samples have the same smallest value
 _POOL = 1000  # features by which low values are defined
 _NAMED: Final = {"the mean of mitochondrial genes": ("MT-",), "the mean of ribosomal genes": ("RPL", "RPS")}
 _MEAN, _ZEROS = "the mean of the samples", "the share of zeros of the samples"
@@ -95,6 +96,33 @@ class Sums:
         spread = np.maximum(self.squares / seen - found[_MEAN] ** 2, 0.0)
         found["the standard deviation of the samples"] = np.sqrt(spread)
         return {name: values for name, values in found.items() if "share" not in name or values.mean() >= _FEW}
+
+
+def depth_of(X: Matrix) -> Floats | None:
+    """Powers of the depth of samples that are mostly zeros, a row each, by their smallest values; None for other data.
+
+    Of counts that were divided by the depth of their sample, the smallest value is that of a single count: it decreases
+    with the depth. Logarithms of such data depend on the depth in all features, each in its own way, as an average of
+    values of which many are zeros does.
+    """
+    if is_sparse(X):
+        X = X.tocsr()
+        positive, n_values = np.where(X.data > 0, X.data, np.inf), np.diff(X.indptr)
+        full = np.flatnonzero(n_values)
+        smallest = np.full(X.shape[0], np.inf)
+        if full.size:
+            smallest[full] = np.minimum.reduceat(positive, X.indptr[:-1][full])
+        is_negative = bool((X.data < 0).any())
+    else:
+        n_values, is_negative = np.count_nonzero(X, axis=1), bool((X < 0).any())
+        smallest = np.where(X > 0, X, np.inf).min(axis=1)
+    if is_negative or 2 * n_values.sum() > X.shape[0] * X.shape[1] or not np.isfinite(smallest).any():
+        return None
+    depth = np.log(np.where(np.isfinite(smallest), smallest, np.median(smallest[np.isfinite(smallest)])))
+    if (spread := float(depth.std())) <= _SAME * max(float(np.abs(depth).max()), 1.0):
+        return None
+    centred = (depth - depth.mean()) / spread
+    return np.array([centred, centred**2, centred**3])
 
 
 class SampleProperties:
