@@ -80,3 +80,6 @@ def test_what_to_do_depends_on_the_kinds():
     mouse = explain_mismatch(["Actb", "Trp53"], ["ACTB", "TP53", "MDM2"], ("data", "gene sets")).text()
     assert "capital letters" in mouse
     assert explain_mismatch(["ENSG00000141510.5"], ["ENSG00000141510.7"]).parameter == "strip_versions"
+    symbols = ["TP53", "MDM2", "EGFR", "KRAS"]  # those that match as they are do not say why others do not
+    few = explain_mismatch([*KINDS["probe ids"], *symbols[:2]], symbols)
+    assert few.reason == "The data have probe ids, the network has gene symbols"

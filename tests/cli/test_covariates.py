@@ -57,7 +57,7 @@ def test_scores_of_new_samples(files, tmp_path):
     run_successfully(*given, "--sample-info", files / "samples.tsv", "--out", tmp_path / "scores.tsv")
     scores = pd.read_csv(tmp_path / "scores.tsv", sep="\t").iloc[:, 1:].to_numpy()
     frame = pd.read_csv(files / "expression.tsv", sep="\t", index_col=0).T
-    expected = netbic.load(tmp_path / "out").transform(frame, covariates=TABLE.set_axis(SAMPLES))
+    expected = netbic.get.scores_df(netbic.load(tmp_path / "out"), frame)
     np.testing.assert_allclose(scores, expected, atol=1e-6)
     done = run(*given)
     assert done.exit_code == 2
@@ -169,7 +169,7 @@ def test_studies_of_a_sample_table(simulated, tmp_path):
     assert cards == summary["studies"][summary["verdict"] != "doubtful"].tolist()
     run_successfully("score", tmp_path / "out", *given, "--out", tmp_path / "scores.tsv")
     scores = netbic.io.read_table(tmp_path / "scores.tsv").iloc[:, 1:].to_numpy()
-    np.testing.assert_allclose(scores, expected.transform(simulated.X, studies=simulated.studies), atol=1e-6)
+    np.testing.assert_allclose(scores, netbic.get.scores_df(expected, simulated.X), atol=1e-6)
     alone = run("fit", given[0], "--studies", "cohort", *options, "--force")
     assert alone.exit_code == 2
     assert "needs a sample table" in alone.output

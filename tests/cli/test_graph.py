@@ -67,7 +67,7 @@ def test_fit_smooths_the_data_over_the_network(cohort, tmp_path):
     again = model.get_params(deep=False) | {"column_graph": model.graphs_["columns"]}
     np.testing.assert_allclose(netbic.SparseGraphSVD(**again).fit(X).components_, model.components_, atol=1e-9)
     scores = run_successfully("score", tmp_path / "half", cohort / "expression.tsv").output.splitlines()
-    np.testing.assert_allclose(float(scores[1].split("\t")[1]), model.transform(X)[0, 0], rtol=1e-6)
+    np.testing.assert_allclose(float(scores[1].split("\t")[1]), netbic.get.scores_df(model, X).iloc[0, 0], rtol=1e-6)
     for wrong in (("--diffusion", "1"), ("--diffusion", "much"), ("--diffusion", "0.5", "--method", "sgSVD*")):
         assert run(*files, tmp_path / "no", *wrong).exit_code == 2
     assert "needs a network" in run("fit", cohort / "expression.tsv", "--out", tmp_path / "no", *wrong[:2]).output

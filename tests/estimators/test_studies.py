@@ -224,7 +224,7 @@ def test_scores_by_name_use_the_scaling_of_the_study(simulated, model):
     turned = X.iloc[:, ::-1]
     for kind in (np.asarray, sp.csr_array):
         found = netbic.io.scores_by_name(model, kind(turned.to_numpy()), turned.columns, studies=labels)
-        np.testing.assert_allclose(found, model.transform(X, studies=labels), atol=1e-9)
+        np.testing.assert_allclose(found, netbic.get.scores_df(model, X), atol=1e-9)
 
 
 def test_plots_reports_and_memberships_use_the_scaling_of_the_studies(shuffled):

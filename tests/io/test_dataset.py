@@ -104,7 +104,7 @@ def test_new_samples_are_preprocessed_like_the_training_samples(tmp_path):
     fitted = netbic.load(out)
     logs = np.log1p(data / data.sum(axis=0) * 1e6).T[fitted.feature_names_in_]
     scores = netbic.io.read_table(tmp_path / "scores.tsv")
-    np.testing.assert_allclose(scores[["module_1", "module_2"]], fitted.transform(logs), atol=1e-9)
+    np.testing.assert_allclose(scores[["module_1", "module_2"]], netbic.get.scores_df(fitted, logs), atol=1e-9)
     few = run("score", out, written(tmp_path / "two.tsv", data[["s3", "s5"]])).stdout.splitlines()[1].split("\t")
     assert (few[0], float(few[1])) == ("s3", pytest.approx(scores["module_1"][3]))
 
@@ -122,7 +122,8 @@ def test_scores_with_a_saved_model_and_of_other_file_layouts(tmp_path):
         assert "has no record of how its data were read and preprocessed: the file is not preprocessed" in done.stderr
         scores = netbic.io.read_table(tmp_path / "s.tsv")
         assert scores["sample"].tolist() == SAMPLES
-        np.testing.assert_allclose(scores[["module_1", "module_2"]], fitted.transform(TABLE.T), atol=1e-9)
+        expected = netbic.get.scores_df(fitted, TABLE.T)
+        np.testing.assert_allclose(scores[["module_1", "module_2"]], expected, atol=1e-9)
     with (
         pytest.warns(UserWarning, match="no record of how its data were read"),
         pytest.raises(InputError, match=r"names of genes of the modules.*\(`samples_in_rows`\)") as caught,

@@ -317,10 +317,12 @@ def _before_and_after(found: Associations, folder: Path) -> Iterator[str]:
 def score(folder: Path, expression: str, out: Path | None, force: bool, standardise: bool, **reading: Any) -> None:
     """Compute scores of the samples in EXPRESSION on the modules in FOLDER (of netbic fit or netbic.save).
 
-    The file is read and preprocessed like the data of the fit, unless options say otherwise. Genes are matched by name,
-    and centred (and scaled) as in the fit: the same platform is needed, or --standardise. Missing values are replaced
-    by the mean of their gene. For modules that were found with covariates or studies, --sample-info has these
-    columns for the new samples.
+    A score is a weighted sum of the genes of a module, as in FOLDER/samples.tsv. The file is read and preprocessed like
+    the data of the fit, unless options say otherwise. Genes are matched by name, and centred (and scaled) as in the
+    fit: the same platform is needed, or --standardise. Scores are empty if fewer than 5 genes of a module, or fewer
+    than a fifth, are in EXPRESSION. Missing values are replaced by the mean of their gene, or left out if the fit has
+    used --missing. For modules that were found with covariates or studies, --sample-info has these columns for the
+    new samples.
     """
     from netbic.comparison import standardised_scores
     from netbic.files import check_output_file, files_of, write_table
@@ -344,10 +346,11 @@ def score(folder: Path, expression: str, out: Path | None, force: bool, standard
     data = read_like(folder, expression, **{name: value for name, value in reading.items() if value})
     if standardise:
         _say_filled(data)
-        scores = standardised_scores(model, data.matrix, list(data.genes))
+        scores = standardised_scores(model, data.matrix, list(data.genes), feature_name="gene")
     else:
         known = _about_samples(model, folder, sample_info, studies, expression, data.samples)
-        scores = scores_by_name(model, *_filled(data), **known)
+        given = _filled(data) if model.missing == "error" else (data.matrix, data.genes)
+        scores = scores_by_name(model, *given, **known)
         _warn_if_far(model, scores)
     table = scores_table(scores, data.samples)
     if out is None:
@@ -376,7 +379,8 @@ def _filled(data: Expression) -> tuple[Any, Any]:
 
     if not _say_filled(data) or not isinstance(data.matrix, np.ndarray):
         return data.matrix, data.genes
-    kept = np.sum(~np.isnan(data.matrix), axis=0) >= MIN_OBSERVED
+    # Of one or two samples, those genes are kept that are observed in all.
+    kept = np.sum(~np.isnan(data.matrix), axis=0) >= min(MIN_OBSERVED, len(data.matrix))
     return fill_missing(np.asarray(data.matrix[:, kept], dtype=np.float64)), np.asarray(data.genes)[kept]
 
 

@@ -26,7 +26,6 @@ from netbic.arrays import (
 )
 from netbic.comparison.replicate import (
     LEVEL,
-    MIN_FEATURES,
     MIN_LEADING,
     MIN_SAMPLES,
     TOO_FEW,
@@ -40,7 +39,7 @@ from netbic.errors import InputError, plural
 from netbic.estimators.covariates import as_table, covariate_names
 from netbic.estimators.inputs import axis_names, check_same_data
 from netbic.estimators.parameters import check_count
-from netbic.estimators.prediction import module_scores
+from netbic.estimators.prediction import MIN_FEATURES, module_scores
 from netbic.estimators.results import name_features
 from netbic.estimators.studies import RELATIVE_STRENGTH
 from netbic.estimators.svd import SparseGraphSVD, fitted_model

@@ -29,6 +29,7 @@ from netbic.enrichment import adjust_p_values, repeated_in_rows
 from netbic.errors import InputError, some_names
 from netbic.estimators.inputs import axis_names
 from netbic.estimators.parameters import check_count
+from netbic.estimators.prediction import MIN_FEATURES, enough_features, scored_modules
 from netbic.estimators.results import name_features, names_of
 from netbic.estimators.svd import SparseGraphSVD, fitted_model
 from netbic.operators.base import as_operator
@@ -39,7 +40,7 @@ LEVEL = 0.05  # largest q-value of a module that holds
 EXCESS = {STRONG: 0.1, WEAK: 0.05}  # by how much its features have to correlate more than random ones
 AGREEMENT = {STRONG: 0.8, WEAK: 0.7}  # share of the features that keep their direction
 N_LEADING = 20  # features with the largest weights, which are judged by themselves
-MIN_FEATURES, MIN_LEADING, MIN_SAMPLES = 5, 3, 10
+MIN_LEADING, MIN_SAMPLES = 3, 10
 _OTHERS = 2  # features to draw random sets from, for each feature of a module
 _COLUMNS = [
     *("module", "verdict", "n_features", "n_available"),
@@ -79,7 +80,7 @@ class Replication:
         - `reason`: the verdict as a sentence.
     scores : DataFrame
         The scores of the samples of the other study, with mean 0 and standard deviation 1, a column per module
-        (`standardised_scores`).
+        (`standardised_scores`; NaN if too few features of the module are there).
     n_features : int
         Features that both studies have.
     n_samples : int
@@ -238,23 +239,27 @@ def replicate(
     table["q"] = adjust_p_values(table["p"])
     judged = [_verdict(row, feature_name) for row in table.to_dict("records")]
     table["verdict"], table["reason"] = (pd.Series([each[k] for each in judged], dtype=object) for k in range(2))
-    scores = study.scores(model.components_[:, at[varying]])
+    scores = study.scores(model.components_, at[varying])
     names = None if sample_names is None else sample_names[kept]
     found = pd.DataFrame(scores, index=names, columns=pd.Index(range(1, len(rows) + 1), name="module"))
     numbers = at.size, kept.size, n_shared, n_missing(X)
     return Replication(name_features(table, feature_name), found, *numbers, feature_name)
 
 
-def standardised_scores(model: Any, X: Any, features: Sequence[Any] | None = None) -> Floats:
+def standardised_scores(
+    model: Any, X: Any, features: Sequence[Any] | None = None, *, feature_name: str = "feature"
+) -> Floats:
     """Scores of samples of another study or platform, a column per module, without the means of the fit.
 
-    Every feature is centred and scaled to variance 1 in these samples, and multiplied with its weights; the scores then
-    have mean 0 and standard deviation 1. Missing entries are replaced by the mean of their feature. Scores are NaN for
-    modules of which fewer than 5 features vary here.
+    Every feature is centred and scaled to variance 1 in these samples, and multiplied with its weight; the sums are
+    then scaled to standard deviation 1. Missing entries are replaced by the mean of their feature. Scores are NaN for
+    modules of which fewer than 5 features (unless a module has no others) or fewer than a fifth vary here.
 
     Parameters
     ----------
     model, X, features : as `model`, `X_other` and `features` of :func:`netbic.replicate`
+    feature_name : str
+        The word for features in messages.
 
     Examples
     --------
@@ -269,7 +274,9 @@ def standardised_scores(model: Any, X: Any, features: Sequence[Any] | None = Non
     X, names, _ = _matrix_and_names(X, features, None)
     at, columns = _matched_features(model, names, X.shape[1])
     study, varying = OtherStudy.of(X[:, columns], model.center in ("rows", "both"))
-    return study.scores(model.components_[:, at[varying]])
+    there = np.isin(np.arange(model.n_features_in_), at[varying])
+    scored_modules(model, there, names, "are missing or constant, and not used", feature_name)
+    return study.scores(model.components_, at[varying])
 
 
 def _matrix_and_names(
@@ -549,14 +556,19 @@ class OtherStudy:
             products = (products - self.row_means @ reference) / self.lengths[:, None]  # the columns sum to zero
         return np.asarray(np.mean(products**2, axis=1)) if size else np.zeros(0)
 
-    def scores(self, weights: Floats) -> Floats:
-        """Scores of the samples on modules (rows of `weights`), with mean 0 and standard deviation 1."""
+    def scores(self, weights: Floats, at: Indices) -> Floats:
+        """Scores of the samples on modules (rows of `weights`), with mean 0 and standard deviation 1.
+
+        `at` are the features of the study among those of the modules.
+        """
         found = np.full((self.n_samples, len(weights)), np.nan)
-        for module, own in enumerate(weights.astype(np.float64)):
-            if (members := np.flatnonzero(own)).size >= MIN_FEATURES:
-                score = own[members] @ self.features(members)
-                spread = score.std()
-                found[:, module] = score / spread if spread > 0 else np.nan
+        available, sizes = np.count_nonzero(weights[:, at], axis=1), np.count_nonzero(weights, axis=1)
+        for module in np.flatnonzero(enough_features(available, sizes) & (available > 0)):
+            own = weights[module, at].astype(np.float64)
+            members = np.flatnonzero(own)
+            score = own[members] @ self.features(members)
+            spread = score.std()
+            found[:, module] = score / spread if spread > 0 else np.nan
         return found
 
 

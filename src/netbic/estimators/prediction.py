@@ -1,11 +1,13 @@
 """What a fitted model says about samples: scores, reconstructions, and the variance that its modules explain.
 
-Modules are not orthogonal: scores are those of least squares, and the explained variance is adjusted.
+Modules are not orthogonal: `transform` gives least-squares scores, and the explained variance is adjusted.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import warnings
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
@@ -14,13 +16,14 @@ from scipy.linalg import orth
 from sklearn.base import BiclusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from netbic.arrays import Array, Floats, checked, kind_of
-from netbic.errors import InputError
+from netbic.arrays import Array, Bools, Floats, Indices, checked, kind_of
+from netbic.errors import InputError, some_names
 from netbic.estimators.covariates import design_of_new, training_design
 from netbic.estimators.inputs import axis_names, has_missing, validated
-from netbic.estimators.results import DEPENDENT, triangle_of
+from netbic.estimators.results import DEPENDENT, names_of, triangle_of
 from netbic.estimators.studies import as_matrix, as_one_study, study_of_new
 from netbic.graph import Graph
+from netbic.identifiers import explain_mismatch, hardly_match
 from netbic.operators.base import as_operator
 from netbic.operators.blocks import compute_rows
 from netbic.operators.smoothing import Smoother
@@ -28,7 +31,10 @@ from netbic.operators.smoothing import Smoother
 if TYPE_CHECKING:
     from netbic.estimators.svd import SparseGraphSVD
 
+MIN_FEATURES: Final = 5  # of a module that other data have: with fewer, it is neither scored nor judged
+_LEAST_AVAILABLE = 0.2  # share of the features of a module without which it is not scored
 _LEAST_OBSERVED = 0.1  # share of the squared entries of v without which a score is not computed
+_LISTED = 3  # modules that lack features, in a message
 
 
 # scikit-learn has no types: mypy cannot check its base classes.
@@ -181,7 +187,49 @@ def module_scores(model: SparseGraphSVD, X: Any, covariates: Any = None) -> Floa
 def distance_from_fit(model: SparseGraphSVD, scores: Floats) -> Floats:
     """How far the median sample is from the mean of the fit in each module, in standard deviations of its scores."""
     spreads = model.singular_values_ / np.sqrt(len(model.left_vectors_))
-    return np.asarray(np.median(np.abs(scores), axis=0) / np.maximum(spreads, np.finfo(float).tiny))
+    medians = pd.DataFrame(np.abs(scores)).median().to_numpy()  # of the scores that are known
+    return np.asarray(medians / np.maximum(spreads, np.finfo(float).tiny))
+
+
+def enough_features(available: Indices, sizes: Indices) -> Bools:
+    """Whether modules can be scored with the features that other data have of them; all are always enough."""
+    return np.asarray((available >= np.minimum(MIN_FEATURES, sizes)) & (available >= _LEAST_AVAILABLE * sizes))
+
+
+def scored_modules(
+    model: SparseGraphSVD, there: Bools, names: Iterable[Any] | None, lack: str, feature_name: str
+) -> Bools:
+    """Which modules can be scored in other data, of which `there` says which features of the fit they have.
+
+    It is an error if there is none. If the other data lack features of modules, a warning says of which modules; `lack`
+    says what happens to these features. `names` are those of the features of the other data, if they have any.
+    """
+    used, many = model.columns_.any(axis=0), f"{feature_name}s"
+    sizes, available = model.columns_.sum(axis=1), model.columns_[:, there].sum(axis=1)
+    enough = enough_features(available, sizes)
+    order = np.argsort(available / np.maximum(sizes, 1), kind="stable")
+    found = [f"module {k + 1}: {available[k]:,} of {sizes[k]:,} {many}" for k in order if available[k] < sizes[k]]
+    if not found:
+        return enough
+    listed = f"(found: {some_names(found, _LISTED, quoted=False)})"
+    n_found, n_used = int(np.count_nonzero(used & there)), int(np.count_nonzero(used))
+    known = [] if names is None else list(names)
+    needed = f"at least a fifth of its {many}, and {MIN_FEATURES} or all of them, are needed"
+    if enough.any():
+        what = f"{n_used - n_found:,} of {n_used:,} {many} of the modules {lack} {listed}"
+        if without := (np.flatnonzero(~enough) + 1).tolist():
+            what += f"; no scores of module{'s' * (len(without) > 1)} "
+            what += f"{some_names(without, 2 * _LISTED, quoted=False)} ({needed})"
+    else:
+        what = f"no module has enough {many} in these data {listed}: {needed}"
+    if known and hardly_match(n_found, n_used, len(known)):
+        what += f". {explain_mismatch(known, names_of(model, 'columns'), ('data', 'modules')).text()}"
+    elif not enough.any():
+        what += f". Give data with more {many} of the modules"
+    if not enough.any():
+        raise InputError(what)
+    warnings.warn(what, stacklevel=4)
+    return enough
 
 
 def score_directions(model: SparseGraphSVD) -> Floats:

@@ -21,16 +21,16 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from netbic.arrays import Array, Matrix, buffers, checked, is_sparse, kind_of, stored_values
+from netbic.arrays import Array, Bools, Indices, Matrix, buffers, checked, is_sparse, kind_of, stored_values
 from netbic.errors import InputError, shown, some_names
 from netbic.estimators.covariates import Design, design_of_new
 from netbic.estimators.pairs import SparseGraphCCA, SparseGraphPLS
-from netbic.estimators.prediction import module_scores, own_directions, score_directions
+from netbic.estimators.prediction import module_scores, own_directions, scored_modules
 from netbic.estimators.results import names_of
 from netbic.estimators.studies import study_of_new, without_studies
 from netbic.estimators.svd import SparseGraphSVD, fitted_model
 from netbic.graph import Graph
-from netbic.identifiers import explain_mismatch, hardly_match
+from netbic.identifiers import explain_mismatch
 from netbic.io.expression import READING, Expression, file_format, open_expression, read_expression
 from netbic.io.matching import (
     Alignment,
@@ -506,12 +506,11 @@ def scores_by_name(
     covariates: Any = None,
     samples: Any = None,
     studies: Any = None,
-    *,
-    together: bool = True,
 ) -> Array:
-    """Scores of the rows of X, whose columns are `genes`, in any order.
+    """Scores Xv of the rows of X, whose columns are `genes`, in any order: for the data of the fit, those of the fit.
 
-    Genes of the model that are missing in X are set to their mean, with a warning; other genes of X are ignored.
+    Genes of the model that are missing in X are set to their mean, with a warning; other genes of X are ignored. The
+    scores are NaN for modules of which X has fewer than 5 genes (unless a module has no others) or fewer than a fifth.
 
     Parameters
     ----------
@@ -526,8 +525,6 @@ def scores_by_name(
         Names of the rows of X, by which a table of covariates is matched; without them it is taken in their order.
     studies : array or Series of shape (n_samples,), optional
         The study of each sample, for a model that was fitted to several.
-    together : bool
-        Least-squares scores on all modules together, as those of `transform`; False: scores Xv of each on its own.
 
     Examples
     --------
@@ -536,7 +533,7 @@ def scores_by_name(
     >>> model = netbic.SparseGraphSVD(1, n_rows=40, n_columns=60).fit(cohort.expression)
     >>> turned = cohort.expression.iloc[:, ::-1]
     >>> scores = netbic.io.scores_by_name(model, turned.to_numpy(), turned.columns)
-    >>> bool((abs(scores - model.transform(cohort.expression)) < 1e-9).all())
+    >>> bool((abs(scores - netbic.get.scores_df(model, cohort.expression)) < 1e-9).all(axis=None))
     True
     """
     model = fitted_model(model)
@@ -546,7 +543,7 @@ def scores_by_name(
         X = np.asarray(X, dtype=kept) if isinstance(X, np.ndarray) else sp.csr_array(X, dtype=kept)
         if is_sparse(X) and np.isnan(X.data).any():
             raise InputError("X is sparse and contains NaN: drop those entries (missing values need a dense X)")
-    at = _columns_of_genes(model, X, genes)
+    at, scored = _columns_of_genes(model, X, genes)
     names = None if samples is None else np.array([str(name) for name in samples], dtype=object)
     if (scaling := model.study_scaling_) is not None:  # then as samples of one study
         coding, there = model.covariate_coding_, np.flatnonzero(at >= 0)
@@ -560,11 +557,11 @@ def scores_by_name(
         at[there] = np.arange(there.size)
     design, effects = design_of_new(model, covariates, int(X.shape[0]), names), model.scaler_.effects
     if not isinstance(X, np.ndarray):
-        directions = score_directions(model) if together else own_directions(model)
+        directions = own_directions(model)
         scores = compute_rows(X, _affine_scores, model.scaler_, directions, at)
-        if design is None or effects is None:
-            return scores
-        return np.asarray(scores - design @ model.scaler_.project_effects(directions, at >= 0))
+        if design is not None and effects is not None:
+            scores = scores - design @ model.scaler_.project_effects(directions, at >= 0)
+        return np.where(scored, scores, np.nan)
     full = np.tile(model.scaler_.offsets.astype(X.dtype), (X.shape[0], 1))
     if design is not None and effects is not None:
         full += (design @ effects).astype(X.dtype)
@@ -572,12 +569,12 @@ def scores_by_name(
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         coding = model.covariate_coding_
-        own = None if design is None or coding is None else Design(design, coding)
-        return np.asarray(model.transform(full, covariates=own) if together else module_scores(model, full, own))
+        own = None if coding is None else Design(np.empty((len(full), 0)) if design is None else design, coding)
+        return np.where(scored, module_scores(model, full, own), np.nan)
 
 
-def _columns_of_genes(model: SparseGraphSVD, X: Matrix, genes: Any) -> Array:
-    """The column of X for each gene of the model, -1 for genes that are missing."""
+def _columns_of_genes(model: SparseGraphSVD, X: Matrix, genes: Any) -> tuple[Indices, Bools]:
+    """The column of X for each gene of the model, -1 for genes that are missing; whether each module can be scored."""
     known = pd.Index([str(gene) for gene in genes])
     if X.shape[1] != len(known):
         what = f"X has {X.shape[1]:,} columns but {len(known):,} genes are named"
@@ -587,18 +584,12 @@ def _columns_of_genes(model: SparseGraphSVD, X: Matrix, genes: Any) -> Array:
     wanted = pd.Index([str(name) for name in names_of(model, "columns")])
     at = known.get_indexer(wanted)
     used = np.asarray(model.columns_.any(axis=0))
-    if not (used & (at >= 0)).any():
+    if used.any() and not (used & (at >= 0)).any():
         mine, theirs = (", ".join(map(shown, names[:5])) for names in (known, wanted[used]))
         what = f"no gene of the modules is in these data (data: {mine}; modules: {theirs})"
         why = explain_mismatch(known, wanted, ("data", "modules")).text()
         raise InputError(f"{what}. {why}")
-    if missing := int(np.count_nonzero(used & (at < 0))):
-        n_used = int(np.count_nonzero(used))
-        what = f"{missing:,} of {n_used:,} genes of the modules are missing: they are set to their mean in the fit"
-        if hardly_match(n_used - missing, n_used, len(known)):
-            what += f". {explain_mismatch(known, wanted, ('data', 'modules')).text()}"
-        warnings.warn(what, stacklevel=4)
-    return at
+    return at, scored_modules(model, at >= 0, known, "are missing, and set to their mean in the fit", "gene")
 
 
 def _affine_scores(X: Matrix, scaler: Scaler, directions: Array, at: Array) -> Array:

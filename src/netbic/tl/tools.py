@@ -212,7 +212,8 @@ def score(
     ----------
     adata : AnnData
         The cells, preprocessed like those of the fit, in memory or not (see `modules`). Genes are matched by name.
-        Genes of the modules that are missing are replaced by their means, with a warning.
+        Genes of the modules that are missing are replaced by their means, with a warning. Scores are NaN for modules
+        of which fewer than 5 genes (unless a module has no others) or fewer than a fifth are there.
     reference : AnnData or SparseGraphSVD, optional
         Where the modules are stored. Default: in `adata`.
     key : str
@@ -242,7 +243,7 @@ def score(
     given = _covariates_in(adata, wanted if covariates is None else covariates) if wanted else covariates
     studies = _studies_in(adata, study_key)
     about = adata.var_names, given, adata.obs_names, studies
-    adata.obsm[f"X_{key_added or key}"] = scores_by_name(model, X, *about, together=False)
+    adata.obsm[f"X_{key_added or key}"] = scores_by_name(model, X, *about)
     return adata if copy else None
 
 
