@@ -71,7 +71,7 @@ RECORDS: Final[dict[str, tuple[str, ...]]] = {
     RUN_RECORD: (*RUN_FILES, *PAIR_FILES),
     "model.json": (*MODEL_FILES, *ADDED_FILES),
     "tuning.json": ("tuning.tsv",),
-    "judged.json": ("judged.tsv", "judged_genes.tsv"),
+    "judged.json": ("judged.tsv", "judged_genes.tsv", "judged_scores.tsv"),
     "example.json": ("expression.tsv.gz", "network.sif", "truth.tsv", "labels.tsv", "samples.tsv", "about.md"),
     EXPORT_RECORD: (),  # and what is called as `_EXPORTED` says
 }

@@ -15,7 +15,7 @@ def cohort(tmp_path_factory):
     truth = pd.read_csv(folder / "truth.tsv", sep="\t")
     genes = truth[truth["axis"] == "gene"].groupby("module")["name"].agg(list)
     every = pd.read_csv(folder / "expression.tsv.gz", sep="\t", index_col=0, usecols=[0]).index
-    lines = [["one", "", *genes.iloc[0]], ["other", "", *every[::15]], ["few", "", "TP53", every[0]]]
+    lines = [["other", "", *every[::15]], ["one", "", *genes.iloc[0]], ["few", "", "TP53", every[0]]]
     (folder / "sets.gmt").write_text("\n".join("\t".join(line) for line in lines) + "\n")
     return folder
 
@@ -23,11 +23,18 @@ def cohort(tmp_path_factory):
 def test_sets_are_judged_and_nothing_is_replaced(cohort, tmp_path):
     command = "judge", cohort / "expression.tsv.gz", cohort / "sets.gmt", "--out", tmp_path / "out"
     printed = run_successfully(*command).output
-    assert "Of 2 gene sets, 1 is strong, 1 is doubtful" in printed
+    assert "Of 2 sets, 1 is strong, 1 is doubtful" in printed
+    rows = [line.split() for line in printed.splitlines() if line.startswith("  ")]
+    assert [row[0] for row in rows] == ["set", "one", "other"]  # the best first
+    assert rows[2][1:3] == ["40/40", "doubtful"]
     assert "1 of 3 sets have fewer than 5 genes in X and are not judged: 'few'" in " ".join(printed.split())
     table = pd.read_csv(tmp_path / "out" / "judged.tsv", sep="\t")
-    assert table["set"].tolist() == ["one", "other"]
-    assert table["verdict"].tolist() == ["strong", "doubtful"]
+    assert table["set"].tolist() == ["other", "one"]
+    assert table["verdict"].tolist() == ["doubtful", "strong"]
+    scores = pd.read_csv(tmp_path / "out" / "judged_scores.tsv", sep="\t", index_col="sample")
+    assert scores.columns.tolist() == ["other", "one"]
+    samples = pd.read_csv(cohort / "expression.tsv.gz", sep="\t", index_col=0, nrows=0).columns
+    assert scores.index.tolist() == samples.tolist()
     genes = pd.read_csv(tmp_path / "out" / "judged_genes.tsv", sep="\t")
     assert genes.groupby("set").size().to_dict() == dict(zip(table["set"], table["n_available"], strict=True))
     assert json.loads((tmp_path / "out" / "judged.json").read_text())["found_elsewhere"] is False

@@ -79,6 +79,50 @@ def test_sets_without_enough_features_are_left_out_and_unknown_ones_refused():
         judge(X.to_numpy(), {"one": [1, 2, 3, 4, 800]})
 
 
+def with_background():
+    """Data with a background that most features follow, and a program that the first 40 follow as well."""
+    rng = np.random.default_rng(0)
+    background, program = rng.standard_normal((2, 150))
+    Y = rng.standard_normal((150, 600)) + np.outer(background, rng.standard_normal(600))
+    Y[:, :40] += 2.0 * program[:, None]
+    return Y, program
+
+
+def test_a_set_from_elsewhere_need_not_be_complete():
+    Y, program = with_background()
+    given = {"mixed": np.r_[0:25, 100:115]}  # part of the program, and others
+    found = judge(Y, given, found_elsewhere=True, random_state=0)
+    mixed = found.features.set_index("feature")["confidence"]
+    assert found.table["verdict"][0] == "moderate"
+    assert mixed[mixed.index < 25].mean() > 0.7  # although 15 other features follow the program as well
+    assert mixed[mixed.index >= 100].mean() < 0.2
+    assert np.corrcoef(found.scores["mixed"], program)[0, 1] > 0.8
+
+
+def test_random_sets_are_doubtful_in_data_with_a_background():
+    Y = with_background()[0]
+    rng = np.random.default_rng(0)
+    sizes = np.repeat([10, 30, 100], 10)
+    given = {str(k): 40 + rng.choice(560, size, replace=False) for k, size in enumerate(sizes)}
+    found = judge(Y, given, found_elsewhere=True, random_state=0).table
+    assert set(found["verdict"]) == {"doubtful"}
+
+
+def test_the_score_follows_most_of_its_set_and_opposite_signs_are_named():
+    signs = np.where(np.arange(50) < 30, 1.0, -1.0)
+    signal = np.random.default_rng(0).standard_normal(100)
+    Y = np.random.default_rng(1).standard_normal((100, 400))
+    Y[:, :50] += np.outer(signal, signs)
+    Y[:, 49] -= 3 * signal  # the largest weight is not that of most genes
+    frame = pd.DataFrame(Y, index=[f"s{k}" for k in range(100)])
+    found = judge(frame, {"both": range(50), "one": range(30)}, found_elsewhere=True, random_state=0)
+    assert found.table["opposite"].tolist() == [0.4, 0.0]
+    assert found.table["reason"][0].endswith("40 % of its features have the opposite sign.")
+    assert "opposite" not in found.table["reason"][1]
+    assert found.scores.index.tolist() == frame.index.tolist()
+    assert found.scores.corrwith(pd.Series(signal, frame.index)).min() > 0.9
+
+
 def test_covariates_are_removed():
     batch = np.random.default_rng(0).integers(0, 2, 200)
     shifted = X + 3.0 * np.outer(batch, np.arange(800) < 100)

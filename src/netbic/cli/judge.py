@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from math import floor, isnan
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click import option
 
 from netbic.cli import options
-from netbic.cli.command import Command, Progress, echo, is_silent
+from netbic.cli.command import Command, Progress, echo
 from netbic.cli.fit import read_data
 from netbic.cli.samples import SampleTable, covariate_lines, read_covariates
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 _RECORD = "judged.json"
+_LISTED = 20  # sets in the terminal
 
 
 @click.command(cls=Command)
@@ -24,7 +30,7 @@ _RECORD = "judged.json"
     "--found-elsewhere",
     is_flag=True,
     help="The sets come from other data, such as the literature or another study: nothing in EXPRESSION was used to "
-    "choose their genes.",
+    "choose their genes (if it was, even noise may be called strong).",
 )
 @options.sample_info
 @options.covariates
@@ -55,8 +61,9 @@ def judge(
     GENE_SETS is a GMT file: a line for each set, with its name, a description and its genes, separated by tabs.
 
     \b
-    DIR/judged.tsv        a line for each set: its verdict, the reason and numbers
-    DIR/judged_genes.tsv  the confidence of every gene of a set
+    DIR/judged.tsv         a line for each set: its verdict, the reason and numbers
+    DIR/judged_genes.tsv   the confidence of every gene of a set
+    DIR/judged_scores.tsv  the score of every sample in every set
     """
     from netbic import files
     from netbic.io.samples import read_gene_sets
@@ -91,11 +98,39 @@ def judge(
             n_jobs=jobs,
             feature_name="gene",
         )
-    tables = dict(zip(files.RECORDS[_RECORD], (found.table, found.features), strict=True))
+    scores = found.scores.rename_axis("sample").reset_index()
+    tables = dict(zip(files.RECORDS[_RECORD], (found.table, found.features, scores), strict=True))
     parts = {name: files.table_bytes(out / name, table) for name, table in tables.items()}
     record = {"expression": expression, "gene_sets": gene_sets, "found_elsewhere": found_elsewhere, "seed": seed}
     files.write_files(out, parts, _RECORD, record | {"verdict": found.verdict})
-    if not is_silent():
-        echo(found.verdict.replace("module", "gene set"), ", ".join(f"{out}/{name}" for name in parts))
-        for name, reason in found.table[["set", "reason"]].to_numpy():
-            echo(f"  {name}: {reason}")
+    echo(found.verdict, *_table(found.table))
+    more = f"{len(found.table) - _LISTED:,} more sets, reasons" if len(found.table) > _LISTED else "reasons"
+    echo(f"{more} and numbers: {out}/judged.tsv; genes: {out}/judged_genes.tsv; scores: {out}/judged_scores.tsv")
+
+
+def _table(judged: pd.DataFrame) -> Iterator[str]:
+    """The best sets, a line for each."""
+    from netbic.selection import KINDS, kind_of_verdict
+
+    rank = judged["verdict"].map(lambda verdict: [*KINDS, "unknown"].index(kind_of_verdict(verdict)))
+    best = judged.assign(rank=rank).sort_values(["rank", "confidence"], ascending=[True, False], kind="stable")
+    lines = [("set", "genes", "verdict", "expected right", "note")]
+    for row in best.head(_LISTED).to_dict("records"):
+        right = "-" if isnan(row["confidence"]) else f"{floor(100 * row['confidence'])} %"
+        lines.append((row["set"], f"{row['n_available']}/{row['n_genes']}", row["verdict"], right, _note(row)))
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for name, genes, verdict, right, note in lines:
+        fields = name.ljust(widths[0]), genes.rjust(widths[1]), verdict.ljust(widths[2]), right.rjust(widths[3]), note
+        yield f"  {'  '.join(fields)}".rstrip()
+
+
+def _note(row: dict[Any, Any]) -> str:
+    """What else must be known about a set."""
+    from netbic.selection import OPPOSITE
+    from netbic.solver.search import SIMILAR
+
+    notes = [f"{row['opposite']:.0%} opposite sign".replace("%", " %")] * (row["opposite"] >= OPPOSITE)
+    notes += ["may be technical"] * row["technical"].startswith("may be")
+    if row["verdict"] != "doubtful" and abs(row["correlation"]) >= SIMILAR:
+        notes.append(f"similar to {row['closest']} ({row['correlation']:.2f})")
+    return "; ".join(notes)

@@ -4,7 +4,8 @@ from netbic.estimators.studies import as_one_study
 from netbic.selection.graph_value import GraphValue, graph_value
 from netbic.selection.groups import Judgement, SampleGroups, group_summary, sample_groups
 from netbic.selection.groups import selected_samples as selected_samples
-from netbic.selection.judge import judge
+from netbic.selection.judge import OPPOSITE as OPPOSITE
+from netbic.selection.judge import JudgedSets, judge
 from netbic.selection.n_modules import ModuleCount, n_modules
 from netbic.selection.pair_tests import PairTests, pair_tests
 from netbic.selection.resampling import correlation as correlation
@@ -24,6 +25,7 @@ from netbic.selection.verdicts import verdict_sentence as verdict_sentence
 __all__ = [
     "AxisStability",
     "GraphValue",
+    "JudgedSets",
     "Judgement",
     "ModuleCount",
     "PairTests",

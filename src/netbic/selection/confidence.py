@@ -15,6 +15,7 @@ from netbic.arrays import Bools, Floats
 
 _MAD = 1.4826  # a standard deviation in units of the median absolute value of normal numbers
 _TINY = 1e-300
+_UNRELATED = 5  # p-values of 1 that are added to those of a set
 
 
 def confidence(z: Floats, members: Bools, smallest: float = 1.0) -> Floats:
@@ -36,8 +37,33 @@ def confidence(z: Floats, members: Bools, smallest: float = 1.0) -> Floats:
     """
     bulk = np.abs(z[~members])
     spread = max(smallest, _MAD * float(np.median(bulk)) if bulk.size else 0.0)
-    p_values = np.maximum(erfc(np.abs(z) / (spread * np.sqrt(2))), _TINY)
-    order, n = np.argsort(p_values), z.size
+    return _one_minus_rates(np.maximum(erfc(np.abs(z) / (spread * np.sqrt(2))), _TINY))
+
+
+def confidence_in_set(z: Floats, members: Bools) -> Floats:
+    """One minus the local false discovery rate of every member of a set that was given; 0 for other features.
+
+    The question is which members follow the score more than other features do, so that the p-value of a member is the
+    share of other features whose correlation is as large. A few p-values of 1 are added: small sets need more evidence.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> z = 3 * np.random.default_rng(0).standard_normal(1000)  # many features follow the score
+    >>> z[:20] += 20
+    >>> found = confidence_in_set(z, np.arange(1000) < 40)
+    >>> bool(found[:20].min() > 0.9), bool(found[20:40].mean() < 0.2), bool(found[40:].any())
+    (True, True, False)
+    """
+    others, found = np.sort(np.abs(z[~members])), np.zeros(z.size)
+    p_values = 1 - np.searchsorted(others, np.abs(z[members])) / (others.size + 1)
+    found[members] = _one_minus_rates(np.append(p_values, np.ones(_UNRELATED)))[: p_values.size]
+    return found
+
+
+def _one_minus_rates(p_values: Floats) -> Floats:
+    """One minus the local false discovery rates of p-values, by Grenander's estimator of their density."""
+    order, n = np.argsort(p_values), p_values.size
     gaps = np.maximum(np.diff(p_values[order], prepend=0.0), _TINY)
     # Each p-value is a step of 1 / n of the distribution function; the last gap, up to 1, has none.
     gaps = np.append(gaps, max(1 - float(p_values.max()), _TINY))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -15,18 +15,44 @@ from numpy.typing import ArrayLike
 from netbic.arrays import Array, Floats, Indices, Matrix, RandomState
 from netbic.errors import some_names
 from netbic.estimators.inputs import axis_names, one_blas_thread
+from netbic.estimators.results import names_of
 from netbic.estimators.svd import SparseGraphSVD
 from netbic.identifiers import explain_mismatch
 from netbic.operators.corrected import Corrected
 from netbic.selection.fits import Jobs, Progress, quiet
 from netbic.selection.halves import Part, Splits
 from netbic.selection.resampling import draw_seed
-from netbic.selection.verdicts import Verdicts, Words, called, group_numbers, judged
+from netbic.selection.verdicts import TOO_FEW, Verdicts, Words, called, group_numbers, judged
 from netbic.solver.count import MOST_MODULES
 from netbic.solver.half_step import Vector
 from netbic.solver.search import Module
 
 FEWEST = 5  # features of a set that the data have
+OPPOSITE: Final = 0.3  # share of features with the opposite sign from which on it is said
+
+
+@dataclass(frozen=True, repr=False)
+class JudgedSets(Verdicts):
+    """Verdicts on given sets, and the scores of the samples.
+
+    Attributes
+    ----------
+    table, features : DataFrame
+        As of `Verdicts`, with the name of each set in the column `set` instead of `module`. In `table` also
+        `n_features` (of the set), `n_available` (of these, in X) and `opposite`: the share of the latter whose weight
+        has the opposite sign. If it is large, the score is not the mean of the set. `closest` is the name of a set.
+    n_pairs, unit
+        As of `Verdicts`.
+    scores : DataFrame of shape (n_samples, n_sets)
+        The score of every set, whatever its verdict: a row per sample. Most weight has a positive sign.
+    """
+
+    scores: pd.DataFrame = field(kw_only=True)
+
+    @property
+    def verdict(self) -> str:
+        """One plain sentence."""
+        return super().verdict.replace("module", "set")
 
 
 def judge(
@@ -43,16 +69,22 @@ def judge(
     random_state: RandomState = None,
     n_jobs: Jobs = None,
     feature_name: str = "feature",
-) -> Verdicts:
+) -> JudgedSets:
     """Judge sets of features, such as the modules of another program, by the same evidence as modules of netbic.
 
     The score of a sample is the first principal component of the features of a set, after they have been divided by the
     square root of their standard deviations (by a larger power if most values are zero). If a set was found in these
     same data, its features were chosen because they move together here, in all samples: that they do so in other halves
     of them is no evidence. So the evidence is that of `verdicts`: a search in only half of the samples must find the
-    set again, without knowing it. Sets that were found in other data (`found_elsewhere`) are not searched for: their
-    weights come from one half, and all else is measured in the other one. The verdict on a set does not depend on the
-    other sets (nothing is measured beyond other modules), unless there are more of them than the data have modules.
+    set again, without knowing it. The verdict on a set does not depend on the other sets (nothing is measured beyond
+    other modules), unless there are more of them than the data have modules.
+
+    Sets that were found in other data (`found_elsewhere`) are not searched for: their weights come from one half, and
+    all else is measured in the other one. They need not be complete, so that features outside a set may follow its
+    score, too. The confidence of a feature is that it follows the score more than features outside do: one minus the
+    local false discovery rate among the features of the set, with those outside as controls. A set is a *broad axis* if
+    its features move together more than random ones, but those outside follow the score nearly as much (breadth of
+    0.15 or more, and a mean confidence below 0.4). It is *doubtful* if they do not move together more than random ones.
 
     Parameters
     ----------
@@ -62,16 +94,15 @@ def judge(
         least 5 have to remain.
     found_elsewhere : bool
         Whether the sets come from other data (from the literature or another study, for example), so that nothing about
-        the samples in X was used to choose their features.
+        the samples in X was used to choose their features. If it was, even noise may be called strong.
     groups, n_pairs, early_stopping, progress, random_state, n_jobs, feature_name : as for `verdicts`
     covariates, missing : as for `SparseGraphSVD`
 
     Returns
     -------
-    Verdicts
-        As of `verdicts`, with the name of each set in the column `set` of both tables, and `n_features` (of the set)
-        and `n_available` (of these, in X). A set whose scores are those of another one has a verdict of its own, with
-        the name of the other in `closest`. Sets with too few features in X are left out, with a warning.
+    JudgedSets
+        The verdicts, and the scores of the samples. A set whose scores are those of another one has a verdict of its
+        own. Sets with too few features in X are left out, with a warning.
 
     Examples
     --------
@@ -79,10 +110,13 @@ def judge(
     >>> study = netbic.simulate.cohort(200, 500, n_modules=2, strength=1.2, random_state=0)
     >>> genes = study.expression.columns
     >>> sets = {"planted": genes[study.genes[0]], "arbitrary": genes[:40]}
-    >>> netbic.selection.judge(study.expression, sets, random_state=0).table[["set", "verdict"]]
+    >>> found = netbic.selection.judge(study.expression, sets, random_state=0)
+    >>> found.table[["set", "verdict"]]
              set   verdict
     0    planted    strong
     1  arbitrary  doubtful
+    >>> found.scores.shape
+    (200, 2)
     """
     names = axis_names(X)[1]
     known = {name: _positions(members, names, int(X.shape[1])) for name, members in sets.items()}
@@ -109,7 +143,7 @@ def judge(
     options: Any = {"early_stopping": early_stopping, "progress": progress, "n_jobs": n_jobs}
     found = judged(splits, n_pairs, words, **options)
     sizes = {str(name): len(set(members)) for name, members in sets.items()}
-    return _named(found, usable, sizes, feature_name)
+    return _named(found, model, usable, sizes, feature_name)
 
 
 def _positions(members: Sequence[Any], names: Array | None, n_features: int) -> Indices:
@@ -149,10 +183,10 @@ def _module(operator: Corrected, at: Indices) -> Module:
 
 
 def leading(columns: Floats) -> Floats:
-    """The right singular vector of the largest singular value; its largest entry is positive."""
+    """The right singular vector of the largest singular value; the sum of its entries is not negative."""
     with one_blas_thread():
         vector = np.linalg.svd(columns.astype(np.float64), full_matrices=False)[2][0]
-    return np.asarray(vector * np.sign(vector[np.abs(vector).argmax()]))
+    return np.asarray(-vector if vector.sum() < 0 else vector)
 
 
 class _SetSplits(Splits):
@@ -180,13 +214,22 @@ class _SetSplits(Splits):
         return np.empty(0, dtype=np.intp)
 
 
-def _named(found: Verdicts, usable: Mapping[str, Indices], sizes: Mapping[str, int], feature_name: str) -> Verdicts:
-    """The tables with the names of the sets instead of numbers of modules."""
+def _named(
+    found: Verdicts, model: SparseGraphSVD, usable: Mapping[str, Indices], sizes: Mapping[str, int], feature_name: str
+) -> JudgedSets:
+    """The tables with the names of the sets instead of numbers of modules, and the scores."""
     names = np.array(list(usable), dtype=object)
     table, features = found.table.copy(), found.features.copy()
+    opposite = (model.components_ < 0).sum(axis=1) / model.columns_.sum(axis=1)
     table.insert(0, "set", names)
     table.insert(2, f"n_{feature_name}s", [sizes[name] for name in names])
     table.insert(3, "n_available", [at.size for at in usable.values()])
+    table.insert(4, "opposite", opposite)
+    said = (opposite >= OPPOSITE) & (table["verdict"] != TOO_FEW)
+    signs = [f" {share:.0%} of its {feature_name}s have the opposite sign.".replace("%", " %") for share in opposite]
+    table["reason"] += np.where(said, signs, "")
     table["closest"] = [None if pd.isna(k) else names[k - 1] for k in table["closest"]]
     features.insert(0, "set", names[features["module"].to_numpy(dtype=int) - 1])
-    return replace(found, table=table.drop(columns=["module", "repeats"]), features=features.drop(columns="module"))
+    scores = pd.DataFrame(model.left_vectors_ * model.singular_values_, names_of(model, "rows"), names)
+    table, features = table.drop(columns=["module", "repeats"]), features.drop(columns="module")
+    return JudgedSets(table, features, found.n_pairs, found.unit, scores=scores)

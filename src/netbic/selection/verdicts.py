@@ -23,7 +23,7 @@ from netbic.estimators.prediction import module_scores
 from netbic.estimators.results import heaviest, name_features, names_of
 from netbic.estimators.studies import study_labels
 from netbic.estimators.svd import SparseGraphSVD, fitted_model
-from netbic.selection.confidence import confidence
+from netbic.selection.confidence import confidence, confidence_in_set
 from netbic.selection.fits import Fits, Jobs, Progress, quiet
 from netbic.selection.halves import FEWEST_GROUPS, Measures, Splits
 from netbic.selection.resampling import correlation, draw_seed
@@ -246,9 +246,7 @@ def judged(
         plan = Plan.of(splits.groups, n_covariates, groups=words.groups, sample=words.sample)
         evidence, nothing = _Evidence(splits.components), not model.n_components_ or plan.too_few
         measured = iter(()) if nothing else plan.measured(splits, fits, seed, n_pairs)
-        known = _Known.of(
-            model, splits, plan, seed, words.names is None
-        )  # meanwhile, other processes make the first fits
+        known = _Known.of(model, splits, plan, seed, words)  # meanwhile, other processes make the first fits
         for pair in measured:
             evidence.add(pair)
             if early_stopping and not plan.left_out.size and evidence.is_decided(known):
@@ -453,9 +451,10 @@ class _Known(NamedTuple):
     carried: list[list[str]]  # the samples that carry a module
     plan: Plan
     may_repeat: bool  # whether a module that repeats another one gets no verdict of its own
+    searched: bool  # whether the modules were found in these data
 
     @classmethod
-    def of(cls, model: SparseGraphSVD, splits: Splits, plan: Plan, seed: int, may_repeat: bool) -> _Known:
+    def of(cls, model: SparseGraphSVD, splits: Splits, plan: Plan, seed: int, words: Words) -> _Known:
         """Correlations of scores, and what may be technical about them."""
         every = splits.part(np.arange(splits.groups.size))
         scores = every.scores(splits.components)
@@ -467,7 +466,8 @@ class _Known(NamedTuple):
         carried = [[str(names[at]) for at in carriers(score)] if enough else [] for score in scores]
         by_data = model.diagnostics_[["by_data_alone", "worst_rank"]].to_numpy(dtype=np.float64)
         alike = correlation(scores, scores)
-        return cls(splits.components, alike, by_data, followed, carried, plan, may_repeat)
+        may_repeat = words.names is None
+        return cls(splits.components, alike, by_data, followed, carried, plan, may_repeat, words.searched)
 
 
 # From measures to verdicts
@@ -478,6 +478,7 @@ class _Judgement:
     """What is known about one module, and the verdict."""
 
     verdict: str
+    searched: bool = True  # whether the module was found in these data
     repeats: int = -1  # the module that is repeated
     score: float = np.nan
     ratio: float = np.nan
@@ -496,7 +497,12 @@ class _Judgement:
 
     @property
     def is_broad(self) -> bool:
-        """Whether other features follow it, too: random ones move together, or less than its own, but with it."""
+        """Whether other features follow it, too: random ones move together, or less than its own, but with it.
+
+        A set that was given need not be complete: it is broad only if its own features do not stand out.
+        """
+        if not self.searched:
+            return self.breadth >= _BREADTH and self.z >= _Z and self.confidence < _MODERATE
         return self.breadth >= _BREADTH and (self.z >= _Z or self.of_random >= _TOGETHER)
 
     @property
@@ -546,13 +552,15 @@ def _evidence(sums: _Sums, known: _Known, k: int) -> _Judgement:
     n, weights, members = sums.n, known.weights[k], known.weights[k] != 0
     own, random, z = float(sums.coherence[k]) / n, sums.random[k] / n, sums.z[k] / n
     expected = float(random.mean())
-    found = np.where(np.sign(z) == np.sign(weights), confidence(z, members, known.plan.smallest_sd), 0.0)
+    sure = confidence(z, members, known.plan.smallest_sd) if known.searched else confidence_in_set(z, members)
+    found = np.where(np.sign(z) == np.sign(weights), sure, 0.0)
     # Some of the groups alone are too few to look at each of them.
     is_whole = bool(n) and n == known.plan.left_out.size
     by_group = _by_group(np.array([sums.each[at][k] for at in range(n)]), known.plan.left_out) if is_whole else {}
     return _Judgement(
         "",
         **by_group,
+        searched=known.searched,
         score=float(sums.score[k]) / n,
         ratio=own / expected if expected > 0 else 0.0,
         z=_standardised(np.array([own, *random])),
@@ -726,25 +734,30 @@ class Words:
                 return f"Doubtful: weights from half of the {samples} do not give the same scores ({limits})."
             fewer = f"without some {self.groups}" if self.left_out else f"in only half of the {samples}"
             return f"Doubtful: a search {fewer} does not find it again ({limits})."
+        right = f"{_down(100 * one.confidence)} % of them are expected to be right"
+        times = f"{one.ratio:.1f} times" if one.ratio < 10 else f"{one.ratio:.0f} times"
+        together = f"in {unused}, its {features} move together {times} as much as random {features}"
         if one.verdict == BROAD:
-            share = f"{_down(100 * one.breadth)} % as much as its own, {100 * _BREADTH:.0f} % is the limit"
-            listed = f"the list of {features}, which has only those that follow it most"
+            share = f"{_down(100 * one.breadth)} % as much as its own"
+            if not self.searched:
+                others = f"but only {right}: others follow its score as well (on average {share})"
+                use = f"Many {features} share the score: do not take it for the activity of this set alone."
+                return f"Broad axis: {together}, {others}. {use}"
+            listed = f"the list of {features}" + ", which has only those that follow it most" * (self.names is None)
             use = f"Interpret the scores of {samples}, not {listed}."
-            return f"Broad axis: other {features} follow it as well (on average {share}). {use}"
+            limit = f"{100 * _BREADTH:.0f} % is the limit"
+            return f"Broad axis: other {features} follow it as well (on average {share}, {limit}). {use}"
         if one.z < _Z:
             return f"Doubtful: its {features} {_too_little(one.z, features)} in {unused}."
         if one.carrier >= 0:
             group = self.labels[one.carrier]
             what = f"carried by {group}: without it, its {features} {_too_little(one.without_most, features)}"
             return f"Doubtful: {what} in {unused}."
-        right = f"{_down(100 * one.confidence)} % of them are expected to be right"
         if one.confidence < _MODERATE:
             return f"Doubtful: its {features} do not stand out from the others ({right})."
         if followed.is_depth:
             depth = ", as the depth of sequencing gives it" if self.feature == "gene" else ""
             return f"Doubtful: it is hardly more than the mean of each {self.sample}{depth}."
-        times = f"{one.ratio:.1f} times" if one.ratio < 10 else f"{one.ratio:.0f} times"
-        together = f"in {unused}, its {features} move together {times} as much as random {features}"
         if one.verdict == "strong":
             return f"Strong: {together}; {right}."
         causes = [f"only {right}"] if one.confidence < _STRONG else [f"few {samples} carry it"] if carried else []

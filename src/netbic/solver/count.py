@@ -37,19 +37,22 @@ _SPLITS = 3  # one if XX' is too large
 _ROUNDS = 16  # of a search in a half, after the first ones
 _SHARES = (0.1, 0.2, 0.35, 0.5, 0.75)  # of this number, for the curve
 _FEWEST_SAMPLES = 8  # in which halves say something
+_LARGEST = 3  # searches of a single split whose results are averaged
 _LARGEST_GRAM = 4096  # rows up to which XX' is kept for all halves
 
 
 class Count(NamedTuple):
     """Directions beyond noise, modules that were searched for, and how many of them each split found again.
 
-    `curve` has numbers of modules, and how many are found again in the first split if so many are searched for.
+    `curve` has numbers of modules, and how many are found again in the first split if so many are searched for. If
+    there is only one split, `found_again` are those of its largest searches, the smallest of which is for `fewest`.
     """
 
     directions: int
     searched: int
     found_again: list[int]
     curve: list[list[int]]
+    fewest: int = 0
 
     @property
     def n(self) -> int:
@@ -74,7 +77,8 @@ class Count(NamedTuple):
         average = f", {self.n} on average" if least < most else ""
         average += "" if self.n else "; only the strongest is kept, which its verdict judges in more halves"
         return (
-            f"{directions} {'are' if self.directions > 1 else 'is'} stronger than noise; of {self.searched} modules, "
+            f"{directions} {'are' if self.directions > 1 else 'is'} stronger than noise; of "
+            f"{f'{self.fewest} to ' * bool(self.fewest)}{self.searched} modules, "
             f"{found} {'is' if found == '1' else 'are'} found again in halves of the samples{average}"
         )
 
@@ -163,7 +167,10 @@ def count_modules(operator: Corrected, space: Subspace, columns: Axis, settings:
         return Count(0, 0, [], [])
     searched = min(ceil(_MARGIN * directions) + 1, MOST_MODULES, max(n // 2 - 2, 1), p)
     n_splits = _SPLITS if n <= _LARGEST_GRAM else 1
-    spaces = _subspaces(operator, _random_halves(n, n_splits), ceil(SURPLUS * searched))
+    halves = _random_halves(n, n_splits)
+    if n_splits == 1:  # which is not averaged: it should at least hardly depend on the order of the samples
+        halves = halves[_ranks(operator)]
+    spaces = _subspaces(operator, halves, ceil(SURPLUS * searched))
     fewer = sorted({ceil(share * searched) for share in _SHARES} - {searched})
     # Searches, as pairs of a number of modules and a split: each in both halves.
     searches = [(number, 0) for number in fewer] + [(searched, split) for split in range(n_splits)]
@@ -179,6 +186,9 @@ def count_modules(operator: Corrected, space: Subspace, columns: Axis, settings:
     parts = np.split(scores, np.cumsum([len(vectors) for vectors in found])[:-1])
     shared = [_n_shared(*pair) for pair in zip(parts[::2], parts[1::2], strict=True)]
     curve = [[number, again] for (number, _), again in zip(searches[: len(fewer) + 1], shared, strict=False)]
+    if n_splits == 1:
+        largest = curve[-_LARGEST:]
+        return Count(directions, searched, [again for _, again in largest], curve, largest[0][0])
     return Count(directions, searched, shared[len(fewer) :], curve)
 
 
@@ -189,6 +199,13 @@ def _random_halves(n: int, n_splits: int) -> Floats:
         for half, rows in enumerate(np.array_split(np.random.default_rng(split).permutation(n), 2)):
             halves[rows, 2 * split + half] = 1.0
     return halves
+
+
+def _ranks(operator: Corrected) -> Indices:
+    """The ranks of the samples on a random direction of the features: they do not depend on the order of the samples."""
+    p = operator.shape[1]
+    scores = operator.products([(np.arange(p), np.random.default_rng(0).standard_normal(p))])[0]
+    return np.asarray(np.argsort(np.argsort(scores, kind="stable"), kind="stable"))
 
 
 def _vectors(
