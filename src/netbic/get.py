@@ -119,6 +119,8 @@ def samples_df(source: Any) -> pd.DataFrame:
     DataFrame
         `module`, `sample`, `score` and `group`.
     """
+    if kind_of(source) == "anndata":
+        raise InputError("the groups of the cells of an AnnData object are in obsm and obs: run tl.sample_groups")
     return _stored(source, "samples", "", "fit again")
 
 

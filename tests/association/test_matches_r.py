@@ -67,7 +67,10 @@ def test_rank_tests_match(data):
         found = mann_whitney(scores, (own["level"] == level).to_numpy())
         assert_matches(fits(found, statistic="statistic", p="p"), of_r(name, f"wilcox.test {level}"))
     found = kruskal_wallis(scores, numbered(own["level"]))
-    assert_matches(fits(found, statistic="statistic", p="p"), of_r(name, "kruskal.test"))
+    by_r = of_r(name, "kruskal.test")
+    if name == "small":  # whose p-value is exact here
+        by_r.pop("p")
+    assert_matches(fits(found, statistic="statistic", p="p"), by_r)
     assert found.effect == pytest.approx(found.statistic / (len(own) - 1))
 
 

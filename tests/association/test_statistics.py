@@ -242,3 +242,18 @@ def test_exact_spearman_p_values_are_those_of_all_permutations():
     p = np.array([spearman(np.array(order, dtype=float), np.arange(6.0)).p for order in permutations(range(6))])
     for level in np.unique(p):  # not too small for any of the orders, which are equally likely
         assert np.mean(p <= level) <= level + 1e-12
+
+
+def test_the_kruskal_wallis_test_of_few_samples_is_exact():
+    generator = np.random.default_rng(0)
+    for sizes in ((3, 4), (2, 2, 3)):
+        scores, levels = generator.standard_normal(7), np.repeat(np.arange(len(sizes)), sizes)
+
+        def statistic(some, scores=scores, levels=levels):
+            return stats.kruskal(*(scores[np.array(some) == level] for level in set(levels))).statistic
+
+        every = [statistic(some) for some in set(permutations(levels.tolist()))]
+        expected = np.mean(np.array(every) >= statistic(levels) - 1e-9)
+        np.testing.assert_allclose(kruskal_wallis(scores, levels).p, expected)
+        if len(sizes) == 2:
+            np.testing.assert_allclose(expected, stats.mannwhitneyu(scores[:3], scores[3:], method="exact").pvalue)

@@ -11,7 +11,7 @@ from netbic.estimators.studies import coherence
 from netbic.selection import verdicts
 from netbic.selection.confidence import confidence
 from netbic.selection.halves import Part, Splits, judged_features, resized
-from netbic.selection.technical import SampleProperties, carriers
+from netbic.selection.technical import SampleProperties, carriers, depth_of
 from netbic.selection.verdicts import successive_correlation
 
 
@@ -205,7 +205,8 @@ def test_a_module_that_repeats_an_earlier_one_is_named():
     alike = "it is high and low in similar samples as module 1"
     alike = alike if correlation > 0 else "it is high in samples in which module 1 is low"
     assert result.table["reason"][1] == (
-        f"Repeats module 1: {alike} (correlation of scores {correlation:.2f}); {shared} of their features are in both."
+        f"Repeats module 1: {alike} (correlation of scores {correlation:.2f}); {shared} of their features are in both. "
+        "By itself, it is strong."
     )
     assert result.table["sample_overlap"].isna().all()
 
@@ -540,3 +541,19 @@ def test_the_mean_of_all_features_can_be_removed_and_the_hint_says_how():
     assert "sequencing" not in repr(found)
     both = SparseGraphSVD(1, center="both", random_state=0).fit(X)
     assert not verdicts(both, X, n_pairs=3, random_state=0).hint
+
+
+def test_noise_of_normalised_cells_is_no_module():
+    """Logarithms of normalised counts depend on the depth of the cell in all genes: that is no module."""
+    generator = np.random.default_rng(0)
+    profile = generator.lognormal(0, 1.5, 600)
+    counts = generator.poisson(np.exp(generator.normal(0, 0.7, (1500, 1))) * 600 * profile / profile.sum())
+    X = np.log1p(1e4 * counts / np.maximum(counts.sum(axis=1, keepdims=True), 1))
+    X = sp.csr_array(X[:, np.argsort(-X.var(axis=0))[:200]])
+    model = SparseGraphSVD(2, n_columns=30, random_state=0).fit(X)
+    assert (verdicts(model, X, n_pairs=5, random_state=0).table["verdict"] == "doubtful").all()
+    depth = depth_of(X)
+    assert np.corrcoef(depth[0], np.log(counts.sum(axis=1)))[0, 1] < -0.95
+    np.testing.assert_allclose(depth, depth_of(X.toarray()), atol=1e-9)
+    assert depth_of(generator.standard_normal((50, 20))) is None
+    assert depth_of(sp.csr_array(counts.astype(float))[:, :100]) is None or (counts[:, :100] == 0).mean() > 0.5

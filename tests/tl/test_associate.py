@@ -32,7 +32,8 @@ def test_the_tests_are_those_of_the_model_and_survive_a_file(adata, tmp_path):
     adata.write_h5ad(tmp_path / "a.h5ad")
     back = anndata.read_h5ad(tmp_path / "a.h5ad").uns["netbic"]["associations"]
     np.testing.assert_array_equal(back["p"], found["p"])
-    other = netbic.tl.associate(adata, copy=True, adjust="age")
+    with pytest.warns(UserWarning, match="tests of age, made in another way .* are replaced"):
+        other = netbic.tl.associate(adata, copy=True, adjust="age")
     assert set(adata.uns["netbic"]["associations"]["variable"]) == {"planted", "age"}
     assert set(other.uns["netbic"]["associations"]["variable"]) == {"planted"}
 
@@ -65,8 +66,15 @@ def test_properties_of_donors_are_warned_of_and_the_warning_is_kept(adata, tmp_p
     adata.write_h5ad(tmp_path / "a.h5ad")
     back = anndata.read_h5ad(tmp_path / "a.h5ad").uns["netbic"]["association_notes"]
     assert list(back) == [str(warned[0].message)]
-    netbic.tl.associate(adata, keys="condition")
-    assert len(adata.uns["netbic"]["association_notes"]) == 0
+    before = netbic.get.associations_df(adata)
+    netbic.tl.associate(adata, keys="condition")  # adds its tests
+    both = netbic.get.associations_df(adata)
+    assert both["variable"].unique().tolist() == ["sex", "condition"]
+    pd.testing.assert_frame_equal(both[both["variable"] == "sex"].drop(columns="q_all"), before.drop(columns="q_all"))
+    assert (both["q_all"] >= both["p"]).all()
+    assert list(adata.uns["netbic"]["association_notes"]) == list(back)
+    netbic.tl.associate(adata, keys="condition", name="other")
+    assert len(adata.uns["netbic"]["association_notes_other"]) == 0
     adata.write_h5ad(tmp_path / "b.h5ad")
 
 
@@ -127,13 +135,13 @@ def test_modules_that_follow_a_batch_are_said(adata):
     adata.obs["donor"] = [f"d{k % 3}" if batch == "one" else "d9" for k, batch in enumerate(adata.obs["batch"])]
     adata.obs["sex"] = np.where(adata.obs["donor"] == "d0", "f", "m")
     with pytest.warns(UserWarning, match="explains most of") as caught:
-        netbic.tl.associate(adata, "sex", by="donor")  # batches are looked at whatever is tested
+        netbic.tl.associate(adata, "sex", by="donor", name="donors")  # batches are looked at whatever is tested
     notes = [str(each.message) for each in caught]
     assert [note.split(" explains")[0] for note in notes] == ["batch", "donor"]
     assert notes[0].endswith("; all cells of batch two come from donor d9: there, batch and donor cannot be told apart")
     del adata.obs["donor"]
-    netbic.tl.associate(adata, "side")
-    assert not any("explains most" in note for note in adata.uns["netbic"]["association_notes"])
+    netbic.tl.associate(adata, "side", name="other")
+    assert not any("explains most" in note for note in adata.uns["netbic"]["association_notes_other"])
 
 
 def test_scores_on_modules_of_another_object_are_tested(adata):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import permutations
-from math import atanh, exp, inf, nan, sqrt, tanh
+from itertools import combinations, permutations
+from math import atanh, exp, factorial, inf, nan, prod, sqrt, tanh
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ _TAILS = (1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2
 MONTE_CARLO: Final = 9_999  # random tables
 _EXPLAINED = 1e-9  # share of a norm below which nothing is left but rounding errors
 _EXACT_BELOW = 50  # samples per group for an exact Mann-Whitney test, as in R
+_FEW_WAYS = 10_000  # to divide samples into levels, for an exact Kruskal-Wallis test
 _EXACT_UP_TO = 9  # samples for an exact test of a Spearman correlation, as in R
 _SMALLEST_EXPECTED = 5  # count of the chi-squared distribution
 _SAME = 1e-7  # relative: tables whose probabilities differ by less are equally likely, as in R
@@ -54,12 +55,43 @@ UNDEFINED: Final = Result(nan, nan, nan)  # a test that the data do not allow
 
 
 def kruskal_wallis(scores: Floats, levels: Indices) -> Result:
-    """Kruskal-Wallis test; the effect is epsilon squared, the share of the variance of ranks between the levels."""
+    """Kruskal-Wallis test; the effect is epsilon squared, the share of the variance of ranks between the levels.
+
+    The p-value is exact if samples can be divided into the levels in at most 10,000 ways, such as four and three.
+    """
     groups = [scores[levels == level] for level in np.unique(levels)]
     if len(groups) < 2 or np.ptp(scores) == 0:
         return UNDEFINED
     statistic, p = stats.kruskal(*groups)
+    sizes = [len(group) for group in groups]
+    if scores.size <= _EXACT_BELOW and _n_ways(sizes) <= _FEW_WAYS:
+        ranks = stats.rankdata(np.concatenate(groups))
+        own = sum(part.sum() ** 2 / part.size for part in np.split(ranks, np.cumsum(sizes)[:-1]))
+        p = float(np.mean(_sums_of_ranks(tuple(sorted(ranks.tolist())), tuple(sizes)) >= own * (1 - _EQUAL)))
     return Result(float(statistic), float(p), float(statistic) / (scores.size - 1))
+
+
+def _n_ways(sizes: Sequence[int]) -> int:
+    """The number of ways to divide samples into groups of these sizes.
+
+    >>> _n_ways([4, 3]), _n_ways([2, 2, 2])
+    (35, 90)
+    """
+    return factorial(sum(sizes)) // prod(map(factorial, sizes))
+
+
+@lru_cache(maxsize=64)
+def _sums_of_ranks(ranks: tuple[float, ...], sizes: tuple[int, ...]) -> Floats:
+    """The sum over groups of the squared sum of ranks per size, for every way to divide ranks into such groups."""
+    if len(sizes) == 1:
+        return np.array([sum(ranks) ** 2 / sizes[0]])
+    every = range(len(ranks))
+    parts = []
+    for chosen in combinations(every, sizes[0]):
+        own = sum(ranks[at] for at in chosen) ** 2 / sizes[0]
+        others = tuple(ranks[at] for at in every if at not in chosen)
+        parts.append(own + _sums_of_ranks(others, sizes[1:]))
+    return np.concatenate(parts)
 
 
 def mann_whitney(scores: Floats, inside: Bools) -> Result:

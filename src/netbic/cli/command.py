@@ -39,6 +39,7 @@ _OPTIONS: Final = {
     "y_smoothness": "--smoothness2",
     "netbic.io.read_id_map": "--id-map",
 }
+_OF_FIT: Final = {"covariates": "--covariates", "groups": "--by"}  # if the command that runs has no such option
 _GAP = 5.0  # seconds between lines of progress, and before the first one
 _REDRAWN = 0.1  # seconds between pictures of a bar
 _SECONDS = 10  # to wait for an answer of a Dask scheduler
@@ -202,6 +203,8 @@ def in_options(text: str, table: str = "") -> str:
         name, value = found[1] or found[3], found[2] if found[1] else None
         number = name[-1] if name not in known and name[:-1] in known else ""
         param = known.get(name.removesuffix(number)) or by_option.get(_OPTIONS.get(name, ""))
+        if param is None and value and name in _OF_FIT:
+            return f"netbic fit {_OF_FIT[name]} {value}"
         if param is None:
             return found[0]
         if value == "False" and param.secondary_opts:

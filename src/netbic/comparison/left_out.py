@@ -233,6 +233,7 @@ class _Search:
         about |= {"n_features": members.sum(axis=1), "overlap": jaccard(members, model.components_ != 0)}
         table = pd.DataFrame(judged, index=range(n_modules), columns=_JUDGED).assign(**about)
         table["q"] = adjust_p_values(table["p"])
+        table["shared"] = (members & (model.components_ != 0)).sum(axis=1)
         words = [_verdict(row, study, *self.words) for row in table.to_dict("records")]
         table["verdict"], table["reason"] = (pd.Series([each[k] for each in words], dtype=object) for k in range(2))
         return table
@@ -301,26 +302,27 @@ def _verdict(found: Mapping[Any, Any], study: str, feature_name: str, study_name
     if np.isnan(found["q"]):
         return TOO_FEW, f"Cannot be judged: {found['reason'].replace('the other study', study)}."
     problems = list(_problems(found, feature_name, others))
-    text = f"in {study}, the {feature_name}s of the module found without it move together"
-    if np.isfinite(found["strength"]):
-        text += f" {found['strength']:.2g} times as much as in the {others}"
-    words, end = ("Not replicated", f", but {' and '.join(problems)}") if problems else ("Replicated", "")
-    return (NOT_REPLICATED if problems else REPLICATED), f"{words}: {text} (q {found['q']:.2g}){end}."
+    text = f"the module found without {study} has {found['n_features']:,} {feature_name}s, {found['shared']:,} of them "
+    text += "in this one"
+    if problems:
+        return NOT_REPLICATED, f"Not replicated: {text}; in {study}, {', and '.join(problems)}."
+    times = f"{found['strength']:.2g} times as much as in the {others}"
+    return REPLICATED, f"Replicated: {text}; in {study}, they move together {times} (q {found['q']:.2g})."
 
 
 def _problems(found: Mapping[Any, Any], feature_name: str, others: str) -> Iterator[str]:
     """What keeps a module from being replicated."""
     if found["q"] > LEVEL:
-        yield "this may be chance"
+        yield f"they do not move together beyond chance (q {found['q']:.2g})"
     if not np.isfinite(found["strength"]):
-        yield f"in the {others} they do so no more than random {feature_name}s"
+        yield f"in the {others} they move together no more than random {feature_name}s"
     elif found["strength"] < RELATIVE_STRENGTH:
-        yield f"{RELATIVE_STRENGTH:g} times is needed"
+        yield f"only {found['strength']:.2g} times as much as in the {others} ({RELATIVE_STRENGTH:g} is needed)"
     if found["n_leading_available"] < MIN_FEATURES:
         return
     weak = not found["leading_strength"] >= RELATIVE_STRENGTH
     if found["p_leading"] > LEVEL or weak:
-        yield f"its leading {feature_name}s do not ({found['leading_strength']:.2g} times, p {found['p_leading']:.2g})"
+        yield f"the leading ones less ({found['leading_strength']:.2g} times as much, p {found['p_leading']:.2g})"
 
 
 def _fit_without(

@@ -16,6 +16,7 @@ from netbic.arrays import check_choice, kind_of
 from netbic.errors import InputError
 from netbic.estimators.parameters import check_count, is_number
 from netbic.estimators.results import position_of
+from netbic.get import gene_sets_df
 from netbic.pl import base
 
 if TYPE_CHECKING:
@@ -49,10 +50,11 @@ _LINE = 32  # letters of a line of the name of a variable and its level
 
 @base.documented
 def enrichment(
-    table: pd.DataFrame,
+    table: pd.DataFrame | AnnData,
     *,
     n_terms: int = 10,
     verdicts: Words | None = None,
+    key: str = "netbic",
     ax: Axes | None = None,
     **given: Unpack[base.Labels],
 ) -> Axes:
@@ -64,12 +66,14 @@ def enrichment(
 
     Parameters
     ----------
-    table : DataFrame
-        The result of `enrichment.gene_sets`. Modules whose sides were tested separately have two columns, + and -.
+    table : DataFrame or AnnData
+        The result of `enrichment.gene_sets`, or an object after `tl.enrich`. Modules whose sides were tested separately
+        have two columns, + and -.
     n_terms : int
         Maximum number of terms, for all modules together.
     verdicts : dict, optional
         Verdicts by the number of the module: doubtful modules are marked and paler.
+    $key
     $ax
 
     Examples
@@ -83,6 +87,8 @@ def enrichment(
     from netbic.association.words import mark, reliability
 
     check_count("n_terms", n_terms)
+    if kind_of(table) == "anndata":
+        table = gene_sets_df(table, key=key)
     needed = ("module", "term", "n_overlap", "q_value")
     if missing := [name for name in needed if name not in getattr(table, "columns", ())]:
         raise InputError(f"the table has no column {missing[0]!r}: give what enrichment.gene_sets returns")

@@ -480,6 +480,7 @@ class _Judgement:
     verdict: str
     searched: bool = True  # whether the module was found in these data
     repeats: int = -1  # the module that is repeated
+    alone: str = ""  # the verdict if it repeated none
     score: float = np.nan
     ratio: float = np.nan
     z: float = np.nan
@@ -543,7 +544,8 @@ def _judged_by(sums: _Sums, known: _Known) -> list[_Judgement]:
         # One that repeats nothing itself is the better reference.
         order = sorted(redundant, key=lambda j: (judged[j].repeats >= 0, -abs(known.correlations[k, j])))
         repeats = next((int(j) for j in order if known.may_repeat and judged[j].verdict != "doubtful"), -1)
-        judged.append(replace(one, **_verdict(one, repeats, known.followed[k], bool(known.carried[k]))))
+        own = _verdict(one, -1, known.followed[k], bool(known.carried[k]))["verdict"]
+        judged.append(replace(one, **_verdict(one, repeats, known.followed[k], bool(known.carried[k])), alone=own))
     return judged
 
 
@@ -651,7 +653,7 @@ def _table(
         if one.verdict != TOO_FEW:
             reason = words.reason(one, known.followed[k], bool(known.carried[k]))
             if one.repeats >= 0:
-                reason = _repetition(other, correlated, features, samples, words)
+                reason = f"{_repetition(other, correlated, features, samples, words)} By itself, it is {one.alone}."
             reason += f" {technical[0].upper()}{technical[1:]}." if technical else ""
             if one.verdict not in ("doubtful", f"repeats {one.repeats + 1}") and abs(correlated) >= SIMILAR:
                 reason += f" Its scores are similar to those of {other} (correlation {correlated:.2f})."

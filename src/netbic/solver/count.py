@@ -202,7 +202,7 @@ def _random_halves(n: int, n_splits: int) -> Floats:
 
 
 def _ranks(operator: Corrected) -> Indices:
-    """The ranks of the samples on a random direction of the features: they do not depend on the order of the samples."""
+    """The ranks of samples on a random direction of the features: the order of the samples does not matter."""
     p = operator.shape[1]
     scores = operator.products([(np.arange(p), np.random.default_rng(0).standard_normal(p))])[0]
     return np.asarray(np.argsort(np.argsort(scores, kind="stable"), kind="stable"))

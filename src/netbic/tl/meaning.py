@@ -12,9 +12,10 @@ import pandas as pd
 
 from netbic.association.associate import Removed, associate_scores
 from netbic.association.variables import Survival, listed_names
+from netbic.enrichment import adjust_p_values
 from netbic.enrichment.gene_sets import SIZES
 from netbic.enrichment.gene_sets import gene_sets as over_represented
-from netbic.errors import InputError
+from netbic.errors import InputError, some_names
 from netbic.tl import objects
 from netbic.tl.tools import OBS_COLUMNS, sample_groups
 
@@ -72,8 +73,9 @@ def associate(
     AnnData or None
         `uns[key]["associations"]` and `uns[key]["variables"]` are the tables of
         :class:`netbic.association.Associations`, `uns[key]["association_notes"]` its notes, and
-        `uns[key]["association_params"]` says what was averaged and adjusted for; those of an earlier call with the same
-        `name` are replaced.
+        `uns[key]["association_params"]` says what was averaged and adjusted for; tests of other
+        variables by an earlier call with the same `name` remain, if they were made in the same way, and are replaced,
+        with a warning, if not.
 
     Warns
     -----
@@ -97,8 +99,8 @@ def associate(
 
     >>> adata.obs["donor"] = [f"donor {k % 20}" for k in range(200)]
     >>> adata.obs["age"] = [30 + k % 20 for k in range(200)]
-    >>> netbic.tl.associate(adata, keys="age", by="donor")
-    >>> adata.uns["netbic"]["associations"]["n"].unique().tolist()
+    >>> netbic.tl.associate(adata, keys="age", by="donor", name="donors")
+    >>> adata.uns["netbic"]["associations_donors"]["n"].unique().tolist()
     [20]
     """
     adata = objects.writable(adata, copy)
@@ -116,10 +118,24 @@ def associate(
     for note in found.of_batches:
         warnings.warn(note, UserWarning, stacklevel=2)
     stored = adata.uns.setdefault(key, {})
-    stored[tables["associations"]] = objects.storable(found.table)
-    stored[tables["variables"]] = objects.storable(found.variables)
-    stored[tables["association_notes"]] = np.array(found.notes, dtype=object)
-    stored[tables["association_params"]] = {"by": ", ".join(found.by), "adjust": ", ".join(found.adjusted_for)}
+    params = {"by": ", ".join(found.by), "adjust": ", ".join(found.adjusted_for), "within": within or ""}
+    tests, variables, notes = found.table, found.variables, list(found.notes)
+    if tables["associations"] in stored:
+        before, earlier = (pd.DataFrame(stored[tables[each]]) for each in ("associations", "variables"))
+        kept = sorted({*before["variable"]} - {*tests["variable"]})
+        if kept and dict(stored[tables["association_params"]]) == params:
+            tests = pd.concat([before[before["variable"].isin(kept)], tests], ignore_index=True)
+            tests["q_all"] = adjust_p_values(tests["p"].astype(np.float64))
+            known = earlier["name"].isin({*earlier["name"]} - {*variables["name"]})
+            variables = pd.concat([earlier[known], variables], ignore_index=True)
+            notes = list(dict.fromkeys([*map(str, stored[tables["association_notes"]]), *notes]))
+        elif kept:
+            what = f"tests of {some_names(kept, 5, quoted=False)}, made in another way (by, adjust or within)"
+            warnings.warn(f"{what}, are replaced: give these ones a `name` to keep both", UserWarning, stacklevel=2)
+    stored[tables["associations"]] = objects.storable(tests)
+    stored[tables["variables"]] = objects.storable(variables)
+    stored[tables["association_notes"]] = np.array(notes, dtype=object)
+    stored[tables["association_params"]] = params
     return adata if copy else None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -134,10 +134,19 @@ def aligned_graph(adata: AnnData, graph: object, genes: NDArray[Any]) -> tuple[G
 
 
 def warn_before_fit(
-    X: Matrix, cells: Any, genes: Any, *, scaled: bool, modality: str = "", stacklevel: int = 3
+    X: Matrix,
+    cells: Any,
+    genes: Any,
+    *,
+    scaled: bool,
+    modality: str = "",
+    only: Sequence[str] | None = None,
+    stacklevel: int = 3,
 ) -> None:
-    """Give a warning for everything that `netbic.io.check_expression` finds, with the remedy in scanpy's functions."""
+    """Give a warning for what `netbic.io.check_expression` finds (or `only` some), with scanpy's remedies."""
     for finding in check_expression(X, list(cells), list(genes), scaled=scaled):
+        if only is not None and finding.kind not in only:
+            continue
         told = replace(finding, remedy=_REMEDIES.get(finding.kind, finding.remedy))
         text = re.sub(r"\bsamples\b", "cells", str(told))
         warnings.warn(f"{modality}: {text}" if modality else text, UserWarning, stacklevel=stacklevel)

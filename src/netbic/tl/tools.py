@@ -239,6 +239,7 @@ def score(
     if source is not adata and objects.has_other_modules(adata, model, added := key_added or key):
         raise InputError(f"adata has other modules {shown(added)}, whose scores would be lost: choose a `key_added`")
     X = objects.read_matrix(adata, layer, np.arange(adata.n_vars))
+    objects.warn_before_fit(X, adata.obs_names, adata.var_names, scaled=True, only=("raw counts", "not logarithms"))
     wanted = covariate_names(model)
     given = _covariates_in(adata, wanted if covariates is None else covariates) if wanted else covariates
     studies = _studies_in(adata, study_key)
