@@ -12,7 +12,7 @@ from netbic.operators.base import as_operator
 from netbic.operators.corrected import Corrected
 from netbic.penalties import BeyondBulk, Dense, L1Ball
 from netbic.solver import joint
-from netbic.solver.count import count_modules, noise_edge
+from netbic.solver.count import Count, count_modules, noise_edge
 from netbic.solver.half_step import Side
 from netbic.solver.joint import JointProblem, joint_modules, leading_subspace
 from netbic.solver.search import Axis
@@ -214,6 +214,13 @@ def test_the_number_does_not_depend_on_the_scale_of_the_data_and_may_be_zero():
     alone[0] = np.random.default_rng(0).standard_normal(60)  # the other half is constant
     with pytest.warns(UserWarning, match="no module is found again"):
         assert netbic.SparseGraphSVD().fit(alone).count_.n == 0
+
+
+def test_few_modules_for_many_directions_are_said():
+    assert "`n_components=10` searches for more" in Count(19, 25, [1, 2, 1], []).sentence
+    assert "`n_components=5` searches for more" in Count(9, 13, [0, 0, 1], []).sentence
+    assert "searches for more" not in Count(19, 25, [5, 5, 6], []).sentence
+    assert "searches for more" not in Count(3, 5, [0, 0, 0], []).sentence
 
 
 def test_the_estimator_searches_jointly():

@@ -295,7 +295,7 @@ def _fit(
                 run.keep(number, module)
                 progress.update("modules", number + 1, max(number + 1, asked))
             if model.count_ is not None:
-                echo(f"number of modules: {model.count_.sentence}")
+                echo(in_options(f"number of modules: {model.count_.sentence}"))
             with scratch_folder(out) as staged:
                 judgement, told = _judge(model, dataset, labels, verdict, progress)
                 lines.extend(told)

@@ -37,6 +37,7 @@ _SPLITS = 3  # one if XX' is too large
 _ROUNDS = 16  # of a search in a half, after the first ones
 _SHARES = (0.1, 0.2, 0.35, 0.5, 0.75)  # of this number, for the curve
 _FEWEST_SAMPLES = 8  # in which halves say something
+_FEW = 4  # directions per module above which more modules are worth a look
 _LARGEST_GRAM = 4096  # rows up to which XX' is kept for all halves
 
 
@@ -73,9 +74,13 @@ class Count(NamedTuple):
         found = f"{least} to {most}" if least < most else f"{most}"
         average = f", {self.n} on average" if least < most else ""
         average += "" if self.n else "; only the strongest is kept, which its verdict judges in more halves"
+        # Halves have half of the samples, and a search for few modules can mix several directions into one.
+        is_few = _FEW * max(self.n, 1) < self.directions
+        more = f"; few for so many directions: `n_components={ceil(self.directions / 2)}` searches for more, and "
         return (
             f"{directions} {'are' if self.directions > 1 else 'is'} stronger than noise; of {self.searched} modules, "
             f"{found} {'is' if found == '1' else 'are'} found again in halves of the samples{average}"
+            f"{f'{more}verdicts say which of them hold' if is_few else ''}"
         )
 
 
