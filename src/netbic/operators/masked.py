@@ -79,6 +79,8 @@ class Masked(Corrected):
         data = DenseOperator(scaled, low_memory=True)
         nothing = np.zeros(scaled.shape[0]), np.zeros(scaled.shape[1])
         self._n_observed = scaled.size - rows.size
+        seen = scaled.shape[1] - np.bincount(rows, minlength=scaled.shape[0])
+        self.row_weights = seen / seen.mean()
         self._observed_sum = float(data.column_sums().sum())
         self._observed_square = float(data.column_squares(*nothing).sum())
         self.imputes = impute
