@@ -549,11 +549,11 @@ def test_noise_of_normalised_cells_is_no_module():
     profile = generator.lognormal(0, 1.5, 600)
     counts = generator.poisson(np.exp(generator.normal(0, 0.7, (1500, 1))) * 600 * profile / profile.sum())
     X = np.log1p(1e4 * counts / np.maximum(counts.sum(axis=1, keepdims=True), 1))
-    X = sp.csr_array(X[:, np.argsort(-X.var(axis=0))[:200]])
+    X = sp.csr_array(X)
     model = SparseGraphSVD(2, n_columns=30, random_state=0).fit(X)
     assert (verdicts(model, X, n_pairs=5, random_state=0).table["verdict"] == "doubtful").all()
     depth = depth_of(X)
     assert np.corrcoef(depth[0], np.log(counts.sum(axis=1)))[0, 1] < -0.95
     np.testing.assert_allclose(depth, depth_of(X.toarray()), atol=1e-9)
     assert depth_of(generator.standard_normal((50, 20))) is None
-    assert depth_of(sp.csr_array(counts.astype(float))[:, :100]) is None or (counts[:, :100] == 0).mean() > 0.5
+    assert depth_of(sp.csr_array(counts.astype(float))) is None  # counts: the smallest is always 1

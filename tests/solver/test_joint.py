@@ -1,5 +1,6 @@
 """All modules together: F never decreases, both steps are exact maximisers, and planted modules are found."""
 
+import warnings
 from itertools import combinations
 
 import numpy as np
@@ -12,7 +13,7 @@ from netbic.operators.base import as_operator
 from netbic.operators.corrected import Corrected
 from netbic.penalties import BeyondBulk, Dense, L1Ball
 from netbic.solver import joint
-from netbic.solver.count import count_modules, noise_edge
+from netbic.solver.count import Count, count_modules, noise_edge
 from netbic.solver.half_step import Side
 from netbic.solver.joint import JointProblem, joint_modules, leading_subspace
 from netbic.solver.search import Axis
@@ -214,6 +215,31 @@ def test_the_number_does_not_depend_on_the_scale_of_the_data_and_may_be_zero():
     alone[0] = np.random.default_rng(0).standard_normal(60)  # the other half is constant
     with pytest.warns(UserWarning, match="no module is found again"):
         assert netbic.SparseGraphSVD().fit(alone).count_.n == 0
+
+
+def test_the_noise_edge_takes_rows_of_unequal_variance_into_account():
+    random = np.random.default_rng(0)
+    rows, variances = random.uniform(0.2, 1.8, 400), random.uniform(0.5, 2, 1500)
+    rows /= rows.mean()
+    largest = np.linalg.norm(np.sqrt(rows)[:, None] * random.standard_normal((400, 1500)) * np.sqrt(variances), 2)
+    np.testing.assert_allclose(noise_edge(variances, 400, rows), largest, rtol=0.02)
+    np.testing.assert_allclose(noise_edge(variances, 400, np.ones(400)), noise_edge(variances, 400))
+
+
+def test_samples_with_many_holes_make_no_directions_of_noise():
+    for seed in range(5):
+        random = np.random.default_rng(seed)
+        X = random.standard_normal((120, 600))
+        X[random.random(X.shape) < random.uniform(0, 0.6, (120, 1))] = np.nan
+        with warnings.catch_warnings(action="ignore", category=UserWarning):
+            assert netbic.SparseGraphSVD(missing="ignore").fit(X).count_.directions <= 1
+
+
+def test_few_modules_for_many_directions_are_said():
+    assert "`n_components=10` searches for more" in Count(19, 25, [1, 2, 1], []).sentence
+    assert "`n_components=5` searches for more" in Count(9, 13, [0, 0, 1], []).sentence
+    assert "searches for more" not in Count(19, 25, [5, 5, 6], []).sentence
+    assert "searches for more" not in Count(3, 5, [0, 0, 0], []).sentence
 
 
 def test_the_estimator_searches_jointly():

@@ -147,14 +147,14 @@ def test_stored_tables_are_filtered_or_missing(adata):
             read(3)
     tl.verdicts(adata, n_pairs=3, random_state=0)
     assert get.verdicts_df(adata)["module"].tolist() == [1, 2]
-    adata.obs["site"] = np.where(np.arange(120) % 2, "a", "b")
-    tl.associate(adata, keys=["site"])
+    adata.obs["side"] = np.where(np.arange(120) % 2, "a", "b")
+    tl.associate(adata, keys=["side"])
     assert {*get.associations_df(adata, module=2)["module"]} == {2}
     assert {*get.associations_df(adata, test="Mann-Whitney")["effect_name"]} == {"AUC"}
     for options, message in (
         ({"module": 0}, "module=0: modules are numbered from 1"),
         ({"test": "AUC"}, "test='AUC' is not known: choose one of 'Kruskal-Wallis', 'Mann-Whitney'"),
-        ({"variable": "x"}, "variable='x' is not known: choose one of 'site'"),
+        ({"variable": "x"}, "variable='x' is not known: choose one of 'side'"),
     ):
         with pytest.raises(InputError, match=message):
             get.associations_df(adata, **options)

@@ -13,6 +13,7 @@ import pandas as pd
 
 from netbic.arrays import Floats
 from netbic.association import tests
+from netbic.association.batches import batch_effects, removed_design
 from netbic.association.one_variable import all_tests
 from netbic.association.survival import find_survival
 from netbic.association.tests import Residuals
@@ -44,6 +45,7 @@ from netbic.association.words import (
     is_survival,
     says_batch_or_unit,
     strongest,
+    unit_of,
 )
 from netbic.enrichment import adjust_p_values
 from netbic.errors import InputError, one_line, shown, some_names
@@ -84,7 +86,7 @@ class Associations:
     levels : dict
         The levels of each variable that has some, in their order.
     of_batches : tuple of str
-        Those of the notes that say which modules follow a batch or a donor.
+        Those of the notes that say which modules follow a batch or a donor, and how many features differ between them.
     not_averaged : tuple of str
         Columns that could not be tested because they differ among samples with the same values of `by`.
     """
@@ -99,6 +101,11 @@ class Associations:
     levels: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     of_batches: tuple[str, ...] = ()
     not_averaged: tuple[str, ...] = ()
+
+    def noting(self, batches: Iterable[str]) -> Associations:
+        """The same with further notes about batches."""
+        batches = tuple(batches)
+        return replace(self, notes=(*self.notes, *batches), of_batches=(*self.of_batches, *batches))
 
     def lines(self, verdicts: Words | None = None) -> Iterator[str]:
         """The summary as lines of text: matching, variables, and the strongest associations of each variable."""
@@ -122,6 +129,9 @@ class Associations:
             if found.empty:
                 best, further = in_words(own.iloc[0].to_dict(), verdicts), _log_rank_text(self.table, name, verdicts)
                 none = f"no association{' in the Cox model' * bool(further)} (q <= {LEVEL})"
+                if says_batch_or_unit(name):
+                    none = f"no association with a {unit_of(self.table)} (q <= {LEVEL})"
+                    none += ", but single features can still differ"
                 yield one_line(f"{name}: {none}; the strongest: {best}{further}")
         if not self.adjusted_for and is_survival(self.table).any():
             yield UNADJUSTED
@@ -225,8 +235,10 @@ def associate(
         names, own = np.arange(n_samples), table.set_axis(range(n_samples))
     scores, groups = wide(SampleGroups.find(model, X, names=list(names), covariates=covariates).table)
     options: dict[str, Any] = {"variables": variables, "types": types, "survival": survival, "adjust": adjust}
-    removed = Removed.of(fitted_model(model))
-    found = associate_scores(scores, groups, own, **options, by=by, within=within, removed=removed)
+    model = fitted_model(model)
+    found = associate_scores(scores, groups, own, **options, by=by, within=within, removed=Removed.of(model))
+    design = removed_design(model, X, covariates)
+    found = found.noting(batch_effects(X, found.match.table, listed_names(variables), design=design))
     if not by_order:
         return found
     return replace(found, match=replace(found.match, table=found.match.table.set_axis(table.index)))

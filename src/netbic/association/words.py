@@ -5,7 +5,7 @@ Modules and pairs count from 1 in words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -167,7 +167,7 @@ def batch_notes(table: pd.DataFrame, samples: pd.DataFrame, sample_name: str = "
     tests = table[(table["effect_name"] == "epsilon squared") & (table["effect"] >= _EXPLAINED) & (table["q"] <= LEVEL)]
     if unit_of(table) != "module":
         return
-    names = [str(name) for name in tests["variable"].unique() if says_batch(name) or _is_coarsest(name, samples)]
+    names = batch_columns(samples, tests["variable"].unique())
     said: dict[bool, set[int]] = {True: set(), False: set()}  # of batches, of donors
     for name in sorted(names, key=lambda name: (not says_batch(name), samples[name].nunique())):
         known = said[says_batch(name)]
@@ -183,6 +183,12 @@ def batch_notes(table: pd.DataFrame, samples: pd.DataFrame, sample_name: str = "
             f"found (`covariates={name}`), or see whether they hold in {plural(name)} left out (verdicts with "
             f"`groups={name}`){_not_told_apart(name, samples, sample_name)}"
         )
+
+
+def batch_columns(samples: pd.DataFrame, names: Iterable[object] | None = None) -> list[str]:
+    """The columns (among `names`) that name batches and, of those that name donors, the coarsest."""
+    known = [str(name) for name in (samples.columns if names is None else names)]
+    return [name for name in known if says_batch(name) or _is_coarsest(name, samples)]
 
 
 def _not_told_apart(name: str, samples: pd.DataFrame, sample_name: str) -> str:

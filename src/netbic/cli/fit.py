@@ -299,7 +299,7 @@ def _fit(
                 run.keep(number, module)
                 progress.update("modules", number + 1, max(number + 1, asked))
             if model.count_ is not None:
-                echo(f"number of modules: {model.count_.sentence}")
+                echo(in_options(f"number of modules: {model.count_.sentence}"))
             with scratch_folder(out) as staged:
                 judgement, told = _judge(model, dataset, labels, verdict, progress)
                 lines.extend(told)
@@ -309,7 +309,7 @@ def _fit(
                 if labels is not None and model.n_components_:
                     again = f"run netbic associate {out} --sample-info {labels.origin}"
                     with _results_are_kept("the modules were not compared with the sample table", again):
-                        lines.extend(labels.write(model, staged, out))
+                        lines.extend(labels.write(model, staged, out, {"genes": dataset.X}))
                 if model.column_graph is not None or sets is not None:
                     tested = write_enrichment(model, staged, sets, X=dataset.X, random_state=model.random_state)
                     lines.extend(f"{out}/{line}" for line in tested)
@@ -470,7 +470,7 @@ def _complete(
         if associate and labels is not None:
             again = f"run netbic associate {out} --sample-info {labels.origin} with --name NAME or --force"
             with _results_are_kept("the modules were not compared with the sample table", again):
-                yield from labels.write(model, out, out)
+                yield from labels.write(model, out, out, {"genes": dataset.X})
                 inputs |= asked
         record = (files.finished_record(out) or {}) | {"inputs": inputs}
         if enrich or associate:

@@ -199,7 +199,8 @@ def pairs(
             if labels is not None and not model.n_components_:
                 lines.append("there are no pairs to compare with the sample table")
             elif labels is not None:
-                lines.extend(labels.write(model, staged, out))
+                data = {f"features of {name}": each.X for name, each in zip(tables.names, tables.datasets, strict=True)}
+                lines.extend(labels.write(model, staged, out, data))
             lines.extend(report_lines(out, staged, model, run.record(texts)) if report else ())
             run.finish(staged, texts)
     for each in caught:

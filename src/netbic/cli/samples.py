@@ -6,6 +6,7 @@ import json
 import shlex
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -108,11 +109,17 @@ class SampleTable:
         alone = [f"{name} alone" for name in self.matched.index]
         return labels.where(~unknown, alone).rename(chosen[0] if len(chosen) == 1 else None).reset_index(drop=True)
 
-    def write(self, model: SparseGraphSVD | PairModel, folder: Path, out: Path) -> Iterator[str]:
-        """Test all modules or pairs, write the tables to a folder whose files end up in `out`; yield what was found."""
+    def write(
+        self, model: SparseGraphSVD | PairModel, folder: Path, out: Path, data: Mapping[str, Any]
+    ) -> Iterator[str]:
+        """Test all modules or pairs, write the tables to a folder whose files end up in `out`; yield what was found.
+
+        `data` are the matrices of the fit, by what their features are called.
+        """
         from netbic.association import stored
 
         found = _associate(model, folder, self.table, self.tests)
+        found = _with_batch_effects(found, model, data, self.tests["variables"])
         written = stored.write_associations(found, folder)
         yield from map(in_options, found.findings(stored.stored_verdicts(folder)))
         if found.not_averaged:
@@ -136,6 +143,29 @@ def _associate(model: SparseGraphSVD | PairModel, folder: Path, table: Any, test
             return association.associate_pairs(model, table, held_out=held_out, **tests)
         scores = association.stored_scores(folder, names_of(model, "rows"), model.n_components_)
         return association.associate_scores(*scores, table, **tests, removed=association.Removed.of(model))
+
+
+def _with_batch_effects(
+    found: Associations, model: SparseGraphSVD | PairModel, data: Mapping[str, Any], variables: list[str] | None
+) -> Associations:
+    """The same associations with notes about batches that differ in the data (matrices by the names of features)."""
+    from netbic.association.batches import batch_effects, removed_design
+    from netbic.estimators.svd import SparseGraphSVD
+
+    for features, X in data.items():
+        design = removed_design(model, X) if isinstance(model, SparseGraphSVD) else None
+        found = found.noting(batch_effects(X, found.match.table, variables or (), design=design, features=features))
+    return found
+
+
+def _data_of(folder: Path, table: pd.DataFrame) -> dict[str, Any]:
+    """The data of a fit, if the table has batches and the data can be read again; nothing is said otherwise."""
+    from netbic.association.words import batch_columns
+    from netbic.storage.runs import read_again
+
+    with suppress(OSError, ValueError), warnings.catch_warnings(action="ignore"):
+        return {"genes": read_again(folder).matrix} if batch_columns(table) else {}
+    return {}
 
 
 def sample_table_of(sample_info: str | None, expression: str) -> str | None:
@@ -274,6 +304,8 @@ def associate(
         if is_pair_model(model) and not model.n_components_:
             raise click.ClickException(f"{folder} contains no pairs: there is nothing to compare")
         found = _associate(model, folder, table, tests)
+        data = {} if is_pair_model(model) else _data_of(folder, found.match.table)
+        found = _with_batch_effects(found, model, data, tests["variables"])
         lines = [*_described(found.match, found.variables.to_dict("records"))]
         lines += map(in_options, found.findings(stored.stored_verdicts(folder)))
         if found.adjusted_for:

@@ -36,6 +36,7 @@ class Corrected:
     """
 
     imputes: bool = False  # whether `with_prediction` fills missing entries
+    row_weights: Floats | None = None  # variances of noise in the rows, of mean 1; None if they are equal
     tracks_gram: ClassVar[bool] = True  # whether `minus` changes the matrix by that layer and nothing else
 
     def __init__(

@@ -35,7 +35,7 @@ def learn_from_observed(
     if design is None:
         means, effects, rest = np.asarray(np.nanmean(X, axis=0, dtype=np.float64)), None, X
     else:
-        means, effects = _regress(X, design)
+        means, effects = regress_on_observed(X, design)
         rest = X - design @ effects
     deviations = None
     if scale:
@@ -46,7 +46,7 @@ def learn_from_observed(
     return replace(made, effects=effects)
 
 
-def _regress(X: Array, design: Floats) -> tuple[Floats, Floats]:
+def regress_on_observed(X: Array, design: Floats) -> tuple[Floats, Floats]:
     """Intercepts (p,) and coefficients (c, p) of every column on the design, from its observed entries."""
     n, c = design.shape
     if c > _MOST_COVARIATES:
@@ -79,6 +79,8 @@ class Masked(Corrected):
         data = DenseOperator(scaled, low_memory=True)
         nothing = np.zeros(scaled.shape[0]), np.zeros(scaled.shape[1])
         self._n_observed = scaled.size - rows.size
+        seen = scaled.shape[1] - np.bincount(rows, minlength=scaled.shape[0])
+        self.row_weights = seen / seen.mean()
         self._observed_sum = float(data.column_sums().sum())
         self._observed_square = float(data.column_squares(*nothing).sum())
         self.imputes = impute

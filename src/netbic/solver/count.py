@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
-from scipy.optimize import linear_sum_assignment, minimize_scalar
+from scipy.optimize import brentq, linear_sum_assignment, minimize_scalar
 
 from netbic.arrays import Floats, Indices
 from netbic.operators.corrected import Corrected
@@ -38,6 +38,7 @@ _ROUNDS = 16  # of a search in a half, after the first ones
 _SHARES = (0.1, 0.2, 0.35, 0.5, 0.75)  # of this number, for the curve
 _FEWEST_SAMPLES = 8  # in which halves say something
 _LARGEST = 3  # searches of a single split whose results are averaged
+_FEW = 4  # directions per module above which more modules are worth a look
 _LARGEST_GRAM = 4096  # rows up to which XX' is kept for all halves
 
 
@@ -76,10 +77,14 @@ class Count(NamedTuple):
         found = f"{least} to {most}" if least < most else f"{most}"
         average = f", {self.n} on average" if least < most else ""
         average += "" if self.n else "; only the strongest is kept, which its verdict judges in more halves"
+        # Halves have half of the samples, and a search for few modules can mix several directions into one.
+        is_few = _FEW * max(self.n, 1) < self.directions
+        more = f"; few for so many directions: `n_components={ceil(self.directions / 2)}` searches for more, and "
         return (
             f"{directions} {'are' if self.directions > 1 else 'is'} stronger than noise; of "
             f"{f'{self.fewest} to ' * bool(self.fewest)}{self.searched} modules, "
             f"{found} {'is' if found == '1' else 'are'} found again in halves of the samples{average}"
+            f"{f'{more}verdicts say which of them hold' if is_few else ''}"
         )
 
 
@@ -123,11 +128,13 @@ class JointSearch:
         yield from modules
 
 
-def noise_edge(variances: Floats, n: int) -> float:
+def noise_edge(variances: Floats, n: int, rows: Floats | None = None) -> float:
     """The largest singular value that n rows of independent noise with these column variances have, for large n and p.
 
     It is the upper end of the limiting spectrum (Silverstein and Choi 1995): the minimum over m of
-    1 / m + (1 / n) sum_j t_j / (1 - t_j m) for 0 < m < 1 / max t_j is the largest eigenvalue of XX' / n.
+    1 / m + (1 / n) sum_j t_j / (1 - t_j m) for 0 < m < 1 / max t_j is the largest eigenvalue of XX' / n. If entry i, j
+    has the variance a_i t_j (`rows`: a, of mean 1), it is the minimum of A(y) / m (Paul and Silverstein 2009), where
+    A(y) = mean a_i / (1 - a_i y), and y is the solution of y A(y) = (m / n) sum_j t_j / (1 - t_j m).
     """
     positive = variances[variances > 0]
     if not positive.size:
@@ -136,19 +143,24 @@ def noise_edge(variances: Floats, n: int) -> float:
     share = positive / largest
 
     def inverse(m: float) -> float:
-        return 1 / m + float(np.sum(share / (1 - share * m))) / n
+        columns = float(np.sum(share / (1 - share * m))) / n
+        if rows is None:
+            return 1 / m + columns
+        end = (1 - 1e-12) / float(rows.max())
+        y = brentq(lambda y: y * float(np.mean(rows / (1 - rows * y))) - m * columns, 0.0, end)
+        return float(np.mean(rows / (1 - rows * y))) / m
 
     found = minimize_scalar(inverse, bounds=(1e-9, 1 - 1e-9), method="bounded", options={"xatol": 1e-9})
     return float(np.sqrt(n * largest * found.fun))
 
 
-def n_beyond_noise(space: Subspace, squares: Floats, n: int) -> int:
+def n_beyond_noise(space: Subspace, squares: Floats, n: int, rows: Floats | None = None) -> int:
     """Number of singular values beyond noise with the column variances of X, then with those that they leave."""
     found = 0
     for _ in range(2):
         explained = (space.values[:found] ** 2) @ space.right[:found] ** 2
         left = np.maximum(squares - explained, 0.0)
-        edge = noise_edge(left / max(n - 1 - found, 1), n - 1)
+        edge = noise_edge(left / max(n - 1 - found, 1), n - 1, rows)
         found = max(found, int(np.count_nonzero(space.values > edge)))
     return found
 
@@ -162,7 +174,7 @@ def count_modules(operator: Corrected, space: Subspace, columns: Axis, settings:
     if n < _FEWEST_SAMPLES:
         return Count(0, 0, [], [])
     squares = operator.squared_lengths()[1]
-    directions = n_beyond_noise(space, squares, n)
+    directions = n_beyond_noise(space, squares, n, operator.row_weights)
     if not directions:
         return Count(0, 0, [], [])
     searched = min(ceil(_MARGIN * directions) + 1, MOST_MODULES, max(n // 2 - 2, 1), p)

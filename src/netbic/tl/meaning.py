@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from netbic.association.associate import Removed, associate_scores
+from netbic.association.batches import batch_effects, removed_design
 from netbic.association.variables import Survival, listed_names
 from netbic.enrichment import adjust_p_values
 from netbic.enrichment.gene_sets import SIZES
@@ -115,6 +116,10 @@ def associate(
     kinds = ("associations", "variables", "association_notes", "association_params")
     tables = {each: objects.of_name(each, name) for each in kinds}
     found = associate_scores(scores, groups, table, variables=keys, **options, removed=removed, sample_name="cell")
+    if (model := objects.from_anndata(adata, key) if key in adata.varm else None) is not None:
+        X = objects.matrix_of_model(adata, key)
+        design = removed_design(model, X)
+        found = found.noting(batch_effects(X, found.match.table, listed_names(keys), design=design))
     for note in found.of_batches:
         warnings.warn(note, UserWarning, stacklevel=2)
     stored = adata.uns.setdefault(key, {})
