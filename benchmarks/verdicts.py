@@ -60,6 +60,18 @@ def normalised(rng, n, p, mean=1.0, depth=0.6):
     return sim.counts(rng, rng.normal(mean, 1.5, p), rng.normal(0, depth, n))
 
 
+def cells(rng, n, p, mean=-2.5, depth=0.7):
+    """Counts of single cells with one profile, normalised, as logarithms; the genes that vary most for their mean."""
+    counts = rng.poisson(np.exp(rng.normal(mean, 1.7, 4 * p) + rng.normal(0, depth, (n, 1)))).astype(np.float32)
+    counts = counts[:, (counts > 0).sum(axis=0) >= 5]
+    shares = 1e4 * counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    means = shares.mean(axis=0)
+    dispersion = pd.Series(np.log(shares.var(axis=0) / means))
+    groups = dispersion.groupby(pd.cut(np.log1p(means), 20, labels=False))
+    standardised = (dispersion - groups.transform("mean")) / groups.transform("std").fillna(1)
+    return sp.csr_array(np.log1p(shares[:, np.sort(np.argsort(-standardised.to_numpy())[:p])]))
+
+
 def zeros(rng, n, p):
     return np.maximum(rng.normal(0, 1, p) + rng.standard_normal((n, p)), 0) * (rng.random((n, p)) < 0.7)
 
@@ -81,6 +93,7 @@ NOISE = {
     "counts with their depth .6": (log_counts, (24, 80, 300)),
     "few counts with their depth .6": (partial(log_counts, mean=-1.0), (30, 300)),
     "raw counts, depth .6": (raw_counts, (80,)),
+    "cells, normalised, variable genes": (cells, (1000, 4000)),
     "half zeros": (zeros, (30, 200)),
     "binary": (lambda rng, n, p: (rng.random((n, p)) < rng.uniform(0.02, 0.5, p)).astype(float), (60, 300)),
     "uniform": (lambda rng, n, p: rng.random((n, p)), (50,)),
