@@ -14,7 +14,7 @@ from click import option
 
 from netbic.cli import command, options
 from netbic.cli.command import Command, Progress, counted, echo, in_options
-from netbic.cli.samples import SampleTable, covariate_lines, match_sample_table, read_covariates, read_studies
+from netbic.cli.samples import SampleTable, covariate_lines, covariates_in, read_studies
 
 if TYPE_CHECKING:
     from netbic.estimators.svd import SparseGraphSVD
@@ -128,9 +128,7 @@ def fit(
     model = _estimator(dataset, settings, jobs)
     matched = None if labels is None else labels.matched
     study_of = read_studies(studies, matched)
-    if covariates and labels is not None and labels.na_values is None:  # then "unknown" is a group of a covariate
-        matched = match_sample_table(labels.origin, names).table
-    removed = read_covariates(covariates, matched, tests["types"])
+    removed = covariates_in(labels, covariates, names, tests["types"])
     units = None if labels is None else labels.units()
     if study_of is not None:
         counts = study_of.astype(str).value_counts().sort_index()
