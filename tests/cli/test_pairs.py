@@ -101,8 +101,13 @@ def test_other_problems_are_one_line_each(tables, tmp_path):
     ):
         assert message in failure(*given, *options)
     shown = run("pairs", tables[0], tables[0], "--out", tmp_path / "same", *OPTIONS).output
-    assert "warning: TABLE1 and TABLE2 have the same values" in shown
+    assert shown.count("TABLE1 and TABLE2 have the same values") == 2  # before the search, and with the results
     assert "--variables needs --sample-info" in failure(*given, "--variables", "group")
+    sets = tmp_path / "go.gmt"
+    sets.write_text("GO:1\tone\tg1\tg2\nGO:2\ttwo\tg1\tg3\n")
+    assert "looks like a GMT file, not an expression table: use it as --gene-sets" in failure(
+        "pairs", tables[0], sets, "--out", tmp_path / "out"
+    )
     first, second = both_tables()
     for name, message in (
         (lambda name: f"rat {name[6:]}", "have no sample in common (genes: 'mouse 0', 'mouse 1'"),
@@ -306,6 +311,8 @@ def test_adjusted_tests_of_pairs_are_shown_beside_the_others(tables, labels, tmp
     assert page.count(f"<bdi>{shown}, q = ") >= 2  # below the best pair of the variable, and on the card of the pair
     run_successfully("plot", out, "associations", "--name", "adjusted", "--out", tmp_path / "adjusted.svg")
     assert "Adjusted for plate" in (tmp_path / "adjusted.svg").read_text()
+    wrong = run("plot", out, "scores", "--annotate", "Group", "--out", tmp_path / "wrong.svg")
+    assert "no column 'Group' (--annotate): it has group, plate (did you mean group?)" in wrong.output
     wrong = run("plot", out, "associations", "--name", "other", "--out", tmp_path / "wrong.svg")
     assert "has no associations_other.tsv (there are: adjusted)" in wrong.output
 

@@ -409,10 +409,11 @@ def _sample_groups(model: SparseGraphSVD, dataset: Dataset) -> SampleGroups:
 
 def report_lines(out: Path, folder: Path, model: object, record: dict[str, Any]) -> Iterator[str]:
     """Write the report if its libraries are installed; a fit does not fail without them."""
+    from netbic.errors import how_to_install
     from netbic.report import missing_library, write_report
 
     if missing := missing_library():
-        yield f'no report was written: it needs {missing}. Run pip install "netbic[report]", then netbic report {out}'
+        yield f"no report was written: it needs {missing}; {how_to_install('report')}, then netbic report {out}"
         return
     with _results_are_kept("no report was written", f"run netbic report {out}"):
         page = write_report(folder, model=model, record=record)

@@ -163,7 +163,8 @@ def pairs(
     )
     tables = replace(tables, first=first, second=second)
     data = tables.fingerprint()
-    if os.path.samefile(table1, table2) or data["expression1"] == data["expression2"]:
+    same_values = os.path.samefile(table1, table2) or data["expression1"] == data["expression2"]
+    if same_values:
         warnings.warn(_SAME, stacklevel=1)
     if removed is not None:
         settings["covariates"] = ",".join(covariates)
@@ -187,7 +188,7 @@ def pairs(
             model.set_params(n_components=len(tested.table))
             with warnings.catch_warnings(record=True, action="always") as caught:
                 fit_by_name(model, *both)
-        texts = [text for each in tables.datasets for text in each.alignment.warnings()]
+        texts = [_SAME] * same_values + [text for each in tables.datasets for text in each.alignment.warnings()]
         texts += [in_options(str(each.message)) for each in caught]
         with scratch_folder(out) as staged:
             about = [shared_names(model), None if tested is None else tested.table]
@@ -210,7 +211,12 @@ def pairs(
             run.finish(staged, texts)
     for each in caught:
         warnings.warn(each.message, stacklevel=1)
-    echo(*_summary(out, found, tested, tables.names), *[_NOT_INDEPENDENT] * bool(tests["by"]), *lines)
+    echo(
+        *[_SAME] * same_values,
+        *_summary(out, found, tested, tables.names),
+        *[_NOT_INDEPENDENT] * bool(tests["by"]),
+        *lines,
+    )
 
 
 def _of_table(reading: dict[str, Any], position: int, has_graph: bool) -> dict[str, Any]:

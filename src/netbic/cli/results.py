@@ -423,6 +423,7 @@ def _annotation(
 ) -> dict[str, Any]:
     """Columns of the sample table, and their colours: those of the report, except for those that were chosen."""
     from netbic.association.stored import stored_record, stored_variables
+    from netbic.association.variables import check_known
     from netbic.pl.base import annotation_strips, variable_colours
 
     if not names:
@@ -432,9 +433,7 @@ def _annotation(
     if (info := results.sample_info) is None:
         what = f"--annotate needs {folder}/sample_info.tsv"
         raise click.UsageError(f"{what}: run netbic associate {folder} --sample-info TABLE")
-    if missing := [name for name in names if name not in info]:
-        known = ", ".join(info.columns)
-        raise click.UsageError(f"--annotate {missing[0]}: the sample table has no such column (there are: {known})")
+    check_known(names, info.columns, "annotate")
     colours = dict[str, dict[str, str]]()
     if (tests := results.tables.get("associations")) is not None:
         tested, found = set(tests["variable"]), stored_variables(info, stored_record(folder))[0]
