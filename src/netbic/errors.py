@@ -88,4 +88,9 @@ def import_optional(module: str, name: str, purpose: str) -> Any:
     try:
         return import_module(module)
     except ImportError:
-        raise InputError(f'{purpose} needs {module}: pip install "netbic[{name}]"') from None
+        raise InputError(f"{purpose} needs {module}: {how_to_install(name)}") from None
+
+
+def how_to_install(name: str) -> str:
+    """The command that installs an extra of netbic, which is not on the package index yet."""
+    return f"run pip install '.[{name}]' in the netbic folder"

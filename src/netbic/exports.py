@@ -534,7 +534,7 @@ def write_workbook(source: AnySource, path: Path | str, *, force: bool = False) 
 
     Notes
     -----
-    Needs openpyxl (``pip install "netbic[excel]"``).
+    Needs openpyxl (the extra ``excel``).
     """
     import_optional("openpyxl", "excel", "a workbook")
     results = results_of(source)

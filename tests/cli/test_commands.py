@@ -203,7 +203,7 @@ def test_a_missing_extra_is_reported_with_the_pip_command(files, tmp_path, monke
     (tmp_path / "cells.h5ad").write_text("x")
     done = run("align", str(tmp_path / "cells.h5ad"), "--graph", str(files / "network.sif"))
     assert done.exit_code == 1
-    assert 'pip install "netbic[anndata]"' in done.output
+    assert "pip install '.[anndata]'" in done.output
 
 
 def test_enrichment_is_written_with_the_modules_and_afterwards(files, tmp_path):

@@ -111,7 +111,7 @@ def test_unsupported_options_with_dask_are_one_line_errors(files, tmp_path, monk
     monkeypatch.setattr("netbic.cli.command._SECONDS", 1)
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "distributed", None)
-        assert '--dask needs distributed: pip install "netbic[dask]"' in fit(files, tmp_path, "--dask", "local").output
+        assert "--dask needs distributed: run pip install '.[dask]'" in fit(files, tmp_path, "--dask", "local").output
     for more, code, message in (
         (("--dask", "tcp://127.0.0.1:9"), 1, "--dask tcp://127.0.0.1:9: no Dask scheduler answered within 1 seconds"),
         (("--dask", "foo://a:1"), 2, "--dask foo://a:1: unknown address scheme 'foo'"),

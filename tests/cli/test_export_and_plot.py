@@ -161,8 +161,8 @@ def test_figures_are_drawn(with_labels, tmp_path):
         assert fonts.get(ending, b"") in content
         assert "exists" in failed(run("plot", with_labels, kind, "--out", out, *options))
     given = ("plot", with_labels, "--out", tmp_path / "figure.png")
-    line = failed(run(*given, "scores", "--annotate", "kindd"))
-    assert line.endswith("--annotate kindd: the sample table has no such column (there are: kind, age, days, event)")
+    line = failed(run(*given, "scores", "--annotate", "kindd"), 1)
+    assert line.endswith("no column 'kindd' (--annotate): it has kind, age, days, event (did you mean kind?)")
     line = failed(run(*given, "survival", "--survival", "days"))
     assert line.endswith("--survival 'days': name two columns, TIME,EVENT")
     assert "'x'" in failed(run(*given, "survival", "--survival", "days,x"), 1)

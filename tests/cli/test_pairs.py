@@ -101,8 +101,13 @@ def test_other_problems_are_one_line_each(tables, tmp_path):
     ):
         assert message in failure(*given, *options)
     shown = run("pairs", tables[0], tables[0], "--out", tmp_path / "same", *OPTIONS).output
-    assert "warning: TABLE1 and TABLE2 have the same values" in shown
+    assert shown.count("TABLE1 and TABLE2 have the same values") == 2  # before the search, and with the results
     assert "--variables needs --sample-info" in failure(*given, "--variables", "group")
+    sets = tmp_path / "go.gmt"
+    sets.write_text("GO:1\tone\tg1\tg2\nGO:2\ttwo\tg1\tg3\n")
+    assert "looks like a GMT file, not an expression table: use it as --gene-sets" in failure(
+        "pairs", tables[0], sets, "--out", tmp_path / "out"
+    )
     first, second = both_tables()
     for name, message in (
         (lambda name: f"rat {name[6:]}", "have no sample in common (genes: 'mouse 0', 'mouse 1'"),
@@ -291,6 +296,27 @@ def test_pairs_are_compared_with_the_sample_table(tables, labels, tmp_path):
     assert "<dt>tests adjusted for</dt><dd><bdi>plate</bdi></dd>" in (out / "report.html").read_text()
 
 
+def test_adjusted_tests_of_pairs_are_shown_beside_the_others(tables, labels, tmp_path):
+    out = tmp_path / "out"
+    run_successfully("pairs", *tables, "--out", out, "--sample-info", labels, *OPTIONS)
+    run_successfully("associate", out, "--sample-info", labels, "--adjust", "plate", "--name", "adjusted")
+    run_successfully("report", out)
+    page = (out / "report.html").read_text()
+    adjusted, first = (read_table(out / f"associations{name}.tsv").fillna({"level": ""}) for name in ("_adjusted", ""))
+    best = first[(first["variable"] == "group") & (first["test"] == "Mann-Whitney")].nsmallest(1, "q").iloc[0]
+    about = ["pair", "table", "variable", "level"]
+    same = (adjusted[about] == best[about]).all(axis=1)
+    effect = adjusted.loc[same, "effect"].iloc[0]
+    shown = f"adjusted for plate: standardised difference {effect:.2f}".replace("-", "\N{MINUS SIGN}")
+    assert page.count(f"<bdi>{shown}, q = ") >= 2  # below the best pair of the variable, and on the card of the pair
+    run_successfully("plot", out, "associations", "--name", "adjusted", "--out", tmp_path / "adjusted.svg")
+    assert "Adjusted for plate" in (tmp_path / "adjusted.svg").read_text()
+    wrong = run("plot", out, "scores", "--annotate", "Group", "--out", tmp_path / "wrong.svg")
+    assert "no column 'Group' (--annotate): it has group, plate (did you mean group?)" in wrong.output
+    wrong = run("plot", out, "associations", "--name", "other", "--out", tmp_path / "wrong.svg")
+    assert "has no associations_other.tsv (there are: adjusted)" in wrong.output
+
+
 def test_pairs_that_were_tested_are_compared_by_held_out_scores(tables, labels, tmp_path):
     out = tmp_path / "out"
     options = (*OPTIONS[:5], 1, "--permutations", 19, "--no-report")
@@ -314,6 +340,34 @@ def test_pairs_that_were_tested_are_compared_by_held_out_scores(tables, labels, 
     wrong = run("plot", out, "survival", "--table", "RNA", "--out", tmp_path / "wrong.svg")
     assert "the tables are genes and lipids" in wrong.output
     assert "--pair has no effect" in run("plot", out, "associations", "--pair", 1, "--out", tmp_path / "w.svg").output
+
+
+def test_covariates_are_removed_from_both_tables(tables, labels, tmp_path):
+    out, options = tmp_path / "out", (*OPTIONS[:6], "--permutations", 19, "--covariates", "plate")
+    refused = run("pairs", *tables, "--out", out, *options)
+    assert "--covariates needs a sample table: use --sample-info" in refused.output
+    named = (*options, "--sample-info", labels)
+    assert "did you mean plate?" in run("pairs", *tables, "--out", out, *named, "--covariates", "plates").output
+    shown = run_successfully("pairs", *tables, "--out", out, *named).output
+    assert "covariate plate: 2 groups (a, b)" in shown
+    assert json.loads((out / "run.json").read_text())["settings"]["covariates"] == "plate"
+    assert (
+        "<dt>covariates removed from the data</dt><dd><bdi>plate (2 levels)</bdi></dd>"
+        in (out / "report.html").read_text()
+    )
+    plates = pd.read_csv(labels, sep="\t", index_col=0)["plate"]
+    X, Y = (table.T for table in both_tables())
+    model = netbic.SparseGraphCCA(2, n_x=6, n_y=4, random_state=0).fit(X, Y, covariates=plates.to_frame())
+    loaded = netbic.load(out)
+    np.testing.assert_allclose(loaded.x_weights_, model.x_weights_[:, : loaded.n_components_], atol=1e-12)
+    scores = read_table(out / "scores.tsv")
+    means = scores.groupby(["pair", scores["sample"].map(plates)])[["score_1", "score_2", "held_out_1", "held_out_2"]]
+    centred = means.mean().sub(scores.groupby("pair")[means.mean().columns].mean(), level="pair")
+    np.testing.assert_allclose(centred, 0, atol=1e-8)
+    expected = netbic.association.same_names(*(table - table.groupby(plates).transform("mean") for table in (X, Y)))
+    assert len(expected) == (out / "same_names.tsv").exists()
+    settings = ("--covariates", "group", "--sample-info", labels)
+    assert run("pairs", *tables, "--out", out, *OPTIONS, *settings).exit_code  # other settings: nothing is replaced
 
 
 def test_a_sample_table_in_the_output_folder_is_not_replaced(tables, labels, tmp_path):

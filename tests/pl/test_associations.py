@@ -20,11 +20,11 @@ def table(*rows):
 MIXED = table(
     (1, "age", np.nan, "Spearman", -0.5, "Spearman rho", 0.02),
     (1, "age", np.nan, "Pearson", 0.9, "Pearson r", 0.0),
-    (1, "site", "", "Kruskal-Wallis", 0.3, "epsilon squared", 0.0),
-    (1, "site", "a", "Mann-Whitney", 0.75, "AUC", 0.001),
-    (1, "site", "b", "Mann-Whitney", 0.499, "AUC", 0.9),
-    (1, "site", "c", "Mann-Whitney", 0.25, "AUC", 0.06),
-    (1, "site", "a", "Fisher, up", 7.0, "odds ratio", 0.0),
+    (1, "type", "", "Kruskal-Wallis", 0.3, "epsilon squared", 0.0),
+    (1, "type", "a", "Mann-Whitney", 0.75, "AUC", 0.001),
+    (1, "type", "b", "Mann-Whitney", 0.499, "AUC", 0.9),
+    (1, "type", "c", "Mann-Whitney", 0.25, "AUC", 0.06),
+    (1, "type", "a", "Fisher, up", 7.0, "odds ratio", 0.0),
     (1, "er", "yes", "Mann-Whitney", 1.0, "AUC", 0.01),
     (1, "er", "no", "Mann-Whitney", 0.0, "AUC", 0.01),
     (1, "alive", "", "Cox score", 2**0.5, "hazard ratio per sd", 0.3),
@@ -37,7 +37,7 @@ MIXED = table(
 def test_effects_are_signed_and_opposite_levels_are_drawn_once():
     ax = pl.associations(MIXED)
     columns = [label.get_text() for label in ax.get_xticklabels()]
-    assert columns == ["age", "site: a", "site: b", "site: c", "er: yes", "alive"]
+    assert columns == ["age", "type: a", "type: b", "type: c", "er: yes", "alive"]
     assert [label.get_text() for label in ax.get_yticklabels()] == ["1", "3"]
     values = np.ma.filled(ax.images[0].get_array(), np.nan)
     np.testing.assert_allclose(values[0], [-0.5, 0.5, -0.002, -0.5, 1.0, 0.5])
@@ -119,10 +119,10 @@ def test_an_annotated_object_has_its_own_table():
     netbic.tl.modules(adata, n_modules=1, n_genes=20, key_added="own")
     with pytest.raises(netbic.InputError, match=r"no table of associations: .* tl.associate for AnnData"):
         pl.associations(adata, key="own")
-    adata.obs["site"] = np.where(np.arange(60) % 2, "a", "b")
-    netbic.tl.associate(adata, keys=["site"], key="own")
+    adata.obs["type"] = np.where(np.arange(60) % 2, "a", "b")
+    netbic.tl.associate(adata, keys=["type"], key="own")
     model = netbic.SparseGraphSVD(1, n_columns=20).fit(study.expression)
-    found = netbic.associate(model, study.expression, adata.obs[["site"]])
+    found = netbic.associate(model, study.expression, adata.obs[["type"]])
     sources = (adata, adata.uns["own"]["associations"], found, found.table)
     (texts,) = {tuple(text.get_text() for text in pl.associations(source, key="own").texts) for source in sources}
     assert len(texts) == 1
@@ -153,3 +153,14 @@ def test_the_title_says_that_cells_of_one_donor_are_not_independent():
     assert "those of one donor are not" in pl.associations(adata).get_title(loc="left")
     assert pl.associations(adata, name="donors").get_title(loc="left") == ""
     assert pl.associations(adata, title="mine").get_title(loc="left") == "mine"
+
+
+def test_batches_come_last_with_their_strongest_level():
+    random = np.random.default_rng(0)
+    names = [f"s{k}" for k in range(60)]
+    table = pd.DataFrame({"tmt_plex": np.arange(60) % 6, "stage": list("abc") * 20, "age": random.random(60)}, names)
+    scores = pd.DataFrame({1: 3.0 * (table["tmt_plex"] == 4) + random.standard_normal(60)}, names)
+    found = netbic.association.associate_scores(scores, None, table)
+    grid = effect_grid(found.table, 24)
+    assert grid.columns == ["stage: a", "stage: b", "stage: c", "age", "tmt_plex: 4"]
+    assert grid.n_left_out == 5

@@ -130,5 +130,5 @@ def test_matplotlib_is_imported_only_when_needed(model, monkeypatch):
     code = "import sys, netbic; netbic.pl.heatmap; print('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "False"
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(netbic.InputError, match=r'a plot needs matplotlib.pyplot: pip install "netbic\[plot\]"'):
+    with pytest.raises(netbic.InputError, match=r"a plot needs matplotlib.pyplot: run pip install '.\[plot\]'"):
         pl.loadings(model)

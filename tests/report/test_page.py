@@ -134,11 +134,11 @@ def test_a_fit_without_the_libraries_explains_how_to_install_them_and_continues(
     done = run_successfully(
         "fit", ordinary_folder.parent / "expression.parquet", "--modules", 1, "--out", tmp_path / "out"
     )
-    assert 'pip install "netbic[report]"' in done.output
+    assert "run pip install '.[report]' in the netbic folder" in done.output
     assert not (tmp_path / "out" / "report.html").exists()
     failed = run("report", str(tmp_path / "out"))
     assert failed.exit_code == 1
-    assert 'a report needs jinja2: pip install "netbic[report]"' in failed.output
+    assert "a report needs jinja2: run pip install '.[report]' in the netbic folder" in failed.output
 
 
 def test_resume_adds_gene_sets_and_report_to_a_finished_fit(ordinary_folder, tmp_path, monkeypatch):

@@ -343,7 +343,7 @@ BAD = (
     (lambda X, Y, m: tune(m, X, {"n_x": [99]}, Y=Y), ValueError, "grid point n_x=99: n_x=99 but X"),
     (lambda X, Y, m: stability(SparseGraphPLS(), X, Y), ValueError, "give n_x or n_y"),
     (lambda X, Y, m: stability(m, X[:5], Y[:5]), ValueError, "at least 6 are needed"),
-    (lambda X, Y, m: tune(m, X, Y=Y, covariates=X[:, 0]), ValueError, "covariates are not supported"),
+    (lambda X, Y, m: tune(m, X, Y=Y, covariates=X[:, 0]), ValueError, "covariates have shape"),
 )
 
 

@@ -50,6 +50,7 @@ from netbic.association.words import (
 from netbic.enrichment import adjust_p_values
 from netbic.errors import InputError, one_line, shown, some_names
 from netbic.estimators.inputs import axis_names
+from netbic.estimators.pairs import TwoTableModel
 from netbic.estimators.results import names_of
 from netbic.estimators.svd import SparseGraphSVD, fitted_model
 from netbic.selection import SampleGroups
@@ -452,13 +453,14 @@ class Removed(NamedTuple):
     studies: pd.Series[Any] | None = None  # of each sample of the fit, if each study was centred
 
     @classmethod
-    def of(cls, model: SparseGraphSVD) -> Removed | None:
+    def of(cls, model: SparseGraphSVD | TwoTableModel) -> Removed | None:
         """Those of a model; None if it was fitted without covariates."""
         coding = model.covariate_coding_
         if coding is None:
             return None
-        labels = model.study_labels_
-        studies = None if labels is None else pd.Series(labels, index=pd.Index(names_of(model, "rows")))
+        studies = None
+        if isinstance(model, SparseGraphSVD) and model.study_labels_ is not None:
+            studies = pd.Series(model.study_labels_, index=pd.Index(names_of(model, "rows")))
         return cls(tuple(str(one.name) for one in coding.covariates), len(coding.kept), studies)
 
     def adjustment(

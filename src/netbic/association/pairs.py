@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from netbic.arrays import Floats
-from netbic.association.associate import Associations, associate_scores
+from netbic.association.associate import Associations, Removed, associate_scores
 from netbic.association.variables import Survival, Types
 from netbic.errors import InputError
 from netbic.selection import PairTests
@@ -78,9 +79,8 @@ def associate_pairs(
         np.stack(both, axis=2).reshape(len(model.x_scores_), -1),
         index=pd.Index(sample_names(model), name="sample"),
     )
-    found = associate_scores(
-        scores, None, table, variables=variables, types=types, survival=survival, adjust=adjust, by=by
-    )
+    asked: dict[str, Any] = {"variables": variables, "types": types, "survival": survival, "adjust": adjust, "by": by}
+    found = associate_scores(scores, None, table, **asked, removed=Removed.of(model))
     number = found.table["module"].astype(np.int64) - 1
     names = np.array(model.table_names_, dtype=object)
     place = pd.DataFrame({"pair": number // 2 + 1, "table": names[number % 2]})

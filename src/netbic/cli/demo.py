@@ -40,6 +40,7 @@ def demo(out: Path, simulated: bool, seed: int, force: bool) -> None:
     """
     from rich.console import Console
 
+    from netbic.errors import how_to_install
     from netbic.report import missing_library
     from netbic.storage.runs import check_folder
 
@@ -57,8 +58,8 @@ def demo(out: Path, simulated: bool, seed: int, force: bool) -> None:
         console.print(part)
     page = f"Open the report in a browser: {results}/report.html"
     if missing := missing_library():
-        install = f'pip install "netbic[report]", then netbic report {results}'
-        page = f"No report was written: it needs {missing}. Run {install}"
+        install = f"{how_to_install('report')}, then netbic report {results}"
+        page = f"No report was written: it needs {missing}; {install}"
     found_by = f"These modules were found by: netbic fit {shlex.join(arguments)}"
     own = "expression.tsv --graph network.sif" if simulated else "expression.tsv --sample-info samples.tsv"
     echo("", page, found_by, f"Next, with your own data: netbic fit {own} --out modules")

@@ -14,7 +14,7 @@ from click import option
 
 from netbic.cli import command, options
 from netbic.cli.command import Command, Progress, counted, echo, in_options
-from netbic.cli.samples import SampleTable, covariate_lines, match_sample_table, read_covariates, read_studies
+from netbic.cli.samples import SampleTable, covariate_lines, covariates_in, read_studies
 
 if TYPE_CHECKING:
     from netbic.estimators.svd import SparseGraphSVD
@@ -132,9 +132,7 @@ def fit(
     model = _estimator(dataset, settings, jobs)
     matched = None if labels is None else labels.matched
     study_of = read_studies(studies, matched)
-    if covariates and labels is not None and labels.na_values is None:  # then "unknown" is a group of a covariate
-        matched = match_sample_table(labels.origin, names).table
-    removed = read_covariates(covariates, matched, tests["types"])
+    removed = covariates_in(labels, covariates, names, tests["types"])
     units = None if labels is None else labels.units()
     if study_of is not None:
         counts = study_of.astype(str).value_counts().sort_index()
@@ -415,10 +413,11 @@ def _sample_groups(model: SparseGraphSVD, dataset: Dataset) -> SampleGroups:
 
 def report_lines(out: Path, folder: Path, model: object, record: dict[str, Any]) -> Iterator[str]:
     """Write the report if its libraries are installed; a fit does not fail without them."""
+    from netbic.errors import how_to_install
     from netbic.report import missing_library, write_report
 
     if missing := missing_library():
-        yield f'no report was written: it needs {missing}. Run pip install "netbic[report]", then netbic report {out}'
+        yield f"no report was written: it needs {missing}; {how_to_install('report')}, then netbic report {out}"
         return
     with _results_are_kept("no report was written", f"run netbic report {out}"):
         page = write_report(folder, model=model, record=record)

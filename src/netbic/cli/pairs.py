@@ -15,7 +15,7 @@ from click import option
 from netbic.cli import options
 from netbic.cli.command import Command, Progress, counted, echo, in_options
 from netbic.cli.fit import check_data, report_lines
-from netbic.cli.samples import SampleTable, sample_table_of
+from netbic.cli.samples import SampleTable, covariate_lines, covariates_in, sample_table_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,6 +90,7 @@ _SIZE = "1.5%, 50 to 200, at most a fifth"
 )
 @option("--gene-sets", type=options.File, help="GMT file with gene sets, for tables whose features are genes.")
 @options.sample_info
+@options.covariates
 @options.seed
 @options.report
 @option("--force", is_flag=True, help="Replace the results of an earlier run in the folder.")
@@ -119,7 +120,7 @@ def pairs(
     from netbic.association.shared_features import same_names_line
     from netbic.enrichment import shared_names, untested_tables, write_enrichment
     from netbic.files import scratch_folder
-    from netbic.io.dataset import fit_by_name, open_paired_datasets
+    from netbic.io.dataset import digest, fit_by_name, open_paired_datasets
     from netbic.io.samples import read_gene_sets
     from netbic.selection.pair_tests import FEWEST_PERMUTATIONS
     from netbic.storage.runs import Run, check_folder, write_results
@@ -127,7 +128,7 @@ def pairs(
 
     settings, tests = ({name: reading.pop(name) for name in names} for names in (_SETTINGS, options.TESTS))
     sample_info, report, permutations = (reading.pop(name) for name in ("sample_info", "report", "permutations"))
-    names, gene_sets = reading.pop("names"), reading.pop("gene_sets")
+    names, gene_sets, covariates = (reading.pop(name) for name in ("names", "gene_sets", "covariates"))
     inputs: dict[str, Any] = {"table1": table1, "table2": table2, "graph1": graph1, "graph2": graph2}
     inputs |= {"gene_sets": gene_sets}
     files = {f"TABLE{k}": table for k, table in ((1, table1), (2, table2))} | {"the sample table": sample_info}
@@ -154,14 +155,20 @@ def pairs(
     described = table1 if sample_table_of(None, table1) else table2
     samples = tables.first.expression.samples
     labels = SampleTable.read(sample_info, described, samples, tests)
+    removed = covariates_in(labels, covariates, samples, tests["types"])
+    echo(*covariate_lines(removed))
     first, second = (
         check_data(each, scaled=True, table=(number, name))
         for number, (name, each) in enumerate(zip(tables.names, tables.datasets, strict=True), 1)
     )
     tables = replace(tables, first=first, second=second)
     data = tables.fingerprint()
-    if os.path.samefile(table1, table2) or data["expression1"] == data["expression2"]:
+    same_values = os.path.samefile(table1, table2) or data["expression1"] == data["expression2"]
+    if same_values:
         warnings.warn(_SAME, stacklevel=1)
+    if removed is not None:
+        settings["covariates"] = ",".join(covariates)
+        data["covariates"] = digest(*(removed[name].astype(str).to_numpy(dtype=object) for name in removed))
     one, other = (each.expression for each in tables.datasets)
     is_tested = bool(permutations) and len(one.samples) >= _FEWEST and not tests["by"]
     most = _MOST if is_tested and settings["pairs"] is None else None
@@ -171,17 +178,17 @@ def pairs(
     lines: list[str] = []
     with Run.open_pairs(out, settings, data, inputs, force=force) as run, Progress(_STAGES) as progress:
         progress.update("pairs", 0, 1)
-        both = (one.matrix, other.matrix, one.samples, one.genes, other.genes, tables.names)
+        both = (one.matrix, other.matrix, one.samples, one.genes, other.genes, tables.names, removed)
         with warnings.catch_warnings(record=True, action="always") as caught:
             fit_by_name(model, *both)
         tested = None
         if is_tested and model.n_components_:
-            tested = _test(model, tables, permutations, most, progress)
+            tested = _test(model, tables, removed, permutations, most, progress)
         if most is not None and tested is not None:  # the same pairs, without those that are not tested
             model.set_params(n_components=len(tested.table))
             with warnings.catch_warnings(record=True, action="always") as caught:
                 fit_by_name(model, *both)
-        texts = [text for each in tables.datasets for text in each.alignment.warnings()]
+        texts = [_SAME] * same_values + [text for each in tables.datasets for text in each.alignment.warnings()]
         texts += [in_options(str(each.message)) for each in caught]
         with scratch_folder(out) as staged:
             about = [shared_names(model), None if tested is None else tested.table]
@@ -189,7 +196,7 @@ def pairs(
             weights = weights_table(model, None if tested is None else tested.features)
             scores = pair_scores_table(model, None if tested is None else tested.scores)
             written = {"pairs": found, "weights": weights, "scores": scores}
-            if len(same := _same_names(tables)):
+            if len(same := _same_names(model, tables)):
                 written["same_names"] = same
                 lines.append(f"{same_names_line(same, tables.names)}: {out}/same_names.tsv")
             write_results(staged, model, tables.to_dict(), written)
@@ -205,7 +212,12 @@ def pairs(
             run.finish(staged, texts)
     for each in caught:
         warnings.warn(each.message, stacklevel=1)
-    echo(*_summary(out, found, tested, tables.names), *[_NOT_INDEPENDENT] * bool(tests["by"]), *lines)
+    echo(
+        *[_SAME] * same_values,
+        *_summary(out, found, tested, tables.names),
+        *[_NOT_INDEPENDENT] * bool(tests["by"]),
+        *lines,
+    )
 
 
 def _of_table(reading: dict[str, Any], position: int, has_graph: bool) -> dict[str, Any]:
@@ -240,29 +252,41 @@ def _estimator(tables: PairedDatasets, settings: dict[str, Any], n_pairs: int) -
     return kind(n_pairs, **parameters)
 
 
-def _named(each: Expression, kept: Any = slice(None)) -> pd.DataFrame:
-    """The values of (some features of) a table with names, as a dense copy."""
+def _named(each: Expression) -> pd.DataFrame:
+    """A table with names, as a dense copy."""
     import pandas as pd
 
     from netbic.arrays import is_sparse
 
-    values = each.matrix[:, kept]
-    return pd.DataFrame(values.toarray() if is_sparse(values) else values, each.samples, each.genes[kept])
+    values = each.matrix
+    return pd.DataFrame(values.toarray() if is_sparse(values) else values, each.samples, each.genes)
 
 
-def _same_names(tables: PairedDatasets) -> pd.DataFrame:
-    """How far features follow those of the same name in the other table."""
+def _same_names(model: PairModel, tables: PairedDatasets) -> pd.DataFrame:
+    """How far features follow those of the same name in the other table, without the effects of covariates."""
     import numpy as np
+    import pandas as pd
 
+    from netbic.arrays import is_sparse
     from netbic.association import same_names
+    from netbic.storage.tables import SIDES
 
     one, other = (each.expression for each in tables.datasets)
-    inside = np.isin(one.genes, other.genes), np.isin(other.genes, one.genes)
-    return same_names(_named(one, np.flatnonzero(inside[0])), _named(other, np.flatnonzero(inside[1])))
+    parts = []
+    for side, own, others in zip(SIDES, (one, other), (other, one), strict=True):
+        kept = np.flatnonzero(np.isin(own.genes, others.genes))
+        values = model.residuals(side, own.matrix[:, kept], kept)
+        parts.append(pd.DataFrame(values.toarray() if is_sparse(values) else values, own.samples, own.genes[kept]))
+    return same_names(*parts)
 
 
 def _test(
-    model: PairModel, tables: PairedDatasets, permutations: int, most: int | None, progress: Progress
+    model: PairModel,
+    tables: PairedDatasets,
+    covariates: pd.DataFrame | None,
+    permutations: int,
+    most: int | None,
+    progress: Progress,
 ) -> PairTests:
     """P-values, held-out correlations and verdicts of the pairs."""
     from netbic.selection import pair_tests
@@ -271,6 +295,7 @@ def _test(
         return pair_tests(
             model,
             *(_named(each.expression) for each in tables.datasets),  # networks are matched by name
+            covariates=covariates,
             most=most,
             n_permutations=permutations,
             random_state=model.random_state,

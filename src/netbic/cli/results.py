@@ -192,7 +192,7 @@ _OF_SEVERAL = ("heatmap", "enrichment")  # figures of several modules
 _USED_FOR_PAIRS = {
     "scores": {"module", "annotate", "colour"},
     "loadings": {"module"},
-    "associations": set[str](),
+    "associations": {"name"},
     "survival": {"module", "table", "survival", "until", "colour"},
 }
 
@@ -307,11 +307,8 @@ def plot(folder: Path, kind: str, out: Path, force: bool, **given: Any) -> None:
         needed = read_again(folder, expression).matrix if coexpressed else None
         draw = partial(pl.network, results.model, number, X=needed, feature_name="gene", **named)
     elif kind == "associations":
-        tests = results.tables.get("associations") if given["name"] is None else _named_tests(folder, given["name"])
-        if tests is None:
-            raise click.UsageError(f"{folder} has no associations.tsv: {associate}")
-        said = _adjusted_title(folder, given["name"]) if look["title"] is None else look["title"]
-        draw = partial(pl.associations, tests, verdicts=verdicts, **named | {"names": results.names, "title": said})
+        tests, title = _tests_to_draw(results, folder, given["name"], look["title"])
+        draw = partial(pl.associations, tests, verdicts=verdicts, **named | {"names": results.names, "title": title})
     elif kind == "enrichment":
         if (sets := results.tables.get("gene_sets")) is None:
             raise click.UsageError(f"{folder} has no gene_sets.tsv: run netbic enrich {folder} --gene-sets FILE")
@@ -340,6 +337,17 @@ def plot(folder: Path, kind: str, out: Path, force: bool, **given: Any) -> None:
     check_output_file(out, inputs, force=force)  # it may have been created meanwhile
     write_atomic(out, content)
     click.echo(f"{out}")
+
+
+def _tests_to_draw(
+    results: Results | PairResults, folder: Path, name: str | None, title: str | None
+) -> tuple[Any, str | None]:
+    """The tests of associations.tsv or of `--name`, and the title, which says what they are adjusted for."""
+    tests = results.tables.get("associations") if name is None else _named_tests(folder, name)
+    if tests is None:
+        what = f"{folder} has no associations.tsv"
+        raise click.UsageError(f"{what}: run netbic associate {folder} --sample-info TABLE")
+    return tests, _adjusted_title(folder, name) if title is None else title
 
 
 def _named_tests(folder: Path, name: str) -> Any:
@@ -375,10 +383,8 @@ def _drawing_of_pairs(folder: Path, kind: str, number: int, given: dict[str, Any
     if kind == "loadings":
         return partial(pl.pair_loadings, folder, number, **look)
     if kind == "associations":
-        if (tests := results.tables.get("associations")) is None:
-            what = f"{folder} has no associations.tsv"
-            raise click.UsageError(f"{what}: run netbic associate {folder} --sample-info TABLE")
-        return partial(pl.associations, tests, verdicts=results.verdicts_by_number, **look)
+        tests, title = _tests_to_draw(results, folder, given["name"], look["title"])
+        return partial(pl.associations, tests, verdicts=results.verdicts_by_number, **look | {"title": title})
     if kind == "survival":
         if results.sample_info is None:
             what = f"survival needs {folder}/sample_info.tsv"
@@ -417,6 +423,7 @@ def _annotation(
 ) -> dict[str, Any]:
     """Columns of the sample table, and their colours: those of the report, except for those that were chosen."""
     from netbic.association.stored import stored_record, stored_variables
+    from netbic.association.variables import check_known
     from netbic.pl.base import annotation_strips, variable_colours
 
     if not names:
@@ -426,9 +433,7 @@ def _annotation(
     if (info := results.sample_info) is None:
         what = f"--annotate needs {folder}/sample_info.tsv"
         raise click.UsageError(f"{what}: run netbic associate {folder} --sample-info TABLE")
-    if missing := [name for name in names if name not in info]:
-        known = ", ".join(info.columns)
-        raise click.UsageError(f"--annotate {missing[0]}: the sample table has no such column (there are: {known})")
+    check_known(names, info.columns, "annotate")
     colours = dict[str, dict[str, str]]()
     if (tests := results.tables.get("associations")) is not None:
         tested, found = set(tests["variable"]), stored_variables(info, stored_record(folder))[0]

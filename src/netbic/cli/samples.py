@@ -214,6 +214,16 @@ def read_covariates(
     return known.assign(**{name: _typed(known[name], types.get(name)) for name in names})
 
 
+def covariates_in(
+    labels: SampleTable | None, names: Sequence[str], samples: Any, types: Mapping[str, Any]
+) -> pd.DataFrame | None:
+    """The covariates that were asked for; unless --na says otherwise, a word such as "unknown" is a group of one."""
+    matched = None if labels is None else labels.matched
+    if names and labels is not None and labels.na_values is None:
+        matched = match_sample_table(labels.origin, samples).table
+    return read_covariates(names, matched, types)
+
+
 def _columns(names: Sequence[str], matched: pd.DataFrame | None, option: str) -> pd.DataFrame:
     """Columns of the matched sample table that an option names."""
     from netbic.association.variables import check_known

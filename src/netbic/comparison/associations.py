@@ -19,6 +19,7 @@ from netbic.association.variables import (
     NUMERIC,
     ORDERED,
     Survival,
+    check_known,
     guess,
     listed_names,
     match_samples,
@@ -221,8 +222,7 @@ def _survival_of_fit(
 ) -> tuple[pd.DataFrame, list[str]]:
     """The sample table with times and events named as in the fit."""
     there = [(str(time), str(event)) for time, event in record.get("survival", ())]
-    if missing := [name for pair in pairs for name in pair if name not in table]:
-        raise InputError(f"the sample table has no column {shown(missing[0])}: name two of its columns (`survival`)")
+    check_known([name for pair in pairs for name in pair], table.columns, "survival")
     if pairs and record and not there:
         return table, ["survival was not tested in the fit: test it there first"]
     by_endpoint = _same_endpoints(there, pairs or find_survival(table).pairs)

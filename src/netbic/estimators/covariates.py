@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,10 @@ from netbic.errors import InputError, shown, some_names
 from netbic.estimators.inputs import check_one_matrix, names_of_index
 
 if TYPE_CHECKING:
+    from netbic.estimators.pairs import TwoTableModel
     from netbic.estimators.svd import SparseGraphSVD
+
+    Model: TypeAlias = SparseGraphSVD | TwoTableModel
 
 _CODES: Final = range(3, 11)  # numbers of different integers that look like the codes of groups
 _DEPENDENT: Final = 1e-7  # share of a column's length outside the span of earlier ones, below which it is dropped
@@ -310,15 +313,20 @@ def text_labels(values: pd.Series[Any]) -> Array:
 # Fitted models
 
 
-def store_covariates(model: SparseGraphSVD, coding: CovariateCoding | None, design: Floats | None) -> None:
+def store_covariates(model: Model, coding: CovariateCoding | None, design: Floats | None, n_samples: int) -> None:
     """Set the fitted attributes of a model that describe its covariates."""
     model.covariate_coding_, model.covariates_ = coding, None
     if coding is not None:
-        values = np.empty((len(model.left_vectors_), 0)) if design is None else design
-        model.covariates_ = pd.DataFrame(values, index=model.names_["rows"], columns=list(coding.columns))
+        values = np.empty((n_samples, 0)) if design is None else design
+        model.covariates_ = pd.DataFrame(values, index=_names_of_samples(model), columns=list(coding.columns))
 
 
-def design_of_new(model: SparseGraphSVD, covariates: Any, n_samples: int, names: Array | None) -> Floats | None:
+def _names_of_samples(model: Model) -> Array | None:
+    names: dict[str, Array | None] = model.names_
+    return names["samples" if "samples" in names else "rows"]
+
+
+def design_of_new(model: Model, covariates: Any, n_samples: int, names: Array | None) -> Floats | None:
     """The design matrix of samples that a fitted model is applied to; None if it was fitted without covariates."""
     coding = model.covariate_coding_
     if model.study_scaling_ is not None:
@@ -342,10 +350,10 @@ def design_of_new(model: SparseGraphSVD, covariates: Any, n_samples: int, names:
     return coding.encode(covariates, n_samples, names)
 
 
-def covariates_of(model: SparseGraphSVD, X: Any, covariates: Any = None) -> Design | None:
+def covariates_of(model: Model, X: Any, covariates: Any = None) -> Design | None:
     """Covariates for a fit of (a clone of) a model to X: as given, or those of the model if it was fitted to X."""
     check_one_matrix(X)
-    n_samples, names = int(X.shape[0]), names_of_index(getattr(X, "index", None))
+    n_samples, names = int(np.shape(X)[0]), names_of_index(getattr(X, "index", None))
     if model.study_scaling_ is not None:
         raise InputError(
             "the model was fitted to several studies, which is not supported here: use selection.verdicts, "
@@ -356,7 +364,7 @@ def covariates_of(model: SparseGraphSVD, X: Any, covariates: Any = None) -> Desi
         return Design(values, coding)
     if (known := own_covariates(model)) is None:
         return None
-    own = model.names_["rows"]
+    own = _names_of_samples(model)
     if len(known.values) != n_samples or (names is not None and own is not None and not np.array_equal(names, own)):
         raise InputError(
             "the model was fitted with covariates, to other samples than those in X: give those of these samples, too "
@@ -366,21 +374,21 @@ def covariates_of(model: SparseGraphSVD, X: Any, covariates: Any = None) -> Desi
     return known
 
 
-def own_covariates(model: SparseGraphSVD) -> Design | None:
+def own_covariates(model: Model) -> Design | None:
     """The covariates of the samples that a fitted model was fitted to, or of those that are left of them."""
     if model.covariates_ is None or model.covariate_coding_ is None:
         return None
     return Design(np.asarray(model.covariates_.to_numpy(dtype=np.float64)), model.covariate_coding_)
 
 
-def covariate_names(model: SparseGraphSVD) -> list[str]:
+def covariate_names(model: Model) -> list[str]:
     """Names of the covariates that a model was fitted with; the indicators of studies are not among them."""
     if model.study_scaling_ is not None:
         return list(model.study_scaling_.covariates)
     return [] if model.covariate_coding_ is None else [each.name for each in model.covariate_coding_.covariates]
 
 
-def training_design(model: SparseGraphSVD, X: Any, covariates: Any = None) -> Floats | None:
+def training_design(model: Model, X: Any, covariates: Any = None) -> Floats | None:
     """The design matrix of `covariates_of`, of which parts can be given to `fit` with parts of X; None without any."""
     found = covariates_of(model, X, covariates)
     return None if found is None or not found.coding.columns else found.values

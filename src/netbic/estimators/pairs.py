@@ -16,6 +16,7 @@ from sklearn.utils.validation import _num_samples, check_array, check_is_fitted
 
 from netbic.arrays import Array, Floats, check_choice, checked, is_sparse, kind_of, without_names
 from netbic.errors import some_names
+from netbic.estimators.covariates import CovariateCoding, design_of_new, store_covariates
 from netbic.estimators.inputs import axis_names, has_missing, one_blas_thread, scale_data, validated_table
 from netbic.estimators.parameters import build_axis, check_solver_parameters, is_number, iteration_settings
 from netbic.operators.corrected import Corrected, Scaler
@@ -54,6 +55,11 @@ class TwoTableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     missing: str
     scale: bool = True
 
+    # Set by `fit`. Earlier versions of netbic stored models without them.
+    covariates_: pd.DataFrame | None = None
+    covariate_coding_: CovariateCoding | None = None
+    study_scaling_: None = None  # two tables are one study
+
     def _whitening(self, operator: Corrected, name: str) -> RidgeWhitening | None:
         """The whitening of a centred and scaled table; by default none."""
         return None
@@ -65,7 +71,14 @@ class TwoTableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         check_choice("missing", self.missing, MISSING)
 
     def fit(
-        self, X: Any, Y: Any = None, *, y: Any = None, y_start: Any = None, table_names: tuple[str, str] = ("X", "Y")
+        self,
+        X: Any,
+        Y: Any = None,
+        *,
+        y: Any = None,
+        covariates: Any = None,
+        y_start: Any = None,
+        table_names: tuple[str, str] = ("X", "Y"),
     ) -> Self:
         """Find pairs of sparse vectors of the features of X and of Y.
 
@@ -75,6 +88,9 @@ class TwoTableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             Two tables of the same samples, which are matched by name if both have names, else by position. They are not
             modified. Sparse matrices are never made dense. A vector Y is a table with one feature.
         y : the name of Y in scikit-learn
+        covariates : DataFrame, or array of numbers of shape (n_samples, n_covariates), optional
+            Their effects are removed from both tables before the search, as by `SparseGraphSVD.fit`. Rows are matched
+            to the samples of X.
         y_start : array of shape (n_y_features, n_components), optional
             Weights of Y from which each pair starts, in columns. None: the leading singular vectors of what is left of
             the cross-product.
@@ -90,8 +106,11 @@ class TwoTableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Y, self._y_is_vector = validated_y(self, Y, reset=True)
         x_axis, x_graph = build_axis(self, "x", X.shape[1], names["x"])
         y_axis, y_graph = build_axis(self, "y", Y.shape[1], names["y"])
+        coding, design = None, None
+        if covariates is not None:
+            coding, design = CovariateCoding.learn(covariates, X.shape[0], names["samples"])
         with one_blas_thread():
-            tables = self.prepared(X, "X"), self.prepared(Y, "Y")
+            tables = self.prepared(X, "X", design), self.prepared(Y, "Y", design)
             norms = [float(np.sqrt(table.operator.squared_norm)) for table in tables]
             size = norms[0] * norms[1]
             if size and not _SMALLEST < size < _LARGEST:
@@ -116,6 +135,7 @@ class TwoTableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         for message, category in diagnostics(*found, x_axis, y_axis, settings, words):
             warnings.warn(message, category, stacklevel=2)
         self._store(pairs, *tables)
+        store_covariates(self, coding, design, X.shape[0])
         return self
 
     @staticmethod
@@ -130,21 +150,39 @@ class TwoTableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self._check()
         return build_axis(self, "x", shape[0], None)[0], build_axis(self, "y", shape[1], None)[0]
 
-    def prepared(self, table: Any, name: str) -> PreparedTable:
-        """A validated table, centred, scaled and whitened as by `fit`."""
+    def prepared(self, table: Any, name: str, design: Floats | None = None) -> PreparedTable:
+        """A validated table, without the effects of covariates, centred, scaled and whitened as by `fit`."""
+        design = None if design is None or not design.shape[1] else design
         if has_missing(table):
-            scaler = learn_from_observed(table, "columns", self.scale, ddof=1, name=name)
-            operator, noise, _ = scale_data(_filled(scaler, table), center=None, name=name)
+            scaler = learn_from_observed(table, "columns", self.scale, design, ddof=1, name=name)
+            operator, noise, _ = scale_data(_filled(scaler, table, design), center=None, name=name)
         else:
-            operator, noise, scaler = scale_data(table, scale=self.scale, ddof=1, name=name)
+            operator, noise, scaler = scale_data(table, design, scale=self.scale, ddof=1, name=name)
         return PreparedTable(operator, noise, scaler, self._whitening(operator, name))
 
-    def scores_of(self, side: str, table: Any) -> Array:
-        """Scores of samples by a validated table of the features of X ("x") or of Y ("y")."""
+    def scores_of(self, side: str, table: Any, design: Floats | None = None) -> Array:
+        """Scores of samples by a validated table of the features of X ("x") or of Y ("y").
+
+        `design` has the covariates of the samples, if the model was fitted with covariates.
+        """
         scaler, rotations = self.scalers_[side], getattr(self, f"{side}_rotations_")
         if has_missing(table):
-            return np.asarray(_filled(scaler, table) @ rotations)
-        return scaler.project(table, rotations)
+            return np.asarray(_filled(scaler, table, design) @ rotations)
+        scores = scaler.project(table, rotations)
+        if design is not None and scaler.effects is not None:
+            scores = scores - design @ scaler.project_effects(rotations)
+        return scores
+
+    def residuals(self, side: str, table: Any, features: Any = slice(None)) -> Any:
+        """Some features of the samples of the fit without the effects of the covariates; not centred or scaled."""
+        if self.covariates_ is None or (effects := self.scalers_[side].effects) is None:
+            return table
+        values = table.toarray() if is_sparse(table) else table
+        return values - self.covariates_.to_numpy() @ effects[:, features]
+
+    def _design_of(self, X: Any, covariates: Any) -> Floats | None:
+        """The covariates of samples that the fitted model is applied to, as a design matrix."""
+        return design_of_new(self, covariates, _num_samples(X), axis_names(X)[0])
 
     def _store(self, pairs: list[Pair], x: PreparedTable, y: PreparedTable) -> None:
         """Set the fitted attributes that describe the pairs."""
@@ -171,21 +209,25 @@ class TwoTableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.graph_share_ = np.array([module.graph_share for module in modules])
         self.scalers_ = {"x": x.scaler, "y": y.scaler}
 
-    def transform(self, X: Any, Y: Any = None, *, y: Any = None) -> Any:
-        """Scores of samples: those of X, or a tuple of the scores of X and of Y if both are given."""
+    def transform(self, X: Any, Y: Any = None, *, y: Any = None, covariates: Any = None) -> Any:
+        """Scores of samples: those of X, or a tuple of the scores of X and of Y if both are given.
+
+        A model that was fitted with covariates needs those of these samples.
+        """
         check_is_fitted(self)
-        Y = self._second(Y, y)
-        x_scores = self.scores_of("x", validated_x(self, X, reset=False))
+        Y, values = self._second(Y, y), validated_x(self, X, reset=False)
+        design = self._design_of(X, covariates)
+        x_scores = self.scores_of("x", values, design)
         if Y is None:
             return x_scores
         Y, _ = validated_y(self, in_order_of(X, Y), reset=False)
-        return x_scores, self.scores_of("y", Y)
+        return x_scores, self.scores_of("y", Y, design)
 
-    def fit_transform(self, X: Any, Y: Any = None, *, y: Any = None) -> Any:
+    def fit_transform(self, X: Any, Y: Any = None, *, y: Any = None, covariates: Any = None) -> Any:
         """Fit, and return the scores of the same samples in X and in Y; those in X alone if Y is a vector."""
         Y = self._second(Y, y)
-        self.fit(X, Y)
-        return self.transform(X) if self._y_is_vector else self.transform(X, Y)
+        self.fit(X, Y, covariates=covariates)
+        return self.transform(X, None if self._y_is_vector else Y, covariates=covariates)
 
     @property
     def _n_features_out(self) -> int:
@@ -268,6 +310,8 @@ class SparseGraphPLS(RegressorMixin, TwoTableModel):  # type: ignore[misc]
         As for `SparseGraphSVD`.
     names_, graphs_, scalers_ : dict
         Names of the "samples" and of the features "x" and "y"; graphs and scalers of "x" and "y".
+    covariates_, covariate_coding_
+        As for `SparseGraphSVD`.
     table_names_ : tuple of str
         What both tables are called.
     feature_names_in_, n_features_in_
@@ -332,21 +376,24 @@ class SparseGraphPLS(RegressorMixin, TwoTableModel):  # type: ignore[misc]
         else:
             self.y_coefficients_ = y.operator.left_products(np.asarray(np.linalg.pinv(self.x_scores_).T, np.float64))
 
-    def predict(self, X: Any) -> Array:
-        """Y of samples: the least-squares prediction from the scores of X, in the units of Y."""
+    def predict(self, X: Any, *, covariates: Any = None) -> Array:
+        """Y of samples: the least-squares prediction from the scores of X, in the units of Y.
+
+        A model that was fitted with covariates needs those of these samples; the prediction has their effects.
+        """
         check_is_fitted(self)
-        scores = self.scores_of("x", validated_x(self, X, reset=False))
-        predicted = self.scalers_["y"].undo(scores @ self.y_coefficients_)
+        values, design = validated_x(self, X, reset=False), self._design_of(X, covariates)
+        predicted = self.scalers_["y"].undo(self.scores_of("x", values, design) @ self.y_coefficients_, design)
         return predicted[:, 0] if self._y_is_vector else predicted
 
-    def score(self, X: Any, Y: Any = None, *, y: Any = None) -> float:
+    def score(self, X: Any, Y: Any = None, *, y: Any = None, covariates: Any = None) -> float:
         """The mean of R^2 of the predictions over the features of Y, in these samples."""
         from sklearn.metrics import r2_score  # takes long to load
 
         check_is_fitted(self)
         values, _ = validated_y(self, in_order_of(X, self._second(Y, y)), reset=False)
         values = values if isinstance(values, np.ndarray) else values.toarray()
-        predicted = self.predict(X).reshape(len(values), -1)
+        predicted = self.predict(X, covariates=covariates).reshape(len(values), -1)
         if not has_missing(values):
             return float(r2_score(values, predicted))
         known = [~np.isnan(column) for column in values.T]  # a feature needs two observed values to have an R^2
@@ -355,7 +402,10 @@ class SparseGraphPLS(RegressorMixin, TwoTableModel):  # type: ignore[misc]
 
     @property
     def coef_(self) -> Array:
-        """Coefficients of the features of X: ``predict(X) = X @ coef_.T + intercept_``; made when asked for."""
+        """Coefficients of the features of X: ``predict(X) = X @ coef_.T + intercept_``; made when asked for.
+
+        With covariates, this is the prediction for samples whose covariates are the means of those of the fit.
+        """
         check_is_fitted(self)
         x, y = self.scalers_["x"], self.scalers_["y"]
         effects = self.y_coefficients_ if y.factors is None else self.y_coefficients_ / y.factors
@@ -413,6 +463,8 @@ class SparseGraphCCA(TwoTableModel):
         As for `SparseGraphPLS`.
     n_components_, n_iter_, converged_, objectives_, graph_share_, names_, graphs_, scalers_, table_names_
         As for `SparseGraphPLS`.
+    covariates_, covariate_coding_
+        As for `SparseGraphSVD`.
 
     Examples
     --------
@@ -488,10 +540,10 @@ class SparseGraphCCA(TwoTableModel):
             )
         return RidgeWhitening(operator, self.ridge if self.covariance == "ridge" else 0.0)
 
-    def score(self, X: Any, Y: Any = None, *, y: Any = None) -> float:
+    def score(self, X: Any, Y: Any = None, *, y: Any = None, covariates: Any = None) -> float:
         """Mean correlation of the scores of X and of Y over all pairs, in these samples."""
         check_is_fitted(self)
-        scores = self.transform(X, self._second(Y, y))
+        scores = self.transform(X, self._second(Y, y), covariates=covariates)
         return float(np.mean(paired_correlations(*scores))) if self.n_components_ else 0.0
 
 
@@ -525,9 +577,9 @@ class RidgeWhitening:
         return np.asarray(self.outside * weights + self.X.left_products(inside).T)
 
 
-def _filled(scaler: Scaler, table: Array) -> Array:
+def _filled(scaler: Scaler, table: Array, design: Floats | None = None) -> Array:
     """A table, centred and scaled; a missing entry is the mean of its feature, zero."""
-    scaled = scaler.apply(table)
+    scaled = scaler.apply(table, design)
     scaled[np.isnan(scaled)] = 0
     return scaled
 

@@ -405,7 +405,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         self.scaler_, self.passes_, self.count_ = scaler, passes(X), search.count
         self.covariate_coding_, self.covariates_ = None, None
         if given.coding is not None:
-            store_covariates(self, given.coding, given.design)
+            store_covariates(self, given.coding, given.design, X.shape[0])
         if self.count_ is not None and not self.count_.n and modules:
             halves = f"halves of the {sample_name}s"
             warnings.warn(f"no module is found again in {halves}: only the strongest is kept", stacklevel=3)

@@ -476,6 +476,7 @@ def fit_by_name(
     x_names: Any,
     y_names: Any,
     table_names: tuple[str, str] = ("X", "Y"),
+    covariates: Any = None,
 ) -> None:
     """Fit a model to two matrices of the same samples in the same order; it then knows all names.
 
@@ -490,7 +491,7 @@ def fit_by_name(
         elif isinstance(graph := graphs[side], Graph):  # nodes are matched by their positions, without a warning
             model.set_params(**{f"{side}_graph": Graph(graph.weights)})
     try:
-        model.fit(tables["x"], tables["y"], table_names=table_names)
+        model.fit(tables["x"], tables["y"], covariates=covariates, table_names=table_names)
     finally:
         model.set_params(x_graph=graphs["x"], y_graph=graphs["y"])
     model.names_, model.graphs_ = names, graphs

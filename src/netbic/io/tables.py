@@ -524,6 +524,8 @@ def _check_numeric(layout: Layout, data: bytes, skip: int = 1, columns: Sequence
         n_numeric += 2 * sum(is_number(field.replace(",", ".")) for field in given) > len(given) or not given
     if n_numeric <= 1 and n_numeric != len(columns) and (not n_numeric or len(rows) > 1):  # one line does not tell
         what = f"is not an expression table: {'only one' if n_numeric else 'no'} column holds numbers"
+        if ".gmt" in Path(layout.path).suffixes[-2:]:
+            raise unusable(layout.path, "looks like a GMT file, not an expression table", "use it as `gene_sets`")
         raise unusable(layout.path, what, "is it a network (`graph`)?")
 
 

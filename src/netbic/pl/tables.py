@@ -40,6 +40,7 @@ _SIMILARITIES = {
     "sample_jaccard": "Jaccard index of the samples",
 }
 _MOST_NUMBERS = 400  # cells with numbers
+_MANY_BATCHES = 4  # levels of a batch above which only the strongest one is drawn
 _STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 _LEGEND = "effect; * q \N{LESS-THAN OR EQUAL TO} 0.05, ** 0.01, *** 0.001"
 _LONGEST_NAME = 72
@@ -589,8 +590,11 @@ class EffectGrid(NamedTuple):
 
 
 def effect_grid(table: pd.DataFrame, most: int) -> EffectGrid:
-    """The effects that have a direction, in the columns with the smallest q-values, in the order of the table."""
-    from netbic.association.words import main_tests, one_row_each, signed_effects
+    """The effects that have a direction, in the columns with the smallest q-values, in the order of the table.
+
+    Batches and the like come last, those with many levels with the strongest one, so that other labels are in sight.
+    """
+    from netbic.association.words import main_tests, one_row_each, says_batch_or_unit, signed_effects
 
     table = one_row_each(table)[0]
     needed = ("module", "variable", "level", "test", "effect", "effect_name", "q")
@@ -607,6 +611,10 @@ def effect_grid(table: pd.DataFrame, most: int) -> EffectGrid:
     drawn = signed_effects(table[~has_two | known.isna() | known.eq(chosen)])
     if drawn.empty:
         return EffectGrid([], {}, [], 0)
+    n_columns, technical = drawn["column"].nunique(), drawn["tested"].map(says_batch_or_unit).astype(bool)
+    has_many = technical & (drawn.groupby("tested")["column"].transform("nunique") > _MANY_BATCHES)
+    strongest = drawn[has_many].sort_values("q", kind="stable").drop_duplicates("tested")["column"]
+    drawn = pd.concat([drawn[~technical], drawn[technical & (~has_many | drawn["column"].isin(strongest))]])
     best = drawn.groupby("column", sort=False)["q"].min().nsmallest(most).index
     columns = [str(column) for column in dict.fromkeys(drawn["column"]) if column in best]
     places = {column: at for at, column in enumerate(columns)}
@@ -616,4 +624,4 @@ def effect_grid(table: pd.DataFrame, most: int) -> EffectGrid:
         text = f"{row['signed']:z.2f}".replace("-", base.MINUS)  # z: 0.00, not -0.00
         stars = next((stars for limit, stars in _STARS if row["q"] <= limit), "")
         cells[int(row["module"]), places[row["column"]]] = {**row, "text": text, "stars": stars}
-    return EffectGrid(columns, cells, list(dict.fromkeys(shown["scale"])), drawn["column"].nunique() - len(columns))
+    return EffectGrid(columns, cells, list(dict.fromkeys(shown["scale"])), n_columns - len(columns))

@@ -97,7 +97,7 @@ class Beside:
     Attributes
     ----------
     adjusted : dict of DataFrame
-        Tests of the modules by the covariates that they are adjusted for, in words.
+        Tests of the modules or pairs by the covariates that they are adjusted for, in words.
     study : str
         The other study.
     repeated : DataFrame, optional
@@ -112,8 +112,10 @@ class Beside:
         """What is known about an association, in words: adjusted effects, and whether it holds in the other study."""
 
         def of(table: pd.DataFrame) -> dict[Any, Any] | None:
-            same = [table[name] == row[name] for name in ("module", "variable")]
-            found = table[same[0] & same[1] & (table["level"].fillna("") == row["level"])]
+            same = table["level"].fillna("") == row["level"]
+            for name in ("variable", *(("pair", "table") if "pair" in row else ("module",))):
+                same &= table[name] == row[name]
+            found = table[same]
             return None if found.empty else found.iloc[0].to_dict()
 
         found = list[str]()

@@ -10,22 +10,23 @@ import numpy as np
 import pandas as pd
 
 from netbic.arrays import Array, Floats
-from netbic.association.stored import stored_record, stored_samples, stored_variables
+from netbic.association.stored import adjusted_tests, stored_record, stored_samples, stored_variables
 from netbic.association.variables import Variable
 from netbic.association.words import LEVEL, in_words, main_tests
 from netbic.enrichment import DEFAULT_LEVEL, ONE_SIDE, enrichment_record, module_names, shared_sentence
 from netbic.errors import InputError
+from netbic.estimators.covariates import covariate_names
 from netbic.estimators.pairs import SparseGraphCCA
 from netbic.estimators.parameters import smoothness_of
 from netbic.estimators.results import heaviest
 from netbic.files import finished_record
 from netbic.io.dataset import SampleMatching, missing_lines, table_lines
 from netbic.pl.base import MINUS, as_label, labels_of, variable_colours, variable_strip
-from netbic.report.associations import answer_lines, association_grid, findings, is_survival_unadjusted
+from netbic.report.associations import Beside, answer_lines, association_grid, findings, is_survival_unadjusted
 from netbic.report.contents import SETS, TESTS, TOP_TERMS, read_alignment, read_known, read_record
 from netbic.report.modules import TOP_MEMBERS, Members, Row
 from netbic.report.pictures import Figure, Scale
-from netbic.report.settings import Rows, input_rows, parameter_rows, sample_rows
+from netbic.report.settings import Rows, covariate_rows, input_rows, parameter_rows, sample_rows
 from netbic.selection.pair_verdicts import held_out_text, p_text, pairs_verdict
 from netbic.storage.models import PairModel, fitted_pair_model, load
 from netbic.storage.tables import SIDES, feature_names, pairs_table, sample_names, sides_of
@@ -61,7 +62,8 @@ def gather_pairs(folder: Path, model: PairModel | None = None, record: Row | Non
     labels, sets = _labels(folder, names), read_known(folder / "gene_sets.tsv", SETS - {"module"} | {"pair"}, "enrich")
     weights = read_known(folder / "weights.tsv", {"pair", "table", "name", "weight"}, "fit again")
     tests, pairs = None if labels is None else labels["tests"], list[dict[str, Any]]()
-    sentences, titles = findings(tests), module_names(model, sets)
+    beside = Beside({} if tests is None else adjusted_tests(folder))
+    sentences, titles = findings(tests, beside), module_names(model, sets)
     for row, title in zip(table.to_dict("records"), titles, strict=True):
         at, word = row["pair"] - 1, str(row.get("verdict", ""))
         texts, colouring = ([], None) if labels is None else _associations(labels, row["pair"])
@@ -99,11 +101,12 @@ def gather_pairs(folder: Path, model: PairModel | None = None, record: Row | Non
         alignment=_alignment_lines(alignment, model.table_names_) if alignment else [],
         settings=_settings(model, record),
         inputs=input_rows(inputs, _FILES),
+        removed=covariate_names(model),
         whitened=isinstance(model, SparseGraphCCA) and model.covariance != "diagonal",
         labels=labels,
-        answers=answer_lines(tests, words),
+        answers=answer_lines(tests, words, beside),
         associations=association_grid(tests, 2 * len(pairs), words),
-        is_unadjusted=labels is not None and is_survival_unadjusted(tests, labels),
+        is_unadjusted=labels is not None and not beside.adjusted and is_survival_unadjusted(tests, labels),
         sets_tested=sets is not None,
         level=float(options.get("level", DEFAULT_LEVEL)),
         names={"sample": names, "feature": np.concatenate([feature_names(model, side) for side in SIDES])},
@@ -257,7 +260,7 @@ def _settings(model: PairModel, record: Row) -> Rows:
     asked = record.get("settings")
     if not isinstance(asked, dict):
         kept = {name: value for name, value in model.get_params(deep=False).items() if "graph" not in name}
-        return parameter_rows({"method": type(model).__name__} | kept)
+        return parameter_rows({"method": type(model).__name__} | kept) + covariate_rows(model)
     used: Row = {
         "pairs": int(model.n_components),
         "features1": model.n_x or "all",
@@ -270,7 +273,8 @@ def _settings(model: PairModel, record: Row) -> Rows:
         if model.graphs_[side] is not None:
             given = getattr(model, f"{side}_smoothness")
             used[f"smoothness{number}"] = f"{smoothness_of(given, model.smoothness_scale):g}"
-    return parameter_rows(asked | used)
+    rows = parameter_rows({name: value for name, value in (asked | used).items() if name != "covariates"})
+    return rows + covariate_rows(model)
 
 
 def _alignment_lines(content: Row, names: tuple[str, str]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import Any, Final
 
+from netbic.estimators.pairs import TwoTableModel
 from netbic.estimators.parameters import smoothness_of
 from netbic.estimators.svd import SparseGraphSVD
 from netbic.penalties import Dense, Penalty
@@ -25,18 +26,18 @@ def setting_rows(model: SparseGraphSVD, asked: object) -> Rows:
     """The options of the command with the defaults that were used; for other models, their parameters."""
     if not isinstance(asked, dict):
         given = {name: value for name, value in model.get_params(deep=False).items() if "graph" not in name}
-        return parameter_rows(given) + _covariates(model)
+        return parameter_rows(given) + covariate_rows(model)
     asked = {name: value for name, value in asked.items() if name != "covariates"}
     if asked.get("auto"):
         asked = {**asked, "modules": f"{model.n_components_} (at most {asked.get('modules')})"}
     used = asked | {name: value for name, value in _defaults(model).items() if asked.get(name) is None}
     unit = used.pop("smoothness_scale", None)
-    rows = parameter_rows(used) + _covariates(model)
+    rows = parameter_rows(used) + covariate_rows(model)
     at = next((k for k, (name, _) in enumerate(rows, start=1) if name == "smoothness"), len(rows))
     return rows if unit is None else [*rows[:at], ("smoothness_scale", _UNITS.get(unit, str(unit))), *rows[at:]]
 
 
-def _covariates(model: SparseGraphSVD) -> Rows:
+def covariate_rows(model: SparseGraphSVD | TwoTableModel) -> Rows:
     """The covariates whose effects were removed from the data before the search."""
     coding = model.covariate_coding_
     if model.covariates_ is None or coding is None:

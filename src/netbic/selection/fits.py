@@ -29,6 +29,7 @@ from joblib.parallel import get_active_backend
 
 from netbic.arrays import Floats, check_in_memory, is_sparse
 from netbic.enrichment import is_decided, sequential_p_values
+from netbic.errors import how_to_install
 from netbic.estimators.inputs import one_blas_thread
 from netbic.operators.executors import BlockError, ClusterError, ClusterExecutor, current_executor
 
@@ -70,7 +71,7 @@ class Fits:
         self.n_parallel, self._in_processes = _local_jobs(X, n_fits, n_jobs, n_modules)
         if n_jobs == "dask":
             if find_spec("distributed") is None:
-                raise ImportError("n_jobs='dask' needs Dask: pip install 'netbic[dask]'")
+                raise ImportError(f"n_jobs='dask' needs Dask: {how_to_install('dask')}")
             executor = current_executor()
             if not isinstance(executor, ClusterExecutor):
                 raise ValueError("n_jobs='dask' but there is no Dask client: create one, e.g. distributed.Client()")

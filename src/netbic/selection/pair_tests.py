@@ -11,6 +11,9 @@ do in truth, so that the strength of permuted tables is too small. Therefore the
 n - 1 - k dimensions that are left (Huh and Jhun 2001; Winkler, Renaud, Smith and Nichols 2020), by orthonormal bases of
 the complements of the removed directions. If different directions were removed from X and from Y, the bases are rotated
 to be as close to each other as possible. The dimensions are exchangeable if samples are normal, and nearly so if not.
+
+Covariates: if they are groups, samples are permuted within them. Their effects are the same in every such order, so
+that the test of the first pair remains exact. Otherwise covariates are directions that are removed before all pairs.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import _num_samples
 
 from netbic.arrays import Array, Floats, Indices, Matrix, RandomState
+from netbic.estimators.covariates import check_part, covariates_of, training_design
 from netbic.estimators.inputs import axis_names
 from netbic.estimators.pairs import TwoTableModel
 from netbic.estimators.parameters import check_count, iteration_settings
@@ -113,6 +117,7 @@ def pair_tests(
     X: Any,
     Y: Any,
     *,
+    covariates: Any = None,
     most: int | None = None,
     n_permutations: int = 999,
     n_folds: int = 5,
@@ -142,6 +147,9 @@ def pair_tests(
         If its settings were chosen on the same data, p-values are too small. Graphs are used for permuted tables, too.
     X, Y : arrays, DataFrames or sparse matrices
         Two tables of the same samples, as for `SparseGraphPLS.fit`. Dense copies are made of sparse tables.
+    covariates : as for `SparseGraphPLS.fit`, optional
+        Their effects are removed from both tables, in each part of the samples that is fitted anew. Default: those of
+        the model, if it was fitted to X.
     most : int, optional
         Search for pairs until one is no stronger than expected by chance (p > 0.05), and for `most` of them at most,
         instead of `model.n_components`. That one is the last of the table.
@@ -150,8 +158,8 @@ def pair_tests(
     n_folds, n_repeats : int
         Folds, and random divisions of the samples into folds, for all that is held out.
     strata : array of shape (n_samples,), optional
-        Labels such as batches, within which samples are permuted: differences between strata are then no evidence. The
-        residuals of later pairs are then permuted themselves.
+        Labels such as batches, within which samples are permuted: differences between strata are then no evidence.
+        Default: samples with the same covariates, if these are groups of at least two samples on average.
     early_stopping : bool
         Make no more permutations once so many are as strong as the pair that p > 0.05 is certain: 50 of 999. If that
         happens at permutation l, p = 50 / l (Besag and Clifford 1991), otherwise p = (1 + b) / (1 + n_permutations)
@@ -187,7 +195,7 @@ def pair_tests(
         )
     check_count("n_folds", n_folds)
     check_count("n_repeats", n_repeats)
-    seed = draw_seed(random_state)
+    seed, given = draw_seed(random_state), covariates_of(found, X, covariates)
     if most is not None:
         check_count("most", most)
         found = clone(found).set_params(n_components=min(most, _num_samples(X) - _LEFT))
@@ -196,7 +204,7 @@ def pair_tests(
     fits = Fits(X, n_folds * n_repeats + ONE_WAY_FOLDS + n_permutations * found.n_components, n_jobs, progress)
     names = getattr(found, "table_names_", getattr(model, "table_names_", ("X", "Y")))
     with nullcontext() if most is None else quiet():  # warnings of the fit are shown
-        fitted = seeded(found, seed).fit(X, Y, table_names=names)
+        fitted = seeded(found, seed).fit(X, Y, covariates=given, table_names=names)
     if fitted.n_components_ > (most_pairs := len(fitted.x_scores_) - _LEFT):
         raise ValueError(
             f"{fitted.n_components_} pairs but only {len(fitted.x_scores_)} samples: at most {max(most_pairs, 0)} "
@@ -206,14 +214,19 @@ def pair_tests(
         samples = axis_names(X)[0]
         model, values, others = pairs_by_position(fitted, X, Y)
         folds(values.shape[0], n_folds, 0, fewest=_FEWEST)  # raises before the long part
-        prepared = prepare_tables(model, values, others, strata_of(strata, values.shape[0], samples))
+        design, size = training_design(fitted, X), values.shape[0]
+        check_part(design, size * (ONE_WAY_FOLDS - 1) // (2 * ONE_WAY_FOLDS), "a part of ")
+        alike = groups_of(fitted) if strata is None else strata_of(strata, size, samples)
+        prepared = prepare_tables(model, values, others, alike, design)
         fits.left = n_folds * n_repeats + ONE_WAY_FOLDS
         p_values, numbers = _p_values(prepared, fitted, limits, seed, fits)
         if len(p_values) < fitted.n_components_:  # the same pairs, without those that are not tested
-            fitted = seeded(found, seed).set_params(n_components=len(p_values)).fit(X, Y, table_names=names)
+            fitted = seeded(found, seed).set_params(n_components=len(p_values))
+            fitted.fit(X, Y, covariates=given, table_names=names)
         fits.left = ONE_WAY_FOLDS
         held_out = HeldOut.of((model, values, others, fitted), (n_folds, n_repeats), seed, fits)
-        features = held_out.features((values, others), fitted, [feature_names(fitted, side) for side in SIDES])
+        own = fitted.residuals("x", values), fitted.residuals("y", others)
+        features = held_out.features(own, fitted, [feature_names(fitted, side) for side in SIDES])
         fits.left = 0
         scores = one_way_scores((model, values, others, fitted), seed, fits)
     tested: dict[str, Array] = {"p_value": np.maximum.accumulate(np.array(p_values, dtype=np.float64))}
@@ -288,26 +301,31 @@ class PreparedTables(NamedTuple):
     axes: tuple[Axis, Axis]  # penalties and graph terms of the features
     settings: Settings
     strata: Indices | None  # rows are permuted among those with the same value
+    design: Floats  # covariates (columns), without whose effects both tables are
 
 
-def prepare_tables(model: TwoTableModel, X: Matrix, Y: Matrix, strata: Indices | None = None) -> PreparedTables:
-    """X and Y, centred, scaled and whitened as by the model."""
+def prepare_tables(
+    model: TwoTableModel, X: Matrix, Y: Matrix, strata: Indices | None = None, design: Floats | None = None
+) -> PreparedTables:
+    """X and Y without the effects of covariates, centred, scaled and whitened as by the model."""
     x, y = (
         np.ascontiguousarray(table.columns(np.arange(table.shape[1])), dtype=np.float64)
-        for table in (model.prepared(X, "X").table, model.prepared(Y, "Y").table)
+        for table in (model.prepared(X, "X", design).table, model.prepared(Y, "Y", design).table)
     )
     axes = model.check((X.shape[1], Y.shape[1]))
-    return PreparedTables(x, y, axes, iteration_settings(model, np.float64), strata)
+    covariates = np.empty((len(x), 0)) if design is None else design
+    return PreparedTables(x, y, axes, iteration_settings(model, np.float64), strata, covariates)
 
 
 def without_pairs(tables: PreparedTables, fitted: TwoTableModel, n_pairs: int) -> PreparedTables:
     """The tables after the scores of the first pairs of a fitted model were removed."""
-    if not n_pairs:
+    if not n_pairs and (tables.strata is not None or not tables.design.shape[1]):
         return tables
+    always = np.insert(tables.design, 0, 1.0, axis=1)
     of_y = fitted.x_scores_ if fitted.deflation == "regression" else fitted.y_scores_
-    # Orthonormal bases of what is orthogonal to the scores and to a constant, in columns.
-    removed = [np.insert(scores[:, :n_pairs], 0, 1.0, axis=1) for scores in (fitted.x_scores_, of_y)]
-    x_left, y_left = (np.linalg.qr(each, mode="complete")[0][:, n_pairs + 1 :] for each in removed)
+    # Orthonormal bases of what is orthogonal to the scores, covariates and a constant, in columns.
+    removed = [np.column_stack([always, scores[:, :n_pairs]]) for scores in (fitted.x_scores_, of_y)]
+    x_left, y_left = (np.linalg.qr(each, mode="complete")[0][:, each.shape[1] :] for each in removed)
     if tables.strata is None:  # the basis of Y is rotated to be as close as possible to that of X
         left, _, right = np.linalg.svd(y_left.T @ x_left)
         return tables._replace(x=x_left.T @ tables.x, y=(y_left @ (left @ right)).T @ tables.y)
@@ -335,6 +353,15 @@ def random_order(size: int, strata: Indices | None, seed: tuple[int, ...]) -> In
     # Both sorts are stable: the rows of each stratum, in their own and in random order, take the same places.
     order[np.argsort(strata, kind="stable")] = drawn[np.argsort(strata[drawn], kind="stable")]
     return order
+
+
+def groups_of(fitted: TwoTableModel) -> Indices | None:
+    """Samples with the same covariates as numbers; None if covariates are numbers or identify most samples."""
+    coding, design = fitted.covariate_coding_, fitted.covariates_
+    if coding is None or design is None or any(each.levels is None for each in coding.covariates):
+        return None
+    _, numbers = np.unique(design.to_numpy(), axis=0, return_inverse=True)
+    return None if 2 * (numbers.max() + 1) > numbers.size else np.asarray(numbers.ravel(), dtype=np.intp)
 
 
 def strata_of(labels: Any, n_samples: int, samples: Array | None = None) -> Indices | None:

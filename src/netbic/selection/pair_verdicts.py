@@ -17,6 +17,7 @@ import pandas as pd
 from sklearn.base import clone
 
 from netbic.arrays import Array, Bools, Floats, Indices, Matrix, is_sparse
+from netbic.estimators.covariates import basis_of
 from netbic.estimators.pairs import TwoTableModel
 from netbic.estimators.results import heaviest
 from netbic.selection.confidence import confidence
@@ -61,17 +62,19 @@ def fit_and_score(data: Data, samples: tuple[Indices, Indices]) -> Fold:
     model, X, Y, reference = data
     rest, held_out = samples
     made = clone(model).set_params(n_components=reference.n_components_ + _FURTHER)
-    fitted = made.fit(fill_unobserved(X[rest]), fill_unobserved(Y[rest]))
+    design = reference.covariates_
+    of_fit, of_others = (None if design is None else design.to_numpy()[part] for part in samples)
+    fitted = made.fit(fill_unobserved(X[rest]), fill_unobserved(Y[rest]), covariates=of_fit)
     known = reference.x_scores_[rest], reference.y_scores_[rest]
     own = fitted.x_scores_, fitted.y_scores_
     matched, similarity = match_scores(known, own)
     # The sign of a pair is arbitrary. -1, no partner, becomes a column of zeros.
     turned = np.array([np.sign(known[0][:, k] @ own[0][:, at]) if at >= 0 else 0.0 for k, at in enumerate(matched)])
     scores, signs = [], []
-    for side, table, fit_scores in zip(SIDES, (X, Y), own, strict=True):
+    new_scores = fitted.transform(X[held_out], Y[held_out], covariates=of_others)
+    for side, new, fit_scores in zip(SIDES, new_scores, own, strict=True):
         spread = np.maximum(fit_scores.std(axis=0), np.finfo(float).tiny)
-        new = np.asarray(fitted.scores_of(side, table[held_out])) / spread
-        scores.append(np.pad(new, ((0, 0), (0, 1)))[:, matched] * turned)
+        scores.append(np.pad(new / spread, ((0, 0), (0, 1)))[:, matched] * turned)
         weights = np.pad(getattr(fitted, f"{side}_weights_"), ((0, 0), (0, 1))).T[matched]
         signs.append((np.sign(weights) * turned[:, None]).astype(np.int8))
     return Fold((scores[0], scores[1]), (signs[0], signs[1]), similarity >= _SIMILAR)
@@ -83,6 +86,7 @@ class HeldOut(NamedTuple):
     scores: tuple[Floats, Floats]
     same_sign: tuple[Floats, Floats]  # share of the fits with a weight of the same sign, a row per pair
     found: Floats  # share of the fits in which each pair is found again
+    n_left: int  # samples less the degrees of freedom of covariates
 
     @classmethod
     def of(cls, data: Data, n: tuple[int, int], seed: int, fits: Fits) -> HeldOut:
@@ -99,12 +103,13 @@ class HeldOut(NamedTuple):
                 scores[table, repeat, part] = fold.scores[table]
                 same[table] += (fold.signs[table] == given[table]) & (given[table] != 0)
             found += fold.found
-        n_fits = max(len(jobs), 1)
-        return cls((scores[0], scores[1]), (same[0] / n_fits, same[1] / n_fits), found / n_fits)
+        n_fits, (x, y) = max(len(jobs), 1), without_covariates(reference, scores)
+        n_left = size - (0 if reference.covariates_ is None else reference.covariates_.shape[1])
+        return cls((x, y), (same[0] / n_fits, same[1] / n_fits), found / n_fits, n_left)
 
     def correlations(self) -> pd.DataFrame:
         """The held-out correlation of every pair, with its 95 % interval."""
-        n = self.scores[0].shape[1]
+        n = self.n_left
         x, y = (_standardised(scores) for scores in self.scores)
         r = np.clip(np.mean(x * y, axis=1), -_LARGEST, _LARGEST)  # a row per division
         influence = x * y - r[:, None] * (x**2 + y**2) / 2
@@ -131,7 +136,7 @@ class HeldOut(NamedTuple):
                 vector = weights[:, pair]
                 # Without a relation to the other table, z has this standard deviation, whatever the correlations within
                 # its own table. So there is no need to learn it from the other features, all of which may be related.
-                sure = confidence(z, np.ones(z.size, dtype=bool), 1 / math.sqrt(max(self.scores[0].shape[1] - 3, 1)))
+                sure = confidence(z, np.ones(z.size, dtype=bool), 1 / math.sqrt(max(self.n_left - 3, 1)))
                 # A correlation of the other sign speaks against the feature.
                 sure = np.where(z * vector < 0, 0.0, sure)
                 own = heaviest(vector)
@@ -159,7 +164,20 @@ def one_way_scores(data: Data, seed: int, fits: Fits) -> tuple[Floats, Floats]:
     scores = np.zeros((2, size, data[3].n_components_))
     for (_, own), fold in zip(jobs, fits.map(fit_and_score, data, jobs), strict=True):
         scores[:, own] = fold.scores
-    return scores[0], scores[1]
+    x, y = without_covariates(data[3], scores)
+    return x, y
+
+
+def without_covariates(model: TwoTableModel, scores: Floats) -> Floats:
+    """Scores of all samples (the last axis but one) without the effects of the covariates of the fit.
+
+    The effects in held-out samples differ from those in the samples of a fit by the errors of both, which the samples
+    of a batch have in common.
+    """
+    if model.covariates_ is None:
+        return scores
+    basis = basis_of(model.covariates_.to_numpy())
+    return np.asarray(scores - basis @ (basis.T @ scores))
 
 
 def _standardised(scores: Floats) -> Floats:

@@ -205,7 +205,7 @@ def check_varies(squares: float, X: Matrix, what: str = "held-out") -> float:
 # Two tables
 
 
-def check_second_table(model: Any, Y: Any, covariates: Any) -> bool:
+def check_second_table(model: Any, Y: Any) -> bool:
     """Whether the model is one of two tables; raise unless its second table, and no other, is given."""
     found = getattr(model, "best_estimator_", model)
     name, two = type(found).__name__, isinstance(found, TwoTableModel)
@@ -213,8 +213,6 @@ def check_second_table(model: Any, Y: Any, covariates: Any) -> bool:
         raise TypeError(f"Y is given, but {name} takes one table: use SparseGraphPLS or SparseGraphCCA")
     if two and Y is None:
         raise ValueError(f"{name} needs two tables: give the second one as Y=...")
-    if two and covariates is not None:
-        raise ValueError("covariates are not supported for two tables: remove them from X and from Y before")
     return two
 
 

@@ -265,7 +265,7 @@ def stability(
     Y : array, DataFrame or sparse matrix
         The second table, for SparseGraphPLS and SparseGraphCCA.
     covariates : as for `SparseGraphSVD.fit`, optional
-        Cut into halves together with X. Default: those of the model, if it was fitted to X. Not for two tables.
+        Cut into halves together with X. Default: those of the model, if it was fitted to X.
     n_pairs : int
         Pairs of disjoint halves.
     threshold : float
@@ -303,7 +303,7 @@ def stability(
     """
     check_count("n_pairs", n_pairs)
     _check_limit(threshold, max_false)
-    two = check_second_table(model, Y, covariates)
+    two = check_second_table(model, Y)
     model = cast(TwoTableModel, getattr(model, "best_estimator_", model)) if two else unwrapped(model)
     size_names = {"x": "n_x", "y": "n_y"} if two else {"columns": "n_columns", "rows": "n_rows"}
     chosen_by = {axis: (size, f"{axis.removesuffix('s')}_penalty") for axis, size in size_names.items()}
@@ -320,7 +320,8 @@ def stability(
     seed, fits = draw_seed(random_state), Fits(X, 2 * n_pairs * len(axes), n_jobs, progress)
     parts: dict[str, AxisStability] = {}
     if isinstance(model, TwoTableModel):
-        reference: Any = seeded(model, seed).fit(X, Y)  # warnings of the fit are shown
+        given = covariates_of(model, X, covariates)
+        reference: Any = seeded(model, seed).fit(X, Y, covariates=given)  # warnings of the fit are shown
         with quiet():
             found = _assess(_HalvesOfPairs(reference, X, Y), [(seed, number) for number in range(n_pairs)], fits)
         parts = {side: part for side, part in zip(SIDES, found, strict=True) if side in axes}
@@ -384,15 +385,19 @@ class _HalvesOfPairs:
         self.size = self.X.shape[0]
         if self.size < _FEWEST_OF_PAIRS:
             raise ValueError(f"X has {self.size} samples: at least {_FEWEST_OF_PAIRS} are needed, three per half")
+        self.covariates = training_design(fitted, X)
+        check_part(self.covariates, self.size // 2, "a half of ")
         self.x_scores, self.y_scores = fitted.x_scores_, fitted.y_scores_
         self.supports, self.names = [_support(fitted, side) for side in SIDES], [fitted.names_[side] for side in SIDES]
 
     def select(self, kept: Indices, other: Indices, random_state: int) -> tuple[list[Bools], Bools]:
         """The same as for one table, but pairs are matched by their scores in the other half."""
         tables = fill_unobserved(self.X[kept]), fill_unobserved(self.Y[kept])
-        fitted = clone(self.model).set_params(random_state=random_state).fit(*tables)
+        own, others = (None if self.covariates is None else self.covariates[half] for half in (kept, other))
+        fitted = clone(self.model).set_params(random_state=random_state).fit(*tables, covariates=own)
         known = self.x_scores[other], self.y_scores[other]
-        matched, similarity = match_scores(known, fitted.transform(self.X[other], self.Y[other]))
+        new = fitted.transform(self.X[other], self.Y[other], covariates=others)
+        matched, similarity = match_scores(known, new)
         return [_matched_members(_support(fitted, side), matched) for side in SIDES], similarity >= _CORRELATED
 
 

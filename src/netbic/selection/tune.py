@@ -138,10 +138,10 @@ def tune(
         X; they are reduced in proportion to the part of X that is fitted.
     Y : array, DataFrame or sparse matrix
         The second table, for SparseGraphPLS and SparseGraphCCA. The score is then the correlation of the scores of both
-        tables in held-out samples, averaged over the pairs; `covariates` cannot be given.
+        tables in held-out samples, averaged over the pairs.
     covariates : as for `SparseGraphSVD.fit`, optional
-        Their effects are estimated in the part of X that is fitted, and removed from the held-out part. Default: those
-        of the model, if it was fitted to X.
+        Their effects are estimated in the part of X (and of Y) that is fitted, and removed from the held-out part.
+        Default: those of the model, if it was fitted to X.
     n_folds : int
         Folds of samples and of features.
     rule : {"one_se", "best"}
@@ -184,14 +184,14 @@ def tune(
         )
     check_choice("rule", rule, RULES)
     check_count("n_folds", n_folds)
-    two = check_second_table(model, Y, covariates)
+    two = check_second_table(model, Y)
     shape = X.shape if hasattr(X, "shape") else np.shape(X)
     fits = Fits(X, n_folds * len(_points_of(model, grid, shape)), n_jobs)
     with quiet():  # warnings of the final fit are shown
         header = read_task(checkpoint, "tuning") if random_state is None and checkpoint is not None else None
         seed = draw_seed(random_state) if header is None else int(header["data"]["seed"])
-        design = None if isinstance(model, TwoTableModel) else training_design(model, X, covariates)
-        given = None if isinstance(model, TwoTableModel) else covariates_of(model, X, covariates)
+        design = training_design(model, X, covariates)
+        given = covariates_of(model, X, covariates)
         search = _Search(model, X, Y, grid, n_folds, seed, design)
         if isinstance(model, SparseGraphSVD) and model.n_components == "auto":  # the same number for all settings
             model = clone(model).set_params(n_components=n_asked(fitted_to(seeded(model, seed), X, given)))
@@ -211,7 +211,7 @@ def tune(
     points, results = search.points, search.results(outcomes)
     index = choose_point(results, search.models, rule)
     best = clone(model).set_params(**points[index])
-    fitted = best.fit(X, Y) if two else fitted_to(best, X, given)
+    fitted = best.fit(X, Y, covariates=given) if two else fitted_to(best, X, given)
     text, unidentified = describe_choice(results, index, search.sizes, feature_name)
     return Tuning(points[index], index, float(results["mean_test_score"][index]), fitted, results, text, unidentified)
 
@@ -360,8 +360,11 @@ class _Search:
     def _fit_pairs(self, model: TwoTableModel, held_out: Indices) -> Outcome:
         """The score is the mean correlation of all pairs in the fold; pairs that are not found count as 0."""
         rest = complement(held_out, self.X.shape[0])
-        fitted = clone(model).fit(fill_unobserved(self.X[rest]), fill_unobserved(self.Y[rest]))
-        correlations = paired_correlations(*fitted.transform(self.X[held_out], self.Y[held_out]))
+        parts = [None if self.design is None else self.design[part] for part in (rest, held_out)]
+        tables = fill_unobserved(self.X[rest]), fill_unobserved(self.Y[rest])
+        fitted = clone(model).fit(*tables, covariates=parts[0])
+        scores = fitted.transform(self.X[held_out], self.Y[held_out], covariates=parts[1])
+        correlations = paired_correlations(*scores)
         x, y = (float(np.sum(support)) / support.shape[1] for support in (fitted.x_support_, fitted.y_support_))
         return float(correlations.sum()) / fitted.n_components, fitted.n_components_, x, y
 

@@ -12,7 +12,7 @@ import io
 import json
 import warnings
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeGuard
 
@@ -66,7 +66,7 @@ SHAPES: Final[dict[str, str]] = {
     **_PAIR_ATTRIBUTES,
     **{"rounds": "K", "objectives": "R", "diagnostics": "KD", "diffusion": "", "scale_power": ""},
     **dict.fromkeys(("offsets", "factors", "x_offsets", "x_factors"), "p"),
-    **{"y_offsets": "q", "y_factors": "q", "y_coefficients": "Kq"},
+    **{"y_offsets": "q", "y_factors": "q", "y_coefficients": "Kq", "x_effects": "cp", "y_effects": "cq"},
     **{"covariates": "nc", "effects": "cp", "study_of_samples": "n", "study_weights": "S", "study_factors": "Sp"},
     **dict.fromkeys(_STUDY_NUMBERS, "KS"),
 }
@@ -277,6 +277,12 @@ def state_of(given: object) -> ModelState:
         arrays[f"{prefix}offsets"] = scaler.offsets
         if scaler.factors is not None:
             arrays[f"{prefix}factors"] = scaler.factors
+        if scaler.effects is not None:
+            arrays[f"{prefix}effects"] = scaler.effects
+    if model.covariate_coding_ is not None:
+        further["covariates"] = asdict(model.covariate_coding_)
+    if model.covariates_ is not None:
+        arrays["covariates"] = model.covariates_.to_numpy(dtype=np.float64)
     names = {axis: None if known is None else known.tolist() for axis, known in model.names_.items()}
     for axis, known in names.items():
         if odd := [name for name in known or () if not isinstance(name, (str, int))]:
@@ -289,16 +295,11 @@ def state_of(given: object) -> ModelState:
 
 
 def _add_module_state(model: SparseGraphSVD, arrays: Arrays, further: Record) -> None:
-    """What only models of one table have: diagnostics, covariates, studies, groups."""
+    """What only models of one table have: diagnostics, studies, groups."""
     arrays["diagnostics"] = model.diagnostics_[list(DIAGNOSTIC_NUMBERS)].to_numpy(dtype=np.float64, na_value=np.nan)
     arrays["scale_power"] = np.array(model.scale_power)
     if model.diffusion_:
         arrays["diffusion"] = np.array(model.diffusion_)
-    if model.covariate_coding_ is not None:
-        further["covariates"] = asdict(model.covariate_coding_)
-    if model.covariates_ is not None and model.covariate_effects_ is not None:
-        tables = {"covariates": model.covariates_, "effects": model.covariate_effects_}
-        arrays |= {name: table.to_numpy(dtype=np.float64) for name, table in tables.items()}
     if model.count_ is not None:
         further["count"] = model.count_._asdict()
     if groups := model.groups_.to_numpy(dtype=object).tolist():
@@ -342,9 +343,7 @@ def model_from(state: ModelState) -> Any:
     if pair:
         model._check()
         model.x_support_, model.y_support_ = model.x_weights_.T != 0, model.y_weights_.T != 0
-        model.scalers_ = {
-            side: Scaler(arrays[f"{side}_offsets"], arrays.get(f"{side}_factors"), rows=False) for side in ("x", "y")
-        }
+        model.scalers_ = {side: _scaler(arrays, state.further, f"{side}_") for side in ("x", "y")}
         model._y_is_vector = bool(state.further["y_is_vector"])
         first, second = map(str, state.further["table_names"])
         model.table_names_ = first, second
@@ -352,22 +351,26 @@ def model_from(state: ModelState) -> Any:
             model.y_coefficients_ = arrays["y_coefficients"]
     else:
         _set_module_state(model, arrays, state.further)
+    if "covariates" in state.further:
+        coding = CovariateCoding.from_record(state.further["covariates"])
+        store_covariates(model, coding, arrays["covariates"], sizes["n"])
     if state.further.get("feature_names"):
         model.feature_names_in_ = model.names_["x" if pair else "columns"]
     return model
+
+
+def _scaler(arrays: Arrays, further: Record, prefix: str, rows: bool = False) -> Scaler:
+    """How the rows of a table are centred and scaled, without the effects of covariates if the model has any."""
+    effects = arrays[f"{prefix}effects"] if further.get("covariates", {}).get("columns") else None
+    return Scaler(arrays[f"{prefix}offsets"], arrays.get(f"{prefix}factors"), rows, effects)
 
 
 def _set_module_state(model: SparseGraphSVD, arrays: Arrays, further: Record) -> None:
     """Set what `_add_module_state` took from a model."""
     model.rows_, model.columns_ = model.left_vectors_.T != 0, model.components_ != 0
     model.diffusion_, model.scale_ = float(arrays.get("diffusion", 0.0)), float(arrays["scale_power"])
-    model.scaler_ = Scaler(arrays["offsets"], arrays.get("factors"), model.center in ("rows", "both"))
+    model.scaler_ = _scaler(arrays, further, "", model.center in ("rows", "both"))
     model.diagnostics_ = diagnostics_from(arrays["diagnostics"])
-    if "covariates" in further:
-        coding = CovariateCoding.from_record(further["covariates"])
-        store_covariates(model, coding, arrays["covariates"])
-        if coding.columns:
-            model.scaler_ = replace(model.scaler_, effects=arrays["effects"])
     model.count_ = Count(**further["count"]) if "count" in further else None
     model.groups_ = groups_table(map(tuple, further.get("groups", [])))
     if (studies := further.get("studies")) is not None:
