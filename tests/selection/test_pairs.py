@@ -404,6 +404,34 @@ def test_planted_pairs_are_found_in_tables_with_missing_values(kind, share):
     assert tune(kind(1, n_x=8, missing="ignore"), X, {"n_y": [1, 5, 20]}, Y=Y, random_state=0).best_params_["n_y"] == 5
 
 
+def test_features_with_few_observed_values_are_not_trusted_in_noise():
+    """They are chosen because large correlations of few values are common; one factor makes the scores of X."""
+    for seed in range(3):
+        generator = np.random.default_rng(seed)
+        X, Y = generator.standard_normal((60, 100)), generator.standard_normal((60, 800))
+        X[:, :20] += 2 * generator.standard_normal((60, 1))
+        Y[generator.random(Y.shape) < generator.uniform(0, 0.8, 800)] = np.nan
+        model = SparseGraphCCA(1, n_x=20, n_y=20, missing="ignore")
+        tests = pair_tests(model, X, Y, n_permutations=19, n_repeats=3, random_state=seed)
+        assert tests.features["confidence"].mean() < 0.1
+        assert (tests.features["confidence"] >= 0.8).sum() <= 1
+
+
+@pytest.mark.parametrize("share", [0, 0.4])
+def test_features_of_high_confidence_are_the_planted_ones(share):
+    generator = np.random.default_rng(0)
+    X, Y = generator.standard_normal((100, 200)), generator.standard_normal((100, 300))
+    common = 1.5 * generator.standard_normal((100, 1))
+    X[:, :20] += common * generator.uniform(0.3, 1.2, 20)
+    Y[:, :20] += common * generator.uniform(0.3, 1.2, 20)
+    Y[generator.random(Y.shape) < generator.uniform(0, 2 * share, 300)] = np.nan
+    model = SparseGraphCCA(1, n_x=30, n_y=30, missing="ignore")
+    tests = pair_tests(model, X, Y, n_permutations=19, n_repeats=3, random_state=0)
+    sure = tests.features[tests.features["confidence"] >= 0.8]
+    assert len(sure) >= 24
+    assert (sure["name"] < 20).mean() >= 0.9
+
+
 @pytest.mark.nightly
 def test_pairs_of_noise_with_missing_values_are_rarely_significant():
     """Low values are missing more often, and some samples have many missing values."""

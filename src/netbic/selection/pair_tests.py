@@ -78,9 +78,9 @@ class PairTests:
         - `reason`: the verdict in words.
     features : DataFrame
         A row per pair and feature, largest absolute weight first: `pair`, `table`, `name`, `weight`, `found_again`
-        (share of the fits without a fold in which it has a weight of the same sign), `correlation` (with the score of
-        the *other* table, in samples not used, beyond earlier pairs) and `confidence` (that this correlation is not
-        chance, from 0 to 1: one minus the local false discovery rate among all features of its table).
+        (share of the fits without a fold in which it has a weight of the same sign), `correlation` (with the held-out
+        scores in the *other* table, beyond earlier pairs) and `confidence` (that this correlation is not chance, from 0
+        to 1: one minus the local false discovery rate among all features of its table, by scores in random order).
     scores : DataFrame
         A row per pair and sample: `pair`, `sample`, `held_out_1` and `held_out_2`, its scores in X and Y for tests of
         labels (`netbic.association.associate_pairs`): by a fit to less than half of the samples that did not use it,
@@ -170,7 +170,7 @@ def pair_tests(
     >>> model = netbic.SparseGraphPLS(2, n_x=8, n_y=5)
     >>> tests = netbic.selection.pair_tests(model, X, Y, n_permutations=99, random_state=0)
     >>> tests.verdict
-    'Of 2 pairs, 1 is strong, 1 is doubtful. 1 is stronger than expected by chance; the next is not (p = ...).'
+    'Of 2 pairs, 1 is moderate, 1 is doubtful. 1 is stronger than expected by chance; the next is not (p = ...).'
     """
     found = getattr(model, "best_estimator_", model)
     if not isinstance(found, TwoTableModel):
@@ -213,7 +213,8 @@ def pair_tests(
             fitted = seeded(found, seed).set_params(n_components=len(p_values)).fit(X, Y, table_names=names)
         fits.left = ONE_WAY_FOLDS
         held_out = HeldOut.of((model, values, others, fitted), (n_folds, n_repeats), seed, fits)
-        features = held_out.features((values, others), fitted, [feature_names(fitted, side) for side in SIDES])
+        all_names = [feature_names(fitted, side) for side in SIDES]
+        features = held_out.features((values, others), fitted, all_names, seed)
         fits.left = 0
         scores = one_way_scores((model, values, others, fitted), seed, fits)
     tested: dict[str, Array] = {"p_value": np.maximum.accumulate(np.array(p_values, dtype=np.float64))}

@@ -19,7 +19,7 @@ from sklearn.base import clone
 from netbic.arrays import Array, Bools, Floats, Indices, Matrix, is_sparse
 from netbic.estimators.pairs import TwoTableModel
 from netbic.estimators.results import heaviest
-from netbic.selection.confidence import confidence
+from netbic.selection.confidence import confidence_by_chance
 from netbic.selection.fits import Fits
 from netbic.selection.resampling import SIDES, complement, fill_unobserved, folds, match_scores
 
@@ -37,6 +37,10 @@ SURE: Final = 0.5  # confidence from which a feature is rather right than not
 _UNRELIABLE = 0.4  # below which the features should not be interpreted one by one
 
 
+_ORDERS = 99  # random orders of the samples, for what correlations of features are by chance
+# Any two samples have a part in the scores of each other. If a pair is nothing but noise, its scores in one table
+# follow the other table by chance with up to twice the variance that scores of independent samples would have.
+_MUTUAL = math.sqrt(2)
 _FEATURES = ["pair", "table", "name", "weight", "found_again", "correlation", "confidence"]
 
 
@@ -116,26 +120,34 @@ class HeldOut(NamedTuple):
         columns = ("held_out_correlation", "held_out_low", "held_out_high")
         return pd.DataFrame(dict(zip(columns, (np.tanh(mean), *ends), strict=True)))
 
-    def features(self, tables: tuple[Matrix, Matrix], reference: TwoTableModel, names: list[Array]) -> pd.DataFrame:
+    def means(self) -> tuple[Floats, Floats]:
+        """The scores of every sample in both tables, means over the divisions, in standard deviations."""
+        x, y = (_standardised(_standardised(scores).mean(axis=0)[None])[0] for scores in self.scores)
+        return x, y
+
+    def features(
+        self, tables: tuple[Matrix, Matrix], reference: TwoTableModel, names: list[Array], seed: int
+    ) -> pd.DataFrame:
         """`found_again`, held-out `correlation` and `confidence` of the features of every pair, largest weight first.
 
-        A feature is correlated with the scores of the *other* table, which samples outside the fit have, beyond earlier
-        pairs: their scores are regressed out of the features.
+        A feature is correlated with the scores of the *other* table, means over the divisions, beyond earlier pairs:
+        their scores are regressed out of the features.
         """
         parts = list[pd.DataFrame]()
+        orders = _orders(self.scores[0].shape[1], seed)
+        factors = np.where(self.correlations()["held_out_low"] > 0, 1.0, _MUTUAL)
         for at, (side, table) in enumerate(zip(SIDES, reference.table_names_, strict=True)):
             earlier = reference.y_scores_ if (side, reference.deflation) == ("y", "canonical") else reference.x_scores_
-            r = _correlations(tables[at], self.scores[1 - at], earlier)
-            weights = getattr(reference, f"{side}_weights_")
-            for pair, (z, again) in enumerate(zip(np.arctanh(r), self.same_sign[at], strict=True)):
-                vector = weights[:, pair]
-                # Without a relation to the other table, z has this standard deviation, whatever the correlations within
-                # its own table. So there is no need to learn it from the other features, all of which may be related.
-                sure = confidence(z, np.ones(z.size, dtype=bool), 1 / math.sqrt(max(self.scores[0].shape[1] - 3, 1)))
+            others, columns = self.means()[1 - at], _Columns.of(tables[at], earlier)
+            for pair, (vector, again) in enumerate(
+                zip(getattr(reference, f"{side}_weights_").T, self.same_sign[at], strict=True)
+            ):
+                r, z = columns.correlations(others[:, pair][None], pair)
+                by_chance = factors[pair] * columns.correlations(others[:, pair][orders], pair)[1]
                 # A correlation of the other sign speaks against the feature.
-                sure = np.where(z * vector < 0, 0.0, sure)
+                sure = np.where(z[0] * vector < 0, 0.0, confidence_by_chance(z[0], by_chance))
                 own = heaviest(vector)
-                numbers = {"found_again": again[own], "correlation": r[pair, own], "confidence": sure[own]}
+                numbers = {"found_again": again[own], "correlation": r[0, own], "confidence": sure[own]}
                 about = {"pair": pair + 1, "table": table, "name": names[at][own], "weight": vector[own]}
                 parts.append(pd.DataFrame(about | numbers))
         found = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=_FEATURES)
@@ -169,24 +181,43 @@ def _standardised(scores: Floats) -> Floats:
     return np.asarray(centred / np.where(spread > 0, spread, 1.0))
 
 
-def _correlations(table: Matrix, scores: Floats, earlier: Floats) -> Floats:
-    """Correlations of features with the scores of each pair (a row), mean over divisions; observed values only.
+def _orders(size: int, seed: int) -> Indices:
+    """Random orders of the samples, a row each."""
+    generator = np.random.default_rng([seed, _ORDERS])
+    return np.array([generator.permutation(size) for _ in range(_ORDERS)])
 
-    The scores of `earlier` pairs (in columns, as many as there are pairs) are regressed out of the features.
-    """
-    values = np.asarray(table.toarray() if is_sparse(table) else table, dtype=np.float64)
-    seen = (~np.isnan(values)).astype(np.float64)
-    centred = np.nan_to_num(values - np.nansum(values, axis=0) / np.maximum(seen.sum(axis=0), 1))
-    centred *= seen
-    basis = np.linalg.qr(earlier - earlier.mean(axis=0))[0]
-    standard, z = _standardised(scores), np.zeros((scores.shape[2], values.shape[1]))
-    for pair in range(len(z)):
-        left = (centred - basis[:, :pair] @ (basis[:, :pair].T @ centred)) * seen
-        own = standard[:, :, pair]  # a row per division
-        sizes = np.sqrt(own**2 @ seen * np.sum(left**2, axis=0))
-        r = own @ left / np.where(sizes > 0, sizes, 1.0)
-        z[pair] = np.arctanh(np.clip(r, -_LARGEST, _LARGEST)).mean(axis=0)
-    return np.tanh(z)
+
+class _Columns(NamedTuple):
+    """The features of a table, for correlations with scores of samples: observed values only."""
+
+    values: Floats  # centred; 0 where a value is missing
+    seen: Floats | None  # 1 where a value is observed; None if all are
+    basis: Floats  # orthonormal, of the scores of earlier pairs
+
+    @classmethod
+    def of(cls, table: Matrix, earlier: Floats) -> _Columns:
+        """Prepare a table; `earlier` scores have a column per pair."""
+        values = np.asarray(table.toarray() if is_sparse(table) else table, dtype=np.float64)
+        basis, seen = np.linalg.qr(earlier - earlier.mean(axis=0))[0], ~np.isnan(values)
+        if seen.all():
+            return cls(values - values.mean(axis=0), None, basis)
+        centred = np.nan_to_num(values - np.nansum(values, axis=0) / np.maximum(seen.sum(axis=0), 1))
+        return cls(centred, seen.astype(np.float64), basis)
+
+    def correlations(self, scores: Floats, pair: int) -> tuple[Floats, Floats]:
+        """Correlations with scores (rows), and Fisher's z in units of its standard deviation without a relation.
+
+        The scores of earlier pairs are regressed out of the features. Each feature has the standard deviation that
+        belongs to its own number of observed values: among few of them, a correlation is large by chance.
+        """
+        left = self.values - self.basis[:, :pair] @ (self.basis[:, :pair].T @ self.values)
+        squares, n = np.sum(scores**2, axis=1, keepdims=True), np.full(left.shape[1], len(left))
+        if self.seen is not None:
+            left *= self.seen
+            squares, n = scores**2 @ self.seen, self.seen.sum(axis=0)
+        sizes = np.sqrt(squares * np.sum(left**2, axis=0))
+        r = np.clip(scores @ left / np.where(sizes > 0, sizes, 1.0), -_LARGEST, _LARGEST)
+        return r, np.arctanh(r) * np.sqrt(np.maximum(n - 3.0, 0.0))
 
 
 def judge_pair(row: dict[Any, Any], tables: tuple[str, str]) -> tuple[str, str]:
