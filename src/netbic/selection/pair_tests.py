@@ -34,11 +34,9 @@ from netbic.operators.dense import DenseOperator
 from netbic.selection.fits import Fits, Jobs, Progress, quiet
 from netbic.selection.pair_verdicts import (
     LEVEL,
-    ONE_WAY_FOLDS,
     SURE,
     HeldOut,
     judge_pair,
-    one_way_scores,
     pairs_verdict,
 )
 from netbic.selection.resampling import SIDES, draw_seed, folds, pairs_by_position, seeded
@@ -82,9 +80,10 @@ class PairTests:
         scores in the *other* table, beyond earlier pairs) and `confidence` (that this correlation is not chance, from 0
         to 1: one minus the local false discovery rate among all features of its table, by scores in random order).
     scores : DataFrame
-        A row per pair and sample: `pair`, `sample`, `held_out_1` and `held_out_2`, its scores in X and Y for tests of
-        labels (`netbic.association.associate_pairs`): by a fit to less than half of the samples that did not use it,
-        in standard deviations of this fit. Of two samples, only one has a part in the score of the other one.
+        A row per pair and sample: `pair`, `sample`, `held_out_1` and `held_out_2`, its scores in X and Y by fits that
+        did not use it, means over the divisions, in standard deviations. Labels are compared with them
+        (`netbic.association.associate_pairs`). They correlate a little more than `held_out_correlation`, which is that
+        of single divisions.
     reference : SparseGraphPLS or SparseGraphCCA
         The model fitted to all samples; its pairs are the ones tested.
     """
@@ -193,7 +192,7 @@ def pair_tests(
         found = clone(found).set_params(n_components=min(most, _num_samples(X) - _LEFT))
     enough = max(_ENOUGH, int(np.ceil(LEVEL * (1 + n_permutations)))) if early_stopping else None
     limits = Limits(n_permutations, enough, until_chance=most is not None)
-    fits = Fits(X, n_folds * n_repeats + ONE_WAY_FOLDS + n_permutations * found.n_components, n_jobs, progress)
+    fits = Fits(X, n_folds * n_repeats + n_permutations * found.n_components, n_jobs, progress)
     names = getattr(found, "table_names_", getattr(model, "table_names_", ("X", "Y")))
     with nullcontext() if most is None else quiet():  # warnings of the fit are shown
         fitted = seeded(found, seed).fit(X, Y, table_names=names)
@@ -207,19 +206,19 @@ def pair_tests(
         model, values, others = pairs_by_position(fitted, X, Y)
         folds(values.shape[0], n_folds, 0, fewest=_FEWEST)  # raises before the long part
         prepared = prepare_tables(model, values, others, strata_of(strata, values.shape[0], samples))
-        fits.left = n_folds * n_repeats + ONE_WAY_FOLDS
+        fits.left = n_folds * n_repeats
         p_values, numbers = _p_values(prepared, fitted, limits, seed, fits)
         if len(p_values) < fitted.n_components_:  # the same pairs, without those that are not tested
             fitted = seeded(found, seed).set_params(n_components=len(p_values)).fit(X, Y, table_names=names)
-        fits.left = ONE_WAY_FOLDS
+        fits.left = 0
         held_out = HeldOut.of((model, values, others, fitted), (n_folds, n_repeats), seed, fits)
         all_names = [feature_names(fitted, side) for side in SIDES]
         features = held_out.features((values, others), fitted, all_names, seed)
-        fits.left = 0
-        scores = one_way_scores((model, values, others, fitted), seed, fits)
     tested: dict[str, Array] = {"p_value": np.maximum.accumulate(np.array(p_values, dtype=np.float64))}
     tested["n_permutations"] = np.array(numbers, dtype=np.intp)
-    return PairTests(_judged(fitted, held_out, features, tested), features, _held_out_scores(fitted, scores), fitted)
+    return PairTests(
+        _judged(fitted, held_out, features, tested), features, _held_out_scores(fitted, held_out.means()), fitted
+    )
 
 
 def _held_out_scores(fitted: TwoTableModel, scores: tuple[Floats, Floats]) -> pd.DataFrame:

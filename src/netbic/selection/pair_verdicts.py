@@ -26,7 +26,6 @@ from netbic.selection.resampling import SIDES, complement, fill_unobserved, fold
 LEVEL: Final = 0.05
 _FURTHER = 2  # pairs that are searched for beyond those of the whole fit: their order may change
 _FEWEST = 3  # samples of a fold
-ONE_WAY_FOLDS: Final = 9  # an odd number, so that every fold has as many folds after it as before it
 _SIMILAR = 0.6  # correlation of scores from which a pair is found again
 _FOUND = 0.5  # smallest share of fits in which a pair is found again
 _WITHIN = 1.96  # standard errors of a 95 % interval
@@ -57,13 +56,8 @@ Data = tuple[TwoTableModel, Matrix, Matrix, TwoTableModel]  # model, both tables
 
 def fit_without(data: Data, held_out: Indices) -> Fold:
     """Fit the model without a fold; its pairs are matched to the given ones in the samples of the fit."""
-    return fit_and_score(data, (complement(held_out, data[1].shape[0]), held_out))
-
-
-def fit_and_score(data: Data, samples: tuple[Indices, Indices]) -> Fold:
-    """Fit the model to some samples, and score others."""
     model, X, Y, reference = data
-    rest, held_out = samples
+    rest = complement(held_out, X.shape[0])
     made = clone(model).set_params(n_components=reference.n_components_ + _FURTHER)
     fitted = made.fit(fill_unobserved(X[rest]), fill_unobserved(Y[rest]))
     known = reference.x_scores_[rest], reference.y_scores_[rest]
@@ -152,26 +146,6 @@ class HeldOut(NamedTuple):
                 parts.append(pd.DataFrame(about | numbers))
         found = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=_FEATURES)
         return found.sort_values("pair", kind="stable", ignore_index=True)
-
-
-def one_way_scores(data: Data, seed: int, fits: Fits) -> tuple[Floats, Floats]:
-    """Scores of the samples (rows) in both tables, for tests of labels: by fits that did not use them.
-
-    The samples of a fold are scored by a fit to the following half of the other folds, in a circle. So of two samples,
-    only one has a part in the score of the other one. If each had, as in cross-validation, the correlation of the
-    scores of one table with labels that the other one follows would vary up to sqrt(2) times as much as a test
-    expects: p <= 0.05 in up to 17 % of independent tables.
-    """
-    size = data[1].shape[0]
-    number = max(min(ONE_WAY_FOLDS, size // _FEWEST), _FEWEST)
-    parts, jobs = folds(size, number - (number % 2 == 0), [seed, size]), list[tuple[Indices, Indices]]()
-    for at, own in enumerate(parts):
-        following = [parts[(at + step) % len(parts)] for step in range(1, (len(parts) + 1) // 2)]
-        jobs.append((np.sort(np.concatenate(following)), own))
-    scores = np.zeros((2, size, data[3].n_components_))
-    for (_, own), fold in zip(jobs, fits.map(fit_and_score, data, jobs), strict=True):
-        scores[:, own] = fold.scores
-    return scores[0], scores[1]
 
 
 def _standardised(scores: Floats) -> Floats:
