@@ -100,6 +100,11 @@ class HeldOut(NamedTuple):
         n_fits = max(len(jobs), 1)
         return cls((scores[0], scores[1]), (same[0] / n_fits, same[1] / n_fits), found / n_fits)
 
+    def first(self, n: int) -> HeldOut:
+        """The first n pairs alone."""
+        x, y = (scores[:, :, :n] for scores in self.scores)
+        return HeldOut((x, y), (self.same_sign[0][:n], self.same_sign[1][:n]), self.found[:n])
+
     def correlations(self) -> pd.DataFrame:
         """The held-out correlation of every pair, with its 95 % interval."""
         n = self.scores[0].shape[1]
@@ -200,23 +205,15 @@ def judge_pair(row: dict[Any, Any], tables: tuple[str, str]) -> tuple[str, str]:
     held_out = f"the correlation of its scores is {held_out_text(row)} in samples not used to find it, and {used}"
     sure = [(float(row[f"confidence_{number}"]), name) for number, name in enumerate(tables, start=1)]
     features = " and ".join(f"{100 * mean:.0f}% of its features of {name}" for mean, name in sure)
-    is_doubtful = {
-        "": row["p_value"] > LEVEL,
-        "it may be 0 there": low <= 0,
-        f"only {100 * row['found_again']:.0f}% of the fits without a part of the samples find it again": (
-            row["found_again"] < _FOUND
-        ),
-    }
-    if any(is_doubtful.values()):
-        why = "".join(f"; {reason}" for reason, holds in is_doubtful.items() if holds and reason)
-        return "doubtful", f"Doubtful: {chance_text(row)}; {held_out}{why}."
+    if why := _doubts(row):
+        return "doubtful", f"Doubtful: {chance_text(row)}; {held_out}{''.join(f'; {doubt}' for doubt in why)}."
     text = f"{chance_text(row)}; {held_out}; {features} are expected to be right"
     numbers = dict(zip(tables, (row.get(f"n_sure_{number}", 0) for number in (1, 2)), strict=True))
-    remedy = f" ({{0:.0f}} have a confidence of at least {SURE:g}: try {{0:.0f}})"
-    surer = {name: remedy.format(n) * (n > 0) for name, n in numbers.items()}
+    surer = {name: f" ({n:.0f} have a confidence of at least {SURE:g})" * (n > 0) for name, n in numbers.items()}
     unreliable, few = "its list of features of {} cannot be relied on", "so few of {} are expected to be right"
     against = [unreliable.format(name) + surer[name] for mean, name in sure if mean < _UNRELIABLE]
     against += [few.format(name) + surer[name] for mean, name in sure if _UNRELIABLE <= mean < RELIABLE]
+    against += [f"its strength alone could be chance ({p_text(row)})"] * (row["p_value"] > LEVEL)
     against += [f"its correlation in other samples may be below {_CORRELATED:g}"] * (low < _CORRELATED)
     if row["carried_by"]:
         against.append(f"few samples carry it: {row['carried_by']} (look at them, and fit without them)")
@@ -224,6 +221,26 @@ def judge_pair(row: dict[Any, Any], tables: tuple[str, str]) -> tuple[str, str]:
     if against:
         return "moderate", f"Moderate: {text}. Not strong, because {', and '.join(against)}.{extreme}"
     return "strong", f"Strong: {text}.{extreme}"
+
+
+def is_doubtful(p_value: float, low: float, found_again: float) -> bool:
+    """Whether a pair may be chance, by its p-value, the lower end of the held-out interval, and how often it is found.
+
+    The strength of a pair of permuted tables is large where the features of each table are correlated, so that a later
+    pair can be real although p is large. A correlation that is clearly above 0 in other samples is evidence enough.
+    """
+    return low <= 0 or found_again < _FOUND or (p_value > LEVEL and low <= _CORRELATED)
+
+
+def _doubts(row: dict[Any, Any]) -> list[str]:
+    """Why a pair is doubtful, besides its p-value; empty if it is not."""
+    p_value, low, found_again = row["p_value"], row["held_out_low"], row["found_again"]
+    if not is_doubtful(p_value, low, found_again):
+        return []
+    again = f"only {100 * found_again:.0f}% of the fits without a part of the samples find it again"
+    others = ["it may be 0 there"] * (low <= 0)
+    others += [f"it may be below {_CORRELATED:g} there"] * (0 < low <= _CORRELATED and p_value > LEVEL)
+    return [*others, *[again] * (found_again < _FOUND)]
 
 
 def chance_text(row: dict[Any, Any]) -> str:
@@ -254,12 +271,12 @@ def pairs_verdict(table: pd.DataFrame) -> str:
     counts = {kind: int((table["verdict"] == kind).sum()) for kind in kinds}
     parts = ", ".join(f"{count} {'is' if count == 1 else 'are'} {kind}" for kind, count in counts.items())
     graded = f"Of {total} pairs, {parts}." if total > 1 else f"The only pair is {kinds[0]}."
-    texts = [p_text(row) for row in table.to_dict("records")]
+    more = "" if table["verdict"].iloc[-1] == "doubtful" else ": there may be more pairs"
     if n == total:
         who = {1: "It is", 2: "Both are"}.get(total, f"All {total} are")
-        return f"{graded} {who} stronger than expected by chance ({texts[-1]}): there may be more pairs."
+        largest = p_text(max(table.to_dict("records"), key=lambda row: float(row["p_value"])))
+        return f"{graded} {who} stronger than expected by chance ({largest}){more}."
     if n == 0:
-        who = "It is no" if total == 1 else "None is"
-        return f"{graded} {who} stronger than expected by chance ({texts[0]}{' for the first' * (total > 1)})."
-    verb = "is" if n == 1 else "are"
-    return f"{graded} {n} {verb} stronger than expected by chance; the next is not ({texts[n]})."
+        who, first = ("It is no" if total == 1 else "None is"), p_text(table.to_dict("records")[0])
+        return f"{graded} {who} stronger than expected by chance ({first}{' for the first' * (total > 1)}){more}."
+    return f"{graded} {n} {'is' if n == 1 else 'are'} stronger than expected by chance (p <= {LEVEL:g}){more}."
