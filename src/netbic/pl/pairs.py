@@ -37,8 +37,9 @@ def pairs(
 ) -> Axes:
     """Plot the scores of the samples in both tables, a point per sample.
 
-    Of a pair that was tested, in a folder, scores by fits that did not use the sample are drawn, and the title has its
-    verdict and the correlation of such scores.
+    Of a pair that was tested, in a folder, scores by fits that did not use the sample are drawn: means over several
+    divisions of the samples. The title has its verdict and the correlation of such scores in single divisions, which is
+    smaller than that of the means.
 
     Parameters
     ----------
@@ -66,7 +67,7 @@ def pairs(
     x, y, kind = found.x_scores_[:, at], found.y_scores_[:, at], "score"
     stored = _stored(model, "scores", pair)
     if HELD_OUT[0] in stored:
-        x, y, kind = *(stored[name].to_numpy(dtype=np.float64) for name in HELD_OUT), "held-out score"
+        x, y, kind = *(stored[name].to_numpy(dtype=np.float64) for name in HELD_OUT), "mean held-out score"
     known = base.annotation_strips(annotation, None, sample_names(found), colours)
     if len(known) > 1:
         names = ", ".join(strip.name for strip in known)

@@ -84,8 +84,8 @@ class PairTests:
     scores : DataFrame
         A row per pair and sample: `pair`, `sample`, `held_out_1` and `held_out_2`, its scores in X and Y by fits that
         did not use it, means over the divisions, in standard deviations. Labels are compared with them
-        (`netbic.association.associate_pairs`). They correlate a little more than `held_out_correlation`, which is that
-        of single divisions.
+        (`netbic.association.associate_pairs`). They correlate more than `held_out_correlation` says, which is that of
+        single divisions: means have smaller errors.
     reference : SparseGraphPLS or SparseGraphCCA
         The model fitted to all samples; its pairs are the ones tested.
     """
