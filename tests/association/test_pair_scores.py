@@ -52,21 +52,47 @@ def test_the_tests_are_those_of_the_scores_of_each_table(fitted):
 
 
 def test_labels_of_one_table_are_not_found_in_an_independent_one():
-    random, p_values = np.random.default_rng(0), []
+    """A doubtful pair is not tested; one that both tables have is tested in both."""
+    random = np.random.default_rng(0)
     samples = [f"s{k}" for k in range(54)]
     ill = pd.DataFrame({"ill": np.repeat(["no", "yes"], 27)}, index=samples)
+    model, of_fit, held_out, found = netbic.SparseGraphCCA(1, n_x=15, n_y=15), [], [], []
     for seed in range(20):
         X, Y = (pd.DataFrame(random.standard_normal((54, 60)), samples) for _ in range(2))
         X.iloc[27:, :20] += 1.5
-        model = netbic.SparseGraphCCA(1, n_x=15, n_y=15)
-        tests = pair_tests(model, X, Y, n_permutations=19, n_folds=2, n_repeats=1, random_state=seed)
-        both = [associate_pairs(each, ill).table for each in (tests, tests.reference)]
-        p_values.append([own.set_index(["table", "test"])["p"].xs("Kruskal-Wallis", level="test") for own in both])
-        assert set(both[0]["scores"]) == {"held out"}
-        assert set(both[1]["scores"]) == {"fit"}
-    held_out, of_fit = (pd.DataFrame(list(own)) for own in zip(*p_values, strict=True))
-    assert (of_fit["Y"] <= 0.05).sum() >= 15  # so that the scores of the fit must not be tested
-    assert (held_out["Y"] <= 0.05).sum() <= 4  # 99.7 % of the binomial distribution
-    assert (held_out["X"] <= 1e-4).all()  # what is there is found
+        common = seed % 2 * random.standard_normal((54, 1))  # in every second data set
+        X.iloc[:, 10:30] += common
+        Y.iloc[:, :20] += common
+        tests = pair_tests(model, X, Y, n_permutations=19, n_repeats=2, random_state=seed)
+        of_fit.append(p_value(associate_pairs(tests.reference, ill), "Y"))
+        tested = associate_pairs(tests, ill)
+        assert set(tested.table["scores"]) <= {"held out"}
+        is_doubtful = tests.table["verdict"][0] == "doubtful"
+        assert ("not compared with labels, because doubtful: pair 1" in tested.notes) == is_doubtful
+        assert tested.table.empty or not is_doubtful
+        if not is_doubtful:
+            held_out.append(p_value(tested, "Y"))
+            found.append(p_value(tested, "X"))
+    assert np.sum(np.array(of_fit) <= 0.05) >= 8  # so that the scores of the fit must not be tested
+    assert len(held_out) >= 8
+    assert np.sum(np.array(held_out) <= 0.05) <= 3  # 99 % of the binomial distribution
+    assert np.sum(np.array(found) <= 0.05) >= 3  # the label is in X
     with pytest.raises(InputError, match="about other pairs or samples"):
         associate_pairs(tests.reference, ill, held_out=tests.scores.iloc[::-1])
+
+
+def p_value(found, table):
+    """Of the Kruskal-Wallis test in a table."""
+    return found.table.set_index(["table", "test"]).loc[(table, "Kruskal-Wallis"), "p"].item()
+
+
+def test_scores_that_do_not_resemble_those_of_the_fit_are_not_tested(fitted):
+    model, labels = fitted
+    pairs, n = model.n_components_, len(labels)
+    held_out = pd.DataFrame({"pair": np.repeat(np.arange(1, pairs + 1), n), "sample": np.tile(labels.index, pairs)})
+    held_out["held_out_1"], held_out["held_out_2"] = model.x_scores_.T.ravel(), model.y_scores_.T.ravel()
+    held_out.loc[held_out["pair"] == 2, "held_out_1"] = np.random.default_rng(0).standard_normal(n)
+    found = associate_pairs(model, labels, held_out=held_out)
+    assert set(zip(found.table["pair"], found.table["table"], strict=True)) == {(1, "X"), (1, "Y"), (2, "Y")}
+    note = "not compared with labels, because held-out scores hardly resemble those of the fit: pair 2 in X"
+    assert note in found.notes

@@ -55,7 +55,7 @@ def test_columns_of_tests_are_shown_if_pairs_tsv_has_them(tmp_path):
     netbic.io.write_table(path, tested)
     page = netbic.report.write_report(tmp_path).read_text()
     assert "correlation 0.51 (95% interval 0.40 to 0.60) in samples not used, p &lt;= 0.001 with 999" in page
-    assert "Of 2 pairs, 1 is strong, 1 is doubtful. 1 is stronger than expected by chance; the next is not" in page
+    assert "Of 2 pairs, 1 is strong, 1 is doubtful. 1 is stronger than expected by chance (p &lt;= 0.05)" in page
     assert "expect smaller ones" not in page
     for word in ("strong", "doubtful"):  # above, in the details and in the table
         assert page.count(f'<span class="verdict {word}">{word}</span>') == 3

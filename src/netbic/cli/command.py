@@ -77,8 +77,8 @@ class Command(click.Command):
             if name.startswith("--") and (value == "" or (name.endswith("=") and name.count("=") == 1)):
                 raise click.UsageError(f"{name.rstrip('=')} is empty: give a value, or leave the option out")
         given = Counter(each.partition("=")[0] for each in args[: args.index("--") if "--" in args else None])
-        for param in self.get_params(ctx):
-            once = isinstance(param, click.Option) and not param.multiple and not param.is_flag
+        for param in self.get_params(ctx):  # of numbers, the last one counts, as usual; a second file would be lost
+            once = isinstance(param, click.Option) and not param.multiple and isinstance(param.type, click.Path)
             if once and (again := [each for each in param.opts if given[each] > 1]):
                 raise click.UsageError(f"{again[0]} is given {given[again[0]]} times: give it once")
         return super().parse_args(ctx, args)

@@ -54,7 +54,7 @@ _SIZE = "1.5%, 50 to 200, at most a fifth"
 @option(
     "--pairs",
     type=options.COUNT,
-    show_default=f"until one is no stronger than expected by chance, at most {_MOST}; {_UNTESTED} without tests",
+    show_default=f"until two in a row are doubtful, at most {_MOST}; {_UNTESTED} without tests",
     help="Number of pairs.",
 )
 @option("--features1", type=options.COUNT, show_default=_SIZE, help="Features of TABLE1 in each pair.")
@@ -306,7 +306,7 @@ def _test(
 def _summary(out: Path, table: pd.DataFrame, tests: PairTests | None, names: tuple[str, str]) -> Iterator[str]:
     """What was found, two lines per pair and more."""
     from netbic.enrichment import shared_sentence
-    from netbic.selection.pair_verdicts import RELIABLE, SURE, held_out_text, p_text
+    from netbic.selection.pair_verdicts import held_out_text, p_text
 
     yield f"{counted(len(table), 'pair')}. Tables: {out}/pairs.tsv, {out}/weights.tsv, {out}/scores.tsv"
     for row in table.head(_LISTED).to_dict("records"):
@@ -324,11 +324,6 @@ def _summary(out: Path, table: pd.DataFrame, tests: PairTests | None, names: tup
                 yield f"    carried by few samples: {row['carried_by']}"
             if row["extreme_samples"]:
                 yield f"    {row['extreme_samples']}"
-            for number, name in enumerate(names, start=1):
-                n, n_sure = row[f"n_features_{number}"], row[f"n_sure_{number}"]
-                if row["verdict"] == "moderate" and row[f"confidence_{number}"] < RELIABLE and n_sure:
-                    has = f"{n_sure} of {n} features of {name} have a confidence of at least {SURE:g}"
-                    yield f"    {has}: try --features{number} {n_sure}"
         if same := shared_sentence(row, names):
             yield f"    {same}"
     if len(table) > _LISTED:

@@ -132,6 +132,7 @@ class SampleTable:
 def _associate(model: SparseGraphSVD | PairModel, folder: Path, table: Any, tests: dict[str, Any]) -> Associations:
     """Compare the modules, with the scores in a folder, or the pairs of a model with a sample table."""
     from netbic import association
+    from netbic.association import stored
     from netbic.estimators.results import names_of
     from netbic.estimators.svd import SparseGraphSVD
     from netbic.storage.tables import HELD_OUT, read_results_table
@@ -139,7 +140,10 @@ def _associate(model: SparseGraphSVD | PairModel, folder: Path, table: Any, test
     with warnings.catch_warnings(action="ignore", category=UserWarning):  # they are notes as well, which are printed
         if not isinstance(model, SparseGraphSVD):
             known = read_results_table(folder, "scores", "pair")
-            held_out = None if known is None or HELD_OUT[0] not in known else known
+            held_out = None
+            if known is not None and HELD_OUT[0] in known:
+                verdicts = stored.stored_verdicts(folder)
+                held_out = known[[verdicts.get(int(pair)) != "doubtful" for pair in known["pair"]]]
             return association.associate_pairs(model, table, held_out=held_out, **tests)
         scores = association.stored_scores(folder, names_of(model, "rows"), model.n_components_)
         return association.associate_scores(*scores, table, **tests, removed=association.Removed.of(model))

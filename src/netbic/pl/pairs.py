@@ -13,7 +13,7 @@ from netbic.estimators.results import heaviest, position_of
 from netbic.pl import base
 from netbic.selection.pair_verdicts import held_out_text
 from netbic.storage.models import PairModel, fitted_pair_model, load
-from netbic.storage.tables import SIDES, feature_names, read_results_table, sample_names
+from netbic.storage.tables import HELD_OUT, SIDES, feature_names, read_results_table, sample_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +37,9 @@ def pairs(
 ) -> Axes:
     """Plot the scores of the samples in both tables, a point per sample.
 
-    The title of a pair in a folder has its verdict and the correlation in samples that were not used to find it.
+    Of a pair that was tested, in a folder, scores by fits that did not use the sample are drawn: means over several
+    divisions of the samples. The title has its verdict and the correlation of such scores in single divisions, which is
+    smaller than that of the means.
 
     Parameters
     ----------
@@ -62,7 +64,10 @@ def pairs(
     """
     found = _fitted(model)
     at = position_of(pair, found.n_components_, "pair")
-    x, y = found.x_scores_[:, at], found.y_scores_[:, at]
+    x, y, kind = found.x_scores_[:, at], found.y_scores_[:, at], "score"
+    stored = _stored(model, "scores", pair)
+    if HELD_OUT[0] in stored:
+        x, y, kind = *(stored[name].to_numpy(dtype=np.float64) for name in HELD_OUT), "mean held-out score"
     known = base.annotation_strips(annotation, None, sample_names(found), colours)
     if len(known) > 1:
         names = ", ".join(strip.name for strip in known)
@@ -72,14 +77,15 @@ def pairs(
     ax.scatter(x, y, s=22, color=colour)
     if known:
         base.draw_legend(ax, [(known[0].name, known[0].legend)], 4.2, 6)
-    ax.set(xlabel=f"score in {found.table_names_[0]}", ylabel=f"score in {found.table_names_[1]}")
+    ax.set(xlabel=f"{kind} in {found.table_names_[0]}", ylabel=f"{kind} in {found.table_names_[1]}")
     base.despine(ax)
     row = _stored(model, "pairs", pair)
-    text = f"Pair {pair}: correlation {found.correlations_[at]:.2f}"
+    text = f"Pair {pair}: correlation {found.correlations_[at]:.2f}".replace("-", base.MINUS)
     if "verdict" in row:
         (judged,) = row.to_dict("records")
-        text = f"Pair {pair} ({judged['verdict']}): held-out correlation {held_out_text(judged)}"
-    base.set_title(ax, text.replace("-", base.MINUS))
+        numbers = held_out_text(judged).replace("-", base.MINUS)
+        text = f"Pair {pair} ({judged['verdict']}): held-out correlation {numbers}"
+    base.set_title(ax, text)
     base.write_labels(ax, given)
     return ax
 

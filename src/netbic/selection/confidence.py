@@ -16,6 +16,7 @@ from netbic.arrays import Bools, Floats
 _MAD = 1.4826  # a standard deviation in units of the median absolute value of normal numbers
 _TINY = 1e-300
 _UNRELATED = 5  # p-values of 1 that are added to those of a set
+_QUANTILE = 0.8  # of the number of features that exceed a value by chance
 
 
 def confidence(z: Floats, members: Bools, smallest: float = 1.0) -> Floats:
@@ -37,7 +38,7 @@ def confidence(z: Floats, members: Bools, smallest: float = 1.0) -> Floats:
     """
     bulk = np.abs(z[~members])
     spread = max(smallest, _MAD * float(np.median(bulk)) if bulk.size else 0.0)
-    return _one_minus_rates(np.maximum(erfc(np.abs(z) / (spread * np.sqrt(2))), _TINY))
+    return _one_minus_rates(erfc(np.abs(z) / (spread * np.sqrt(2))))
 
 
 def confidence_in_set(z: Floats, members: Bools) -> Floats:
@@ -61,9 +62,34 @@ def confidence_in_set(z: Floats, members: Bools) -> Floats:
     return found
 
 
+def confidence_by_chance(z: Floats, by_chance: Floats) -> Floats:
+    """One minus the local false discovery rate of every feature, if it is known what z is by chance, a row for each.
+
+    By chance, correlated features have large values of z together. So the number of features that exceed a value is
+    compared with the 80 % quantile (and at least the mean) of this number by chance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> random = np.random.default_rng(0)
+    >>> z, by_chance = random.standard_normal(1000), random.standard_normal((99, 1000))
+    >>> bool(confidence_by_chance(z, by_chance).mean() < 0.01)
+    True
+    >>> z[:20] += 5
+    >>> found = confidence_by_chance(z, by_chance)
+    >>> bool(found[:20].mean() > 0.9), bool(found[20:].mean() < 0.1)
+    (True, True)
+    """
+    sizes = np.abs(z)
+    exceeding = np.array([z.size - np.searchsorted(np.sort(own), sizes) for own in np.abs(by_chance)], dtype=np.float64)
+    at_most = np.maximum(np.quantile(exceeding, _QUANTILE, axis=0, method="higher"), exceeding.mean(axis=0))
+    return _one_minus_rates(np.maximum(at_most, 1 / (1 + len(by_chance))) / z.size)
+
+
 def _one_minus_rates(p_values: Floats) -> Floats:
-    """One minus the local false discovery rates of p-values, by Grenander's estimator of their density."""
-    order, n = np.argsort(p_values), p_values.size
+    """By Grenander's estimator of the density of p-values."""
+    p_values = np.maximum(p_values, _TINY)
+    order, n = np.argsort(p_values, kind="stable"), p_values.size
     gaps = np.maximum(np.diff(p_values[order], prepend=0.0), _TINY)
     # Each p-value is a step of 1 / n of the distribution function; the last gap, up to 1, has none.
     gaps = np.append(gaps, max(1 - float(p_values.max()), _TINY))

@@ -38,11 +38,10 @@ from netbic.operators.dense import DenseOperator
 from netbic.selection.fits import Fits, Jobs, Progress, quiet
 from netbic.selection.pair_verdicts import (
     LEVEL,
-    ONE_WAY_FOLDS,
     SURE,
     HeldOut,
+    is_doubtful,
     judge_pair,
-    one_way_scores,
     pairs_verdict,
 )
 from netbic.selection.resampling import SIDES, draw_seed, folds, pairs_by_position, seeded
@@ -71,8 +70,9 @@ class PairTests:
         - `d`: its strength; `correlation` of its scores in the samples of the fit, which is too large.
         - `held_out_correlation`: that in samples that were not used to find it; `held_out_low` and `held_out_high`: its
           95 % interval.
-        - `p_value`, which includes the p-values of earlier pairs, and `n_permutations`, how many were needed. No
-          p-value is below 1 / (n_permutations + 1), which means that no permutation was as strong.
+        - `p_value` of the pair by itself; `p_value_with_earlier`: the largest one of this and all earlier pairs;
+          `n_permutations`, how many were needed. No p-value is below 1 / (n_permutations + 1), which means that no
+          permutation was as strong.
         - `found_again`: share of the fits without a fold in which the pair is found again.
         - `confidence_1`, `confidence_2`: mean confidence of its features of X and of Y.
         - `carried_by`: the one or two samples that carry the pair (at least 60 % of the products of its scores), "" if
@@ -82,13 +82,14 @@ class PairTests:
         - `reason`: the verdict in words.
     features : DataFrame
         A row per pair and feature, largest absolute weight first: `pair`, `table`, `name`, `weight`, `found_again`
-        (share of the fits without a fold in which it has a weight of the same sign), `correlation` (with the score of
-        the *other* table, in samples not used, beyond earlier pairs) and `confidence` (that this correlation is not
-        chance, from 0 to 1: one minus the local false discovery rate among all features of its table).
+        (share of the fits without a fold in which it has a weight of the same sign), `correlation` (with the held-out
+        scores in the *other* table, beyond earlier pairs) and `confidence` (that this correlation is not chance, from 0
+        to 1: one minus the local false discovery rate among all features of its table, by scores in random order).
     scores : DataFrame
-        A row per pair and sample: `pair`, `sample`, `held_out_1` and `held_out_2`, its scores in X and Y for tests of
-        labels (`netbic.association.associate_pairs`): by a fit to less than half of the samples that did not use it,
-        in standard deviations of this fit. Of two samples, only one has a part in the score of the other one.
+        A row per pair and sample: `pair`, `sample`, `held_out_1` and `held_out_2`, its scores in X and Y by fits that
+        did not use it, means over the divisions, in standard deviations. Labels are compared with them
+        (`netbic.association.associate_pairs`). They correlate more than `held_out_correlation` says, which is that of
+        single divisions: means have smaller errors.
     reference : SparseGraphPLS or SparseGraphCCA
         The model fitted to all samples; its pairs are the ones tested.
     """
@@ -133,13 +134,14 @@ def pair_tests(
     The p-value of the first pair is the share of tables with permuted samples of Y whose leading pair is as strong (d)
     as the first pair of the data, which is exact if samples are exchangeable. Later pairs are tested in the tables that
     are left after the scores of earlier pairs were removed, mapped to n - 1 - k dimensions (Huh and Jhun 2001); this
-    test is approximate. A p-value is at least as large as those of earlier pairs: a pair counts only if these do.
+    test is approximate.
 
     For the verdict, the model is fitted without one fold of the samples after another, in several random divisions, and
     its pairs are matched to those of the whole fit by the correlation of their scores. All numbers are measured in
-    samples that were not used. A pair is *doubtful* if p > 0.05, if the 95 % interval of its held-out correlation has
-    0, or if it is found again in less than half of these fits. It is *strong* if this interval lies above 0.3, the mean
-    confidence of its features is at least 0.8 in both tables, and no one or two samples carry it; otherwise *moderate*.
+    samples that were not used. A pair is *doubtful* if the 95 % interval of its held-out correlation has 0, if it is
+    found again in less than half of these fits, or if p > 0.05 and this interval does not lie above 0.3. It is *strong*
+    if p <= 0.05, the interval lies above 0.3, the mean confidence of its features is at least 0.8 in both tables, and
+    no one or two samples carry it; otherwise *moderate*.
 
     Parameters
     ----------
@@ -151,8 +153,8 @@ def pair_tests(
         Their effects are removed from both tables, in each part of the samples that is fitted anew. Default: those of
         the model, if it was fitted to X.
     most : int, optional
-        Search for pairs until one is no stronger than expected by chance (p > 0.05), and for `most` of them at most,
-        instead of `model.n_components`. That one is the last of the table.
+        Search for pairs until two in a row are doubtful, and for `most` of them at most, instead of
+        `model.n_components`. These two are the last of the table.
     n_permutations : int
         The largest number of permutations per pair. The smallest possible p-value is 1 / (n_permutations + 1).
     n_folds, n_repeats : int
@@ -161,9 +163,9 @@ def pair_tests(
         Labels such as batches, within which samples are permuted: differences between strata are then no evidence.
         Default: samples with the same covariates, if these are groups of at least two samples on average.
     early_stopping : bool
-        Make no more permutations once so many are as strong as the pair that p > 0.05 is certain: 50 of 999. If that
-        happens at permutation l, p = 50 / l (Besag and Clifford 1991), otherwise p = (1 + b) / (1 + n_permutations)
-        where b are as strong.
+        Make no more permutations once so many are as strong as the pair that p > 0.05 is certain: 5 % of
+        `n_permutations`. If that happens at permutation l, p = b / l (Besag and Clifford 1991), otherwise
+        p = (1 + b) / (1 + n_permutations), where b are as strong.
     progress : function, optional
         As for `n_modules`.
     random_state, n_jobs
@@ -178,7 +180,7 @@ def pair_tests(
     >>> model = netbic.SparseGraphPLS(2, n_x=8, n_y=5)
     >>> tests = netbic.selection.pair_tests(model, X, Y, n_permutations=99, random_state=0)
     >>> tests.verdict
-    'Of 2 pairs, 1 is strong, 1 is doubtful. 1 is stronger than expected by chance; the next is not (p = ...).'
+    'Of 2 pairs, 1 is moderate, 1 is doubtful. 1 is stronger than expected by chance (p <= 0.05).'
     """
     found = getattr(model, "best_estimator_", model)
     if not isinstance(found, TwoTableModel):
@@ -200,8 +202,8 @@ def pair_tests(
         check_count("most", most)
         found = clone(found).set_params(n_components=min(most, _num_samples(X) - _LEFT))
     enough = max(_ENOUGH, int(np.ceil(LEVEL * (1 + n_permutations)))) if early_stopping else None
-    limits = Limits(n_permutations, enough, until_chance=most is not None)
-    fits = Fits(X, n_folds * n_repeats + ONE_WAY_FOLDS + n_permutations * found.n_components, n_jobs, progress)
+    limits = Limits(n_permutations, enough, until_doubtful=most is not None)
+    fits = Fits(X, n_folds * n_repeats + n_permutations * found.n_components, n_jobs, progress)
     names = getattr(found, "table_names_", getattr(model, "table_names_", ("X", "Y")))
     with nullcontext() if most is None else quiet():  # warnings of the fit are shown
         fitted = seeded(found, seed).fit(X, Y, covariates=given, table_names=names)
@@ -215,23 +217,26 @@ def pair_tests(
         model, values, others = pairs_by_position(fitted, X, Y)
         folds(values.shape[0], n_folds, 0, fewest=_FEWEST)  # raises before the long part
         design, size = training_design(fitted, X), values.shape[0]
-        check_part(design, size * (ONE_WAY_FOLDS - 1) // (2 * ONE_WAY_FOLDS), "a part of ")
+        check_part(design, size * (n_folds - 1) // n_folds, "a part of ")
         alike = groups_of(fitted) if strata is None else strata_of(strata, size, samples)
         prepared = prepare_tables(model, values, others, alike, design)
-        fits.left = n_folds * n_repeats + ONE_WAY_FOLDS
-        p_values, numbers = _p_values(prepared, fitted, limits, seed, fits)
+        fits.left = n_permutations * fitted.n_components_
+        held_out = HeldOut.of((model, values, others, fitted), (n_folds, n_repeats), seed, fits)
+        p_values, numbers = _p_values(prepared, fitted, limits, seed, fits, held_out)
         if len(p_values) < fitted.n_components_:  # the same pairs, without those that are not tested
             fitted = seeded(found, seed).set_params(n_components=len(p_values))
             fitted.fit(X, Y, covariates=given, table_names=names)
-        fits.left = ONE_WAY_FOLDS
-        held_out = HeldOut.of((model, values, others, fitted), (n_folds, n_repeats), seed, fits)
-        own = fitted.residuals("x", values), fitted.residuals("y", others)
-        features = held_out.features(own, fitted, [feature_names(fitted, side) for side in SIDES])
+            held_out = held_out.first(len(p_values))
         fits.left = 0
-        scores = one_way_scores((model, values, others, fitted), seed, fits)
-    tested: dict[str, Array] = {"p_value": np.maximum.accumulate(np.array(p_values, dtype=np.float64))}
+        all_names = [feature_names(fitted, side) for side in SIDES]
+        residuals = fitted.residuals("x", values), fitted.residuals("y", others)
+        features = held_out.features(residuals, fitted, all_names, seed)
+    own = np.array(p_values, dtype=np.float64)
+    tested: dict[str, Array] = {"p_value": own, "p_value_with_earlier": np.maximum.accumulate(own)}
     tested["n_permutations"] = np.array(numbers, dtype=np.intp)
-    return PairTests(_judged(fitted, held_out, features, tested), features, _held_out_scores(fitted, scores), fitted)
+    return PairTests(
+        _judged(fitted, held_out, features, tested), features, _held_out_scores(fitted, held_out.means()), fitted
+    )
 
 
 def _held_out_scores(fitted: TwoTableModel, scores: tuple[Floats, Floats]) -> pd.DataFrame:
@@ -273,22 +278,24 @@ class Limits(NamedTuple):
 
     n_permutations: int  # at most
     enough: int | None  # as strong as the pair
-    until_chance: bool  # whether the first pair that is no stronger than expected by chance is the last
+    until_doubtful: bool  # whether the second of two doubtful pairs in a row is the last
 
 
 def _p_values(
-    prepared: PreparedTables, fitted: TwoTableModel, limits: Limits, seed: int, fits: Fits
+    prepared: PreparedTables, fitted: TwoTableModel, limits: Limits, seed: int, fits: Fits, held_out: HeldOut
 ) -> tuple[list[float], list[int]]:
     """The p-value of each pair by itself, and its number of permutations."""
-    p_values, numbers, after = list[float](), list[int](), fits.left
+    p_values, numbers, doubtful = list[float](), list[int](), list[bool]()
+    lows = held_out.correlations()["held_out_low"].tolist()
     for pair in range(fitted.n_components_):
-        fits.left = after + limits.n_permutations * (fitted.n_components_ - pair - 1)
+        fits.left = limits.n_permutations * (fitted.n_components_ - pair - 1)
         tables = without_pairs(prepared, fitted, pair)
         number = limits.n_permutations, limits.enough
         by_chance, p_value = fits.permutation_test(strength, tables, strength(tables), (seed, pair), *number)
         p_values.append(p_value)
         numbers.append(by_chance.size)
-        if limits.until_chance and p_value > LEVEL:
+        doubtful.append(is_doubtful(p_value, lows[pair], float(held_out.found[pair])))
+        if limits.until_doubtful and doubtful[-2:] == [True, True]:
             break
     return p_values, numbers
 

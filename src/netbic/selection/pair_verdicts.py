@@ -20,14 +20,13 @@ from netbic.arrays import Array, Bools, Floats, Indices, Matrix, is_sparse
 from netbic.estimators.covariates import basis_of
 from netbic.estimators.pairs import TwoTableModel
 from netbic.estimators.results import heaviest
-from netbic.selection.confidence import confidence
+from netbic.selection.confidence import confidence_by_chance
 from netbic.selection.fits import Fits
 from netbic.selection.resampling import SIDES, complement, fill_unobserved, folds, match_scores
 
 LEVEL: Final = 0.05
 _FURTHER = 2  # pairs that are searched for beyond those of the whole fit: their order may change
 _FEWEST = 3  # samples of a fold
-ONE_WAY_FOLDS: Final = 9  # an odd number, so that every fold has as many folds after it as before it
 _SIMILAR = 0.6  # correlation of scores from which a pair is found again
 _FOUND = 0.5  # smallest share of fits in which a pair is found again
 _WITHIN = 1.96  # standard errors of a 95 % interval
@@ -38,6 +37,10 @@ SURE: Final = 0.5  # confidence from which a feature is rather right than not
 _UNRELIABLE = 0.4  # below which the features should not be interpreted one by one
 
 
+_ORDERS = 99  # random orders of the samples, for what correlations of features are by chance
+# Any two samples have a part in the scores of each other. If a pair is nothing but noise, its scores in one table
+# follow the other table by chance with up to twice the variance that scores of independent samples would have.
+_MUTUAL = math.sqrt(2)
 _FEATURES = ["pair", "table", "name", "weight", "found_again", "correlation", "confidence"]
 
 
@@ -54,16 +57,11 @@ Data = tuple[TwoTableModel, Matrix, Matrix, TwoTableModel]  # model, both tables
 
 def fit_without(data: Data, held_out: Indices) -> Fold:
     """Fit the model without a fold; its pairs are matched to the given ones in the samples of the fit."""
-    return fit_and_score(data, (complement(held_out, data[1].shape[0]), held_out))
-
-
-def fit_and_score(data: Data, samples: tuple[Indices, Indices]) -> Fold:
-    """Fit the model to some samples, and score others."""
     model, X, Y, reference = data
-    rest, held_out = samples
+    rest = complement(held_out, X.shape[0])
     made = clone(model).set_params(n_components=reference.n_components_ + _FURTHER)
     design = reference.covariates_
-    of_fit, of_others = (None if design is None else design.to_numpy()[part] for part in samples)
+    of_fit, of_others = (None if design is None else design.to_numpy()[part] for part in (rest, held_out))
     fitted = made.fit(fill_unobserved(X[rest]), fill_unobserved(Y[rest]), covariates=of_fit)
     known = reference.x_scores_[rest], reference.y_scores_[rest]
     own = fitted.x_scores_, fitted.y_scores_
@@ -107,6 +105,12 @@ class HeldOut(NamedTuple):
         n_left = size - (0 if reference.covariates_ is None else reference.covariates_.shape[1])
         return cls((x, y), (same[0] / n_fits, same[1] / n_fits), found / n_fits, n_left)
 
+    def first(self, n: int) -> HeldOut:
+        """The first n pairs alone."""
+        x, y = (scores[:, :, :n] for scores in self.scores)
+        same = self.same_sign[0][:n], self.same_sign[1][:n]
+        return HeldOut((x, y), same, self.found[:n], self.n_left)
+
     def correlations(self) -> pd.DataFrame:
         """The held-out correlation of every pair, with its 95 % interval."""
         n = self.n_left
@@ -121,51 +125,38 @@ class HeldOut(NamedTuple):
         columns = ("held_out_correlation", "held_out_low", "held_out_high")
         return pd.DataFrame(dict(zip(columns, (np.tanh(mean), *ends), strict=True)))
 
-    def features(self, tables: tuple[Matrix, Matrix], reference: TwoTableModel, names: list[Array]) -> pd.DataFrame:
+    def means(self) -> tuple[Floats, Floats]:
+        """The scores of every sample in both tables, means over the divisions, in standard deviations."""
+        x, y = (_standardised(_standardised(scores).mean(axis=0)[None])[0] for scores in self.scores)
+        return x, y
+
+    def features(
+        self, tables: tuple[Matrix, Matrix], reference: TwoTableModel, names: list[Array], seed: int
+    ) -> pd.DataFrame:
         """`found_again`, held-out `correlation` and `confidence` of the features of every pair, largest weight first.
 
-        A feature is correlated with the scores of the *other* table, which samples outside the fit have, beyond earlier
-        pairs: their scores are regressed out of the features.
+        A feature is correlated with the scores of the *other* table, means over the divisions, beyond earlier pairs:
+        their scores are regressed out of the features.
         """
         parts = list[pd.DataFrame]()
+        orders = _orders(self.scores[0].shape[1], seed)
+        factors = np.where(self.correlations()["held_out_low"] > 0, 1.0, _MUTUAL)
         for at, (side, table) in enumerate(zip(SIDES, reference.table_names_, strict=True)):
             earlier = reference.y_scores_ if (side, reference.deflation) == ("y", "canonical") else reference.x_scores_
-            r = _correlations(tables[at], self.scores[1 - at], earlier)
-            weights = getattr(reference, f"{side}_weights_")
-            for pair, (z, again) in enumerate(zip(np.arctanh(r), self.same_sign[at], strict=True)):
-                vector = weights[:, pair]
-                # Without a relation to the other table, z has this standard deviation, whatever the correlations within
-                # its own table. So there is no need to learn it from the other features, all of which may be related.
-                sure = confidence(z, np.ones(z.size, dtype=bool), 1 / math.sqrt(max(self.n_left - 3, 1)))
+            others, columns = self.means()[1 - at], _Columns.of(tables[at], earlier)
+            for pair, (vector, again) in enumerate(
+                zip(getattr(reference, f"{side}_weights_").T, self.same_sign[at], strict=True)
+            ):
+                r, z = columns.correlations(others[:, pair][None], pair)
+                by_chance = factors[pair] * columns.correlations(others[:, pair][orders], pair)[1]
                 # A correlation of the other sign speaks against the feature.
-                sure = np.where(z * vector < 0, 0.0, sure)
+                sure = np.where(z[0] * vector < 0, 0.0, confidence_by_chance(z[0], by_chance))
                 own = heaviest(vector)
-                numbers = {"found_again": again[own], "correlation": r[pair, own], "confidence": sure[own]}
+                numbers = {"found_again": again[own], "correlation": r[0, own], "confidence": sure[own]}
                 about = {"pair": pair + 1, "table": table, "name": names[at][own], "weight": vector[own]}
                 parts.append(pd.DataFrame(about | numbers))
         found = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=_FEATURES)
         return found.sort_values("pair", kind="stable", ignore_index=True)
-
-
-def one_way_scores(data: Data, seed: int, fits: Fits) -> tuple[Floats, Floats]:
-    """Scores of the samples (rows) in both tables, for tests of labels: by fits that did not use them.
-
-    The samples of a fold are scored by a fit to the following half of the other folds, in a circle. So of two samples,
-    only one has a part in the score of the other one. If each had, as in cross-validation, the correlation of the
-    scores of one table with labels that the other one follows would vary up to sqrt(2) times as much as a test
-    expects: p <= 0.05 in up to 17 % of independent tables.
-    """
-    size = data[1].shape[0]
-    number = max(min(ONE_WAY_FOLDS, size // _FEWEST), _FEWEST)
-    parts, jobs = folds(size, number - (number % 2 == 0), [seed, size]), list[tuple[Indices, Indices]]()
-    for at, own in enumerate(parts):
-        following = [parts[(at + step) % len(parts)] for step in range(1, (len(parts) + 1) // 2)]
-        jobs.append((np.sort(np.concatenate(following)), own))
-    scores = np.zeros((2, size, data[3].n_components_))
-    for (_, own), fold in zip(jobs, fits.map(fit_and_score, data, jobs), strict=True):
-        scores[:, own] = fold.scores
-    x, y = without_covariates(data[3], scores)
-    return x, y
 
 
 def without_covariates(model: TwoTableModel, scores: Floats) -> Floats:
@@ -187,24 +178,43 @@ def _standardised(scores: Floats) -> Floats:
     return np.asarray(centred / np.where(spread > 0, spread, 1.0))
 
 
-def _correlations(table: Matrix, scores: Floats, earlier: Floats) -> Floats:
-    """Correlations of features with the scores of each pair (a row), mean over divisions; observed values only.
+def _orders(size: int, seed: int) -> Indices:
+    """Random orders of the samples, a row each."""
+    generator = np.random.default_rng([seed, _ORDERS])
+    return np.array([generator.permutation(size) for _ in range(_ORDERS)])
 
-    The scores of `earlier` pairs (in columns, as many as there are pairs) are regressed out of the features.
-    """
-    values = np.asarray(table.toarray() if is_sparse(table) else table, dtype=np.float64)
-    seen = (~np.isnan(values)).astype(np.float64)
-    centred = np.nan_to_num(values - np.nansum(values, axis=0) / np.maximum(seen.sum(axis=0), 1))
-    centred *= seen
-    basis = np.linalg.qr(earlier - earlier.mean(axis=0))[0]
-    standard, z = _standardised(scores), np.zeros((scores.shape[2], values.shape[1]))
-    for pair in range(len(z)):
-        left = (centred - basis[:, :pair] @ (basis[:, :pair].T @ centred)) * seen
-        own = standard[:, :, pair]  # a row per division
-        sizes = np.sqrt(own**2 @ seen * np.sum(left**2, axis=0))
-        r = own @ left / np.where(sizes > 0, sizes, 1.0)
-        z[pair] = np.arctanh(np.clip(r, -_LARGEST, _LARGEST)).mean(axis=0)
-    return np.tanh(z)
+
+class _Columns(NamedTuple):
+    """The features of a table, for correlations with scores of samples: observed values only."""
+
+    values: Floats  # centred; 0 where a value is missing
+    seen: Floats | None  # 1 where a value is observed; None if all are
+    basis: Floats  # orthonormal, of the scores of earlier pairs
+
+    @classmethod
+    def of(cls, table: Matrix, earlier: Floats) -> _Columns:
+        """Prepare a table; `earlier` scores have a column per pair."""
+        values = np.asarray(table.toarray() if is_sparse(table) else table, dtype=np.float64)
+        basis, seen = np.linalg.qr(earlier - earlier.mean(axis=0))[0], ~np.isnan(values)
+        if seen.all():
+            return cls(values - values.mean(axis=0), None, basis)
+        centred = np.nan_to_num(values - np.nansum(values, axis=0) / np.maximum(seen.sum(axis=0), 1))
+        return cls(centred, seen.astype(np.float64), basis)
+
+    def correlations(self, scores: Floats, pair: int) -> tuple[Floats, Floats]:
+        """Correlations with scores (rows), and Fisher's z in units of its standard deviation without a relation.
+
+        The scores of earlier pairs are regressed out of the features. Each feature has the standard deviation that
+        belongs to its own number of observed values: among few of them, a correlation is large by chance.
+        """
+        left = self.values - self.basis[:, :pair] @ (self.basis[:, :pair].T @ self.values)
+        squares, n = np.sum(scores**2, axis=1, keepdims=True), np.full(left.shape[1], len(left))
+        if self.seen is not None:
+            left *= self.seen
+            squares, n = scores**2 @ self.seen, self.seen.sum(axis=0)
+        sizes = np.sqrt(squares * np.sum(left**2, axis=0))
+        r = np.clip(scores @ left / np.where(sizes > 0, sizes, 1.0), -_LARGEST, _LARGEST)
+        return r, np.arctanh(r) * np.sqrt(np.maximum(n - 3.0, 0.0))
 
 
 def judge_pair(row: dict[Any, Any], tables: tuple[str, str]) -> tuple[str, str]:
@@ -213,23 +223,15 @@ def judge_pair(row: dict[Any, Any], tables: tuple[str, str]) -> tuple[str, str]:
     held_out = f"the correlation of its scores is {held_out_text(row)} in samples not used to find it, and {used}"
     sure = [(float(row[f"confidence_{number}"]), name) for number, name in enumerate(tables, start=1)]
     features = " and ".join(f"{100 * mean:.0f}% of its features of {name}" for mean, name in sure)
-    is_doubtful = {
-        "": row["p_value"] > LEVEL,
-        "it may be 0 there": low <= 0,
-        f"only {100 * row['found_again']:.0f}% of the fits without a part of the samples find it again": (
-            row["found_again"] < _FOUND
-        ),
-    }
-    if any(is_doubtful.values()):
-        why = "".join(f"; {reason}" for reason, holds in is_doubtful.items() if holds and reason)
-        return "doubtful", f"Doubtful: {chance_text(row)}; {held_out}{why}."
+    if why := _doubts(row):
+        return "doubtful", f"Doubtful: {chance_text(row)}; {held_out}{''.join(f'; {doubt}' for doubt in why)}."
     text = f"{chance_text(row)}; {held_out}; {features} are expected to be right"
     numbers = dict(zip(tables, (row.get(f"n_sure_{number}", 0) for number in (1, 2)), strict=True))
-    remedy = f" ({{0:.0f}} have a confidence of at least {SURE:g}: try {{0:.0f}})"
-    surer = {name: remedy.format(n) * (n > 0) for name, n in numbers.items()}
+    surer = {name: f" ({n:.0f} have a confidence of at least {SURE:g})" * (n > 0) for name, n in numbers.items()}
     unreliable, few = "its list of features of {} cannot be relied on", "so few of {} are expected to be right"
     against = [unreliable.format(name) + surer[name] for mean, name in sure if mean < _UNRELIABLE]
     against += [few.format(name) + surer[name] for mean, name in sure if _UNRELIABLE <= mean < RELIABLE]
+    against += [f"its strength alone could be chance ({p_text(row)})"] * (row["p_value"] > LEVEL)
     against += [f"its correlation in other samples may be below {_CORRELATED:g}"] * (low < _CORRELATED)
     if row["carried_by"]:
         against.append(f"few samples carry it: {row['carried_by']} (look at them, and fit without them)")
@@ -237,6 +239,26 @@ def judge_pair(row: dict[Any, Any], tables: tuple[str, str]) -> tuple[str, str]:
     if against:
         return "moderate", f"Moderate: {text}. Not strong, because {', and '.join(against)}.{extreme}"
     return "strong", f"Strong: {text}.{extreme}"
+
+
+def is_doubtful(p_value: float, low: float, found_again: float) -> bool:
+    """Whether a pair may be chance, by its p-value, the lower end of the held-out interval, and how often it is found.
+
+    The strength of a pair of permuted tables is large where the features of each table are correlated, so that a later
+    pair can be real although p is large. A correlation that is clearly above 0 in other samples is evidence enough.
+    """
+    return low <= 0 or found_again < _FOUND or (p_value > LEVEL and low <= _CORRELATED)
+
+
+def _doubts(row: dict[Any, Any]) -> list[str]:
+    """Why a pair is doubtful, besides its p-value; empty if it is not."""
+    p_value, low, found_again = row["p_value"], row["held_out_low"], row["found_again"]
+    if not is_doubtful(p_value, low, found_again):
+        return []
+    again = f"only {100 * found_again:.0f}% of the fits without a part of the samples find it again"
+    others = ["it may be 0 there"] * (low <= 0)
+    others += [f"it may be below {_CORRELATED:g} there"] * (0 < low <= _CORRELATED and p_value > LEVEL)
+    return [*others, *[again] * (found_again < _FOUND)]
 
 
 def chance_text(row: dict[Any, Any]) -> str:
@@ -267,12 +289,12 @@ def pairs_verdict(table: pd.DataFrame) -> str:
     counts = {kind: int((table["verdict"] == kind).sum()) for kind in kinds}
     parts = ", ".join(f"{count} {'is' if count == 1 else 'are'} {kind}" for kind, count in counts.items())
     graded = f"Of {total} pairs, {parts}." if total > 1 else f"The only pair is {kinds[0]}."
-    texts = [p_text(row) for row in table.to_dict("records")]
+    more = "" if table["verdict"].iloc[-1] == "doubtful" else ": there may be more pairs"
     if n == total:
         who = {1: "It is", 2: "Both are"}.get(total, f"All {total} are")
-        return f"{graded} {who} stronger than expected by chance ({texts[-1]}): there may be more pairs."
+        largest = p_text(max(table.to_dict("records"), key=lambda row: float(row["p_value"])))
+        return f"{graded} {who} stronger than expected by chance ({largest}){more}."
     if n == 0:
-        who = "It is no" if total == 1 else "None is"
-        return f"{graded} {who} stronger than expected by chance ({texts[0]}{' for the first' * (total > 1)})."
-    verb = "is" if n == 1 else "are"
-    return f"{graded} {n} {verb} stronger than expected by chance; the next is not ({texts[n]})."
+        who, first = ("It is no" if total == 1 else "None is"), p_text(table.to_dict("records")[0])
+        return f"{graded} {who} stronger than expected by chance ({first}{' for the first' * (total > 1)}){more}."
+    return f"{graded} {n} {'is' if n == 1 else 'are'} stronger than expected by chance (p <= {LEVEL:g}){more}."

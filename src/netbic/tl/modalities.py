@@ -84,8 +84,8 @@ def pairs(
     graph : mapping of modality to graph, optional
         Prior graphs of the features, as for :func:`modules`.
     n_components, n_pairs : int, optional
-        Number of pairs (either name). Default: 3 or, with permutations, until one is no stronger than expected by
-        chance, 10 at most.
+        Number of pairs (either name). Default: 3 or, with permutations, until two in a row are doubtful, 10 at
+        most.
     n_features : mapping of modality to int, optional
         Features of a modality in each pair. Default: 1.5% of the features, 50 to 200, but at most a fifth of them.
     method : {"cca", "pls"}
