@@ -61,7 +61,7 @@ def judge(
     GENE_SETS is a GMT file: a line for each set, with its name, a description and its genes, separated by tabs.
 
     \b
-    DIR/judged.tsv         a line for each set: its verdict, the reason and numbers
+    DIR/judged.tsv         a line for each set: its verdict, reason and numbers
     DIR/judged_genes.tsv   the confidence of every gene of a set
     DIR/judged_scores.tsv  the score of every sample in every set
     """
