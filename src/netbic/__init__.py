@@ -8,7 +8,7 @@ SparseGraphSVD(n_columns=5, n_components=1, n_rows=5)
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.2.0.dev0"
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from netbic import (
