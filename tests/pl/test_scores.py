@@ -97,7 +97,7 @@ def test_the_weights_of_a_pair_are_those_of_both_tables():
     names = [label.get_text() for label in ax.get_yticklabels()]
     assert names[0] == model.names_["x"][np.argmax(np.abs(model.x_weights_[:, 0]))]
     assert names[6] == model.names_["y"][np.argmax(np.abs(model.y_weights_[:, 0]))]
-    assert ax.get_title(loc="left") == "Pair 1: 6 of 20 features of X, 4 features of Y"
+    assert ax.get_title(loc="left") == "Pair 1: 6 of 20 features of X,\n4 features of Y"
 
 
 @pytest.mark.parametrize("axis", ["columns", "rows"])

@@ -91,12 +91,25 @@ def test_stability_without_a_threshold_or_an_axis(study, stable):
 def test_modules_found_again_against_their_number(study, model):
     found = netbic.SparseGraphSVD().fit(study.expression)
     ax = pl.n_modules(found)
-    curve = next(line for line in ax.lines if line.get_label() == "found again")
+    curve = next(line for line in ax.lines if line.get_label() == "first split of the samples")
     np.testing.assert_array_equal(np.transpose(curve.get_data()), found.count_.curve)
-    chosen = next(line for line in ax.lines if line.get_label() == "number chosen")
+    chosen = next(line for line in ax.lines if line.get_label().startswith("their average"))
     assert set(chosen.get_ydata()) == {found.n_components_}
+    splits = np.asarray(ax.collections[0].get_offsets())
+    np.testing.assert_array_equal(splits[:, 0], found.count_.searched)
+    assert round(splits[:, 1].mean()) == found.n_components_
     with pytest.raises(ValueError, match="use n_components='auto'"):
         pl.n_modules(model)
+
+
+def test_modules_that_stand_out_against_random_signs_are_filled(study):
+    found = netbic.selection.n_modules(netbic.SparseGraphSVD(n_columns=50), study.expression, most=4, random_state=0)
+    ax = pl.n_modules(found)
+    expected, strengths = (line.get_ydata() for line in ax.lines)
+    np.testing.assert_array_equal(expected, found.table["expected"])
+    np.testing.assert_array_equal(strengths, found.table["statistic"])
+    filled = [dots for dots in ax.collections if dots.get_label() == "stands out"]
+    assert sum(len(dots.get_offsets()) for dots in filled) == found.n
 
 
 def test_a_tuning_surface_shows_every_score_at_its_position(tuned):
@@ -135,7 +148,7 @@ def test_a_single_setting_is_a_curve(study):
     np.testing.assert_allclose([np.ptp(bar[:, 1]) / 2 for bar in bars], table["standard_error"])
     star = ax.collections[-1].get_offsets()
     assert star.tolist() == [[[50, 120, None].index(found.best_params_["n_columns"]), found.best_score_]]
-    level = next(line for line in ax.lines if line.get_label().startswith("_one standard"))
+    level = next(line for line in ax.lines if line.get_label().startswith("one standard"))
     assert set(level.get_ydata()) == {table["score"].max() - standard_error_of_difference(found.cv_results_)}
     with pytest.raises(TypeError, match=r"the result of selection\.tune"):
         pl.tuning(found.table)

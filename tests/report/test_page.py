@@ -162,7 +162,9 @@ def test_resume_adds_gene_sets_and_report_to_a_finished_fit(ordinary_folder, tmp
 @pytest.mark.filterwarnings("ignore")
 def test_models_without_other_files_a_network_or_modules_have_a_report(ordinary_folder, tmp_path):
     shutil.copytree(ordinary_folder / "model", tmp_path / "bare")
-    page = Page(netbic.report.write_report(tmp_path / "bare").read_text())
+    written = netbic.report.write_report(tmp_path / "bare").read_text()
+    assert all(about in written for about in ("edges of the network between", "<b>Network</b>"))
+    page = Page(written)
     text = " ".join(page.texts["li"])
     for missing in ("verdicts.tsv", "samples.tsv", "heatmaps.npz", "edges.tsv", "gene_sets.tsv", "alignment.json"):
         assert missing in text
@@ -172,7 +174,9 @@ def test_models_without_other_files_a_network_or_modules_have_a_report(ordinary_
     for name, size in (("one", {"n_columns": 20}), ("none", {"column_penalty": netbic.L1(1e9)})):
         model = netbic.SparseGraphSVD(1, n_rows=20, **size).fit(X)
         netbic.save(model, tmp_path / name)
-        page = Page(netbic.report.write_report(tmp_path / name).read_text())
+        written = netbic.report.write_report(tmp_path / name).read_text()
+        assert not any(about in written for about in ("edges of the network between", "<b>Network</b>"))
+        page = Page(written)
         assert "networks of the modules: the model was fitted without a network" in " ".join(page.texts["li"])
         assert page.all("table")
         assert not page.all("circle")

@@ -49,12 +49,21 @@ def test_box_plots_are_quartiles():
         own = scores[labels == box["label"]]
         assert box["n"] == own.size
         expected = plot["width"] * (np.quantile(own, [0, 0.25, 0.5, 0.75, 1]) - scores.min()) / np.ptp(scores)
-        np.testing.assert_allclose(list(box.values())[2:], expected, atol=0.06)
+        np.testing.assert_allclose(
+            [box[end] for end in ("low", "first", "median", "third", "high")], expected, atol=0.06
+        )
+        points = [float(point.split()[0]) for point in box["points"].split("M")[1:]]  # one for each sample
+        places = plot["width"] * (np.sort(own) - scores.min()) / np.ptp(scores)
+        np.testing.assert_allclose(points, places, atol=0.6)
     numbers = np.array([float(label.replace("\N{MINUS SIGN}", "-")) for _, label in plot["ticks"]])
     assert 0 in numbers
     assert 3 <= len(numbers) <= 6
     places = plot["width"] * (numbers - scores.min()) / np.ptp(scores)
     np.testing.assert_allclose([place for place, _ in plot["ticks"]], places, atol=0.1)
+    many = box_plot(np.tile(scores, 20), categorical(np.tile(labels, 20)), 0.5)
+    assert plot["all"]
+    assert not many["all"]
+    assert 250 < sum(box["points"].count("M") for box in many["boxes"]) < 320
     assert box_plot(scores, categorical(["a"] * 60), 0.5) is None
     assert box_plot(scores, categorical([f"l{k % 20}" for k in range(60)]), 0.5) is None
 

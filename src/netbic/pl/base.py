@@ -7,12 +7,11 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, wraps
 from inspect import Parameter, cleandoc, signature
 from numbers import Integral
 from string import Template
-from textwrap import wrap
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypedDict, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -28,6 +27,7 @@ from netbic.io.expression import as_floats
 from netbic.io.tables import as_matrix
 from netbic.operators.blocks import select_columns
 from netbic.pl.colours import sequential
+from netbic.pl.fitting import SMALLEST, fitted_figure, small, usual
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -66,12 +66,10 @@ MODULES: Final = (
 LINE: Final = LABELS[0]  # of curves and points that stand for nothing else
 DIVERGING, SEQUENTIAL = "RdBu_r", "cividis"
 POSITIVE, NEGATIVE, GREY, ALARM = "#B2182B", "#2166AC", "0.6", "#D55E00"
-SMALL: Final = 8.0  # points; size of all text but axis labels and titles
 LITERAL: Final[dict[str, Any]] = {"parse_math": False, "usetex": False}  # a $ is a $
-_LARGEST, _SMALLEST, _LINE = 8.0, 5.0, 1.25  # font sizes of names in points, and line height relative to them
-_NARROW = 1.4  # letters of a title in the width of its height; axes are narrower than their figure
+_LINE = 1.25  # height of a line of names, relative to their font size
+_LETTER = 0.6  # width of a letter, relative to the size of the text
 _MOST_STRIPS = 12
-LEGEND_LINE: Final = SMALL * 1.55 / 72  # inches
 OTHER, MISSING = "#7A7A7A", "#D4D4D4"
 
 
@@ -102,17 +100,28 @@ class Labels(TypedDict, total=False):
     size: tuple[float, float] | None
 
 
-def documented(plot: Plot) -> Plot:
-    """Insert the parts that the docstring names by `$module`, `$ax`, ..., and name all arguments in the signature."""
-    plot.__doc__ = Template(cleandoc(plot.__doc__ or "")).substitute(_DOCUMENTED)
-    own = signature(plot)
+def plot(draw: Plot) -> Plot:
+    """A function that draws into `ax`, or into a new figure in which all texts fit.
+
+    The parts that its docstring names by `$module`, `$ax`, ... are inserted, and its signature has all arguments.
+    """
+
+    @wraps(draw)
+    def drawn(*values: Any, ax: Axes | None = None, size: Any = None, **given: Any) -> Axes:
+        own = {} if size is None else {"size": size}
+        if ax is not None:
+            return draw(*values, ax=ax, **own, **given)  # type: ignore[no-any-return]
+        return fitted_figure(lambda size: draw(*values, **given | ({} if size is None else {"size": size})), size)
+
+    drawn.__doc__ = Template(cleandoc(draw.__doc__ or "")).substitute(_DOCUMENTED)
+    own = signature(draw)
     known = [each for each in own.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
     every = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=f"{kind} | None")
         for name, kind in {**dict.fromkeys(("title", "xlabel", "ylabel"), "str"), "size": "tuple[float, float]"}.items()
     ]
-    plot.__signature__ = own.replace(parameters=[*known, *every])  # type: ignore[attr-defined]
-    return plot
+    drawn.__signature__ = own.replace(parameters=[*known, *every])  # type: ignore[attr-defined]
+    return cast("Plot", drawn)
 
 
 # ---- models and data -----------------------------------------------------------------------------------------------
@@ -251,17 +260,6 @@ def axes_for(ax: Axes | None, size: tuple[float, float], labels: Labels) -> Axes
     return ax
 
 
-def apply_layout(ax: Axes) -> None:
-    """Run the layout engine of the figure, so that positions in pixels are final."""
-    figure = ax.figure.canvas.figure
-    ax.get_xlim(), ax.get_ylim()  # computes automatic limits
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # they are raised again when the figure is drawn
-        if (engine := figure.get_layout_engine()) is not None:
-            engine.execute(figure)
-        ax.apply_aspect()
-
-
 def pixels(ax: Axes, points: float) -> float:
     """A size in points, in pixels."""
     return points * float(ax.figure.dpi) / 72
@@ -287,20 +285,14 @@ def symmetric_limit(values: NDArray[Any], share: float = 0.98) -> float:
 
 def set_title(ax: Axes, text: str, **options: Any) -> None:
     """A small title, aligned to the left."""
-    ax.set_title(text, loc="left", size=SMALL + 2, **options)
+    ax.set_title(text, loc="left", size=usual(), **options)
 
 
 def module_title(ax: Axes, module: int, name: str, facts: str, unit: str = "module") -> None:
-    """The title of a plot of one module or pair; a name gets lines of its own, as wide as the figure."""
+    """The title of a plot of one module or pair; a name gets lines of its own."""
     which = f"{unit.capitalize()} {module}"
-    lines = wrapped(ax, f"{which}: {label_text(name, 120)}") if name else []
-    text = "\n".join([*lines, *[facts] * bool(facts)]) if name else f"{which}{': ' * bool(facts)}{facts}"
-    set_title(ax, text, **LITERAL)
-
-
-def wrapped(ax: Axes, text: str) -> list[str]:
-    """The lines of a title, as wide as the figure."""
-    return wrap(text, max(int(ax.figure.get_window_extent().width / pixels(ax, SMALL + 2) * _NARROW), 20))
+    parts = [f"{which}: {label_text(name, 120)}", facts] if name else [": ".join(filter(None, [which, facts]))]
+    set_title(ax, "\n".join(filter(None, parts)), **LITERAL)
 
 
 def write_labels(ax: Axes, labels: Labels) -> None:
@@ -315,7 +307,7 @@ def write_labels(ax: Axes, labels: Labels) -> None:
 
 def write_sentence(ax: Axes, text: str) -> None:
     """Text in the middle of the axes, where there is nothing to draw."""
-    ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", size=SMALL)
+    ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", size=small())
 
 
 def despine(ax: Axes) -> None:
@@ -332,8 +324,8 @@ def without_frame(ax: Axes) -> None:
 def colour_bar(mappable: ScalarMappable, ax: Axes, label: str, **options: Any) -> None:
     """A slim colour bar next to the axes."""
     bar = ax.figure.colorbar(mappable, ax=ax, **{"shrink": 0.5, "aspect": 20, "pad": 0.02} | options)
-    bar.set_label(label, size=SMALL)
-    bar.ax.tick_params(labelsize=SMALL)
+    bar.set_label(label, size=small())
+    bar.ax.tick_params(labelsize=small())
     bar.outline.set_visible(False)
 
 
@@ -355,6 +347,11 @@ def label_text(name: object, longest: int = 24) -> str:
     square = "\N{WHITE SQUARE}"
     instead = square if ord(square) in known else "?"
     return "".join(letter if ord(letter) in known else instead for letter in plain)
+
+
+def longest_label(ax: Axes, share: float, most: int) -> int:
+    """How many letters of small text fit into a share of the width of the figure; `most` at most, but not too few."""
+    return int(np.clip(share * ax.figure.bbox.width / pixels(ax, _LETTER * small()), min(12, most), most))
 
 
 def as_label(number: float, digits: int = 6) -> str:
@@ -390,12 +387,28 @@ def name_ticks(
     in_pixels = np.asarray(ax.transData.transform(points))[:, side]
     line = pixels(ax, 1.0) * _LINE  # the height of a line in a font of one point
     kept, size = np.arange(at.size), float(np.diff(np.sort(in_pixels)).min(initial=np.inf)) / line
-    if size < _SMALLEST:
-        size = _SMALLEST + 1
+    if size < SMALLEST:
+        size = SMALLEST + 1
         kept = apart(in_pixels, priority, line * size)[: None if some else 0]
     labels = [label_text(names[k]) for k in kept]
-    options: dict[str, Any] = {"fontsize": min(size, _LARGEST), **LITERAL} | ({"rotation": 90} if side == 0 else {})
+    options: dict[str, Any] = {"fontsize": min(size, small()), **LITERAL} | ({"rotation": 90} if side == 0 else {})
     (ax.set_xticks if side == 0 else ax.set_yticks)(at[kept], labels, **options)
+
+
+def number_ticks(ax: Axes, which: str, positions: NDArray[Any], labels: Sequence[Any]) -> None:
+    """Write numbers or short labels at an axis, only every second, third, ... one if there is no room for all.
+
+    Uses the current size of the axes in pixels: call `apply_layout` before.
+    """
+    side, texts = 0 if which == "x" else 1, [str(label) for label in labels]
+    set_ticks = ax.set_xticks if which == "x" else ax.set_yticks
+    turned: dict[str, Any] = {}
+    room = abs(float(np.diff(ax.transData.transform([(0, 0), (1, 1)]), axis=0)[0, side])) / pixels(ax, small())
+    length = max(map(len, texts), default=1) * _LETTER + 0.4 if which == "x" else _LINE
+    if which == "x" and length > max(room, 4 * _LETTER):  # long ones are turned
+        turned, length = {"rotation": 90}, _LINE
+    step = max(int(np.ceil(length / room)), 1)
+    set_ticks(positions[::step], texts[::step], fontsize=small(), **turned, **LITERAL)
 
 
 def apart(positions: NDArray[Any], priority: NDArray[Any], gap: float) -> NDArray[np.intp]:
@@ -558,9 +571,14 @@ def labels_of(variable: Variable) -> list[str | None]:
     return [variable.levels[int(value)] if is_known else None for value, is_known in pairs]
 
 
+def legend_line() -> float:
+    """The height of a line of a legend, in inches."""
+    return small() * 1.55 / 72
+
+
 def legend_columns(n_lines: int, height: float) -> int:
     """The columns of a legend of so many lines that is no higher than `height` inches."""
-    return max(1, -int(-n_lines // max(1.0, height / LEGEND_LINE)))
+    return max(1, -int(-n_lines // max(1.0, height / legend_line())))
 
 
 def draw_legend(ax: Axes, parts: Sequence[tuple[str, Sequence[tuple[str, str]]]], height: float, gap: float) -> None:
@@ -576,7 +594,7 @@ def draw_legend(ax: Axes, parts: Sequence[tuple[str, Sequence[tuple[str, str]]]]
         headings.append(len(handles))
         handles.append(Patch(alpha=0.0, label=label_text(heading, 40)))
         handles += [Patch(fc=colour, ec="none", label=label_text(text, 48)) for text, colour in entries]
-    style: dict[str, Any] = {"frameon": False, "fontsize": SMALL, "handlelength": 1.0, "handleheight": 1.0}
+    style: dict[str, Any] = {"frameon": False, "fontsize": small(), "handlelength": 1.0, "handleheight": 1.0}
     away = ax.transAxes + ScaledTranslation(gap / 72, 0, ax.figure.dpi_scale_trans)
     style |= {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "bbox_transform": away, "borderaxespad": 0.0}
     legend = ax.legend(handles=handles, borderpad=0.0, ncols=legend_columns(len(handles), height), **style)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from netbic.arrays import Floats, Indices
 from netbic.errors import InputError
 from netbic.estimators.results import names_of, position_of
-from netbic.pl import base
+from netbic.pl import base, fitting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,13 +27,15 @@ _WIDTH, _HEIGHT, _HIGHEST = 7.0, 6.0, 10.0  # inches, without the legend
 _BELOW = 1.5  # inches of the height for title, label and colour bar
 _CAPTION = 1.4  # height of a lane with a caption, in lines before the layout
 _FINE = 4  # lines of a lane that is averaged per pixel
-_LINE = 10.0  # points, height of a strip with a caption
+_LINE = 10.0  # points, height of a strip with a caption in text of 8 points
 _NUMBERS = 20.0  # points at the right of the data for the numbers of the modules
-_LETTER = 0.075  # inches
-_TINY, _FEW = 4.5, 5  # points of the smallest numbers of lanes; lanes that a figure of the usual height has room for
+_LETTER = 0.075  # inches, in text of 8 points
+_LEGEND_SHARE = 0.45  # of the width of the figure that a legend with names of modules may take
+_FEW = 5  # lanes that a figure of the usual height has room for
+_NUMBER = 1.4  # height of the number of a block, relative to the size of its text
 
 
-@base.documented
+@base.plot
 def heatmap(
     model: base.ModelLike,
     X: Any = None,
@@ -131,6 +133,8 @@ def heatmap(
             (top, bottom), (left, right) = genes.bounds[k : k + 2], samples.bounds[k : k + 2]
             size = right - left, bottom - top
             ax.add_patch(Rectangle((left - 0.5, top - 0.5), *size, fill=False, ec="black", lw=0.8, clip_on=False))
+    if legend and listed and _width(legend) > _LEGEND_SHARE * ax.figure.bbox.width / base.pixels(ax, 72):
+        legend = legend[1:]  # a figure this small has no room for the names of modules
     if legend:
         height = float(ax.figure.get_window_extent().height) / base.pixels(ax, 72) - _BELOW
         base.draw_legend(ax, legend, height, _NUMBERS)
@@ -147,26 +151,27 @@ def heatmap(
     ax.tick_params(length=2, pad=1)
     ax.spines[:].set_visible(False)
     for _ in range(2):  # names make the data area smaller, so that fewer of them may fit
-        base.apply_layout(ax)
+        fitting.apply_layout(ax)
         for which, axis, order in (("x", "rows", samples), ("y", "columns", genes)):
             own, places = names_of(found, axis)[order.members], range(order.members.size)
             base.name_ticks(ax, which, places, own, order.weight, some=which == "y")
     _write_captions(ax, captions)
-    # Numbers of the modules at the right of their blocks; where not all fit, those of the larger modules.
-    middles, right = (genes.bounds[:-1] + genes.bounds[1:] - 1) / 2, ax.get_xlim()[1]
     if len(chosen) > 1:
-        for k in base.apart(_in_pixels(ax, middles), np.diff(genes.bounds), base.pixels(ax, base.SMALL)):
-            box = {"fc": inks[k], "ec": "none", "boxstyle": "square,pad=0.15"}
-            style = {"ha": "left", "va": "center", "weight": "bold", "color": written[k], "bbox": box}
-            _write(ax, str(chosen[k] + 1), (right, middles[k]), (5, 0), **style)
+        _number_blocks(ax, genes.bounds, [str(k + 1) for k in chosen], inks, written)
     return ax
+
+
+def _width(legend: list[tuple[str, list[tuple[str, str]]]]) -> float:
+    """The width of one column of a legend, in inches."""
+    letters = max((len(text) for heading, entries in legend for text in (heading, *(text for text, _ in entries))))
+    return 0.4 + _LETTER * min(letters, 48) * fitting.small() / 8
 
 
 def _size(legend: list[tuple[str, list[tuple[str, str]]]], n_lanes: int) -> tuple[float, float]:
     """Width and height of a new figure with this legend and a lane for each module, in inches."""
     texts = [text for heading, entries in legend for text in (heading, *(text for text, _ in entries))]
     letters = min(max(map(len, texts), default=0), 48)
-    height = max(_HEIGHT + max(n_lanes - _FEW, 0) * _LINE / 72, len(texts) * base.LEGEND_LINE + _BELOW)
+    height = max(_HEIGHT + max(n_lanes - _FEW, 0) * _LINE / 72, len(texts) * base.legend_line() + _BELOW)
     height = min(height, _HIGHEST)
     columns = base.legend_columns(len(texts), height - _BELOW)
     return _WIDTH + columns * (0.4 + _LETTER * letters) * bool(legend), height
@@ -319,19 +324,36 @@ def _write_captions(ax: Axes, captions: list[Caption]) -> None:
     """
     lanes = [caption for caption in captions if caption.fill]
     heights = np.sort(_in_pixels(ax, np.array([caption.place for caption in lanes])))
-    step = float(np.diff(heights).min()) / base.pixels(ax, 1) if len(lanes) > 1 else base.SMALL
-    size = min(max(0.95 * step, _TINY), base.SMALL)
-    for caption in lanes:
+    step = float(np.diff(heights).min()) / base.pixels(ax, 1) if len(lanes) > 1 else fitting.small()
+    size = min(max(0.95 * step, fitting.SMALLEST), fitting.small())
+    every = max(int(np.ceil(fitting.SMALLEST / max(step, 1e-9))), 1)  # second, third, ... lane
+    for caption in lanes[::every]:
         box = {"fc": caption.fill, "ec": "none", "boxstyle": "square,pad=0.1"}
         style = {"ha": "right", "va": "center_baseline", "color": caption.ink, "size": size, "bbox": box}
         _write(ax, caption.text, (-0.5, caption.place), (-4, 0), **style)
     others = [caption for caption in captions if not caption.fill]
     names, places = np.asarray(ax.get_yticks(), dtype=float), np.array([caption.place for caption in others])
     priority = np.concatenate([np.full(names.size, len(others)), np.arange(len(others))])
-    for k in base.apart(_in_pixels(ax, np.concatenate([names, places])), priority, base.pixels(ax, base.SMALL)):
+    for k in base.apart(_in_pixels(ax, np.concatenate([names, places])), priority, base.pixels(ax, fitting.small())):
         if k >= names.size:
             caption = others[k - names.size]
             _write(ax, caption.text, (-0.5, caption.place), (-4, 0), ha="right", va="center", color=caption.ink)
+
+
+def _number_blocks(ax: Axes, bounds: Indices, numbers: list[str], inks: Sequence[str], written: Sequence[str]) -> None:
+    """Numbers of the modules at the right of their blocks, or next to them; if not all fit, those of larger modules."""
+    middles, right = (bounds[:-1] + bounds[1:] - 1) / 2, ax.get_xlim()[1]
+    height = float(np.ptp(_in_pixels(ax, np.array([-0.5, bounds[-1] - 0.5])))) / base.pixels(ax, 1)
+    size = min(fitting.small(), max(height / (_NUMBER * len(numbers)), fitting.SMALLEST))
+    n_fitting = max(int(height / (_NUMBER * size)), 1)
+    shown = np.sort(np.argsort(-np.diff(bounds), kind="stable")[:n_fitting])
+    lines = bounds[-1] / height * size  # of genes in the height of a text
+    half = _NUMBER / 2 * lines
+    places = fitting.spread(middles[shown], _NUMBER * lines, half - 0.5, max(bounds[-1] - 0.5 - half, half))
+    for k, place in zip(shown, places, strict=True):
+        box = {"fc": inks[k], "ec": "none", "boxstyle": "square,pad=0.1"}
+        style = {"ha": "left", "va": "center_baseline", "weight": "bold", "color": written[k], "bbox": box}
+        _write(ax, numbers[k], (right, place), (5, 0), **style | {"size": size})
 
 
 def _in_pixels(ax: Axes, places: NDArray[Any]) -> NDArray[Any]:
@@ -341,5 +363,5 @@ def _in_pixels(ax: Axes, places: NDArray[Any]) -> NDArray[Any]:
 
 def _write(ax: Axes, text: str, place: tuple[float, float], away: tuple[float, float], **style: Any) -> None:
     """Text at some points from a place; it may be outside the axes."""
-    style = {"textcoords": "offset points", "size": base.SMALL, "annotation_clip": False, **base.LITERAL} | style
+    style = {"textcoords": "offset points", "size": fitting.small(), "annotation_clip": False, **base.LITERAL} | style
     ax.annotate(text, place, away, **style)

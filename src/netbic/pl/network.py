@@ -15,7 +15,7 @@ from netbic.errors import InputError
 from netbic.estimators.inputs import one_blas_thread
 from netbic.estimators.results import heaviest, names_of, position_of
 from netbic.graph import Graph, match
-from netbic.pl import base
+from netbic.pl import base, fitting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,10 +28,12 @@ _TRIES = 3  # labels that are tried, for each that is written
 # Positions of a label relative to its node; the first free one is used.
 _SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (0.8, 0.8), (-0.8, 0.8), (0.8, -0.8), (-0.8, -0.8))
 _DISTANCES = (1.0, 1.5, 2.5, 4.0)
+_MAP, _BAR, _AROUND = 5.2, 1.4, 0.9  # inches of a map: width; its colour bar and ticks; title and ticks
+_MARGINS = (1.24, 1.16)  # of the axes around the nodes
 _MAX_ITER, _TOLERANCE = 200, 1e-4  # of the layout
 
 
-@base.documented
+@base.plot
 def network(
     model: base.ModelLike,
     module: int = 1,
@@ -105,7 +107,7 @@ def network(
     degrees = inside.degrees
     everywhere = None if positions is None else _places(positions, found)
     placed = layout(inside.weights, seed) if everywhere is None else everywhere[members]
-    ax = base.axes_for(ax, (6.5, 5.5), given)
+    ax = base.axes_for(ax, (6.5, 5.5) if everywhere is None else _size_of(everywhere), given)
     areas = _draw(ax, placed, inside.weights, weights)
     if everywhere is not None:
         ax.scatter(
@@ -115,7 +117,7 @@ def network(
     elif (degrees == 0).any():
         alone = placed[degrees == 0]
         text, corner = f"{len(alone)} without an edge in the module", tuple(alone.min(axis=0))
-        ax.annotate(text, corner, (0, -12), textcoords="offset points", va="top", size=base.SMALL, color="0.35")
+        ax.annotate(text, corner, (0, -12), textcoords="offset points", va="top", size=fitting.small(), color="0.35")
     if everywhere is None:
         ax.set(xticks=[], yticks=[])
         ax.spines[:].set_visible(False)
@@ -125,7 +127,7 @@ def network(
     facts = edges if whole is not None else f"coexpression ({edges} to the most correlated {noun})"
     base.module_title(ax, module, name, f"{shown} {noun}, {facts}")
     base.write_labels(ax, given)
-    base.apply_layout(ax)
+    fitting.apply_layout(ax)
     genes = names_of(found, "columns")[members]
     # Members with the largest weights and with the most edges in turn; members are ordered by weight.
     hubs = np.argsort(-degrees, kind="stable")[: np.count_nonzero(degrees)]
@@ -133,6 +135,14 @@ def network(
     labels = {k: base.label_text(genes[k]) for k in list(dict.fromkeys(turns))[: _TRIES * max(n_labels, 0)]}
     _write_labels(ax, placed, areas, labels, n_labels)
     return ax
+
+
+def _size_of(places: Floats) -> tuple[float, float]:
+    """Width and height of a figure of these places, in inches, so that little of it is empty."""
+    width, height = np.ptp(places, axis=0) * _MARGINS
+    share = float(np.clip(height / width, 0.3, 2.0)) if width else 1.0
+    across = _MAP if share <= 1 else _MAP / share**0.5
+    return across + _BAR, share * across + _AROUND
 
 
 def _places(positions: Any, found: Any) -> Floats:
@@ -183,7 +193,7 @@ def _draw(ax: Axes, positions: Floats, edges: sp.csr_array, weights: NDArray[Any
     x, y = positions.T
     nodes = ax.scatter(x, y, s=areas, edgecolors="0.35", linewidths=0.5, zorder=2, **colours)
     base.colour_bar(nodes, ax, "weight")
-    ax.margins(0.12, 0.08)
+    ax.margins(*((share - 1) / 2 for share in _MARGINS))
     ax.set_aspect("equal", adjustable="datalim")
     return areas
 
@@ -206,8 +216,8 @@ def _write_labels(ax: Axes, positions: Floats, areas: NDArray[Any], names: dict[
         if len(taken) >= len(positions) + most:
             return
         text = ax.annotate(
-            name, positions[k], (0, 0), textcoords="offset points", size=base.SMALL, zorder=3, annotation_clip=False,
-            path_effects=halo, **base.LITERAL,
+            name, positions[k], (0, 0), textcoords="offset points", size=fitting.small(), zorder=3,
+            annotation_clip=False, path_effects=halo, **base.LITERAL,
         )  # fmt: skip
         distance = radii[k] / base.pixels(ax, 1.0) + 2
         for times, (x, y) in product(_DISTANCES, _SIDES):

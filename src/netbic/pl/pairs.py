@@ -10,7 +10,7 @@ import pandas as pd
 
 from netbic.estimators.parameters import check_count
 from netbic.estimators.results import heaviest, position_of
-from netbic.pl import base
+from netbic.pl import base, fitting
 from netbic.selection.pair_verdicts import held_out_text
 from netbic.storage.models import PairModel, fitted_pair_model, load
 from netbic.storage.tables import HELD_OUT, SIDES, feature_names, read_results_table, sample_names
@@ -25,7 +25,7 @@ _SURE = 0.8  # confidence of features that are drawn as filled circles
 _OPEN = f"weight (open circles: confidence below {_SURE:g})"
 
 
-@base.documented
+@base.plot
 def pairs(
     model: PairSource,
     pair: int = 1,
@@ -90,7 +90,7 @@ def pairs(
     return ax
 
 
-@base.documented
+@base.plot
 def pair_loadings(
     model: PairSource, pair: int = 1, *, n: int = 15, ax: Axes | None = None, **given: Unpack[base.Labels]
 ) -> Axes:
@@ -146,17 +146,15 @@ def pair_loadings(
     for table, top in zip(found.table_names_, (0.0, n_first + _GAP), strict=True):
         ax.annotate(
             base.label_text(table), (1, top), (2, 0), ("axes fraction", "data"), textcoords="offset points",
-            va="center", size=base.SMALL, weight="bold", annotation_clip=False, **base.LITERAL,
+            va="center", size=fitting.small(), weight="bold", annotation_clip=False, **base.LITERAL,
         )  # fmt: skip
     ax.set(ylim=(max(start - _GAP, 1) - 0.4, -0.6), xlabel="weight" if all(sure) else _OPEN)
     ax.tick_params(axis="y", length=0)
     ax.locator_params(axis="x", nbins=6)
     base.despine(ax)
-    title = f"Pair {pair}: {', '.join(facts)}"
-    title = title if len(base.wrapped(ax, title)) == 1 else f"Pair {pair}: {facts[0]},\n{facts[1]}"
-    base.set_title(ax, title, **base.LITERAL)
+    base.set_title(ax, f"Pair {pair}: {facts[0]},\n{facts[1]}", **base.LITERAL)
     base.write_labels(ax, given)
-    base.apply_layout(ax)
+    fitting.apply_layout(ax)
     base.name_ticks(ax, "y", positions, names, np.abs(values))
     return ax
 

@@ -14,7 +14,7 @@ from netbic.arrays import Array, Floats, check_choice, kind_of
 from netbic.errors import InputError
 from netbic.estimators.parameters import check_count
 from netbic.estimators.results import heaviest, names_of, position_of
-from netbic.pl import base
+from netbic.pl import base, fitting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,11 +31,11 @@ _CURVES = {
 }
 _MOST_LINES = 500  # samples of which each has a line in a lane
 _BINS = 60  # of the lanes of more samples
-_ROW = 11.0  # points between the lines of numbers at risk
-_ABOVE = 34.0  # points between the axis and the first of them: tick labels and the label of the axis
+_ROW = 1.4  # height of a line of numbers at risk, relative to the size of its text
+_ABOVE = 4.25  # lines between the axis and the first of them: tick labels and the label of the axis
 
 
-@base.documented
+@base.plot
 def scores(
     model: base.ModelLike | pd.DataFrame | str | Path,
     X: Any = None,
@@ -96,7 +96,9 @@ def scores(
         bins = np.histogram_bin_edges(found.values[finite], n_bins).tolist()
         ax.hist(parts, bins=bins, stacked=True, color=shades, label=labels)
     if len(drawn) > 1:
-        ax.legend(fontsize=base.SMALL, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.3)
+        ax.legend(
+            fontsize=fitting.small(), frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.3
+        )
     ax.axvline(0, color="0.3", lw=0.8, ls=":")
     ax.set(xlabel="score", ylabel="samples")
     ax.yaxis.set_major_locator(MaxNLocator(integer=True))
@@ -106,7 +108,7 @@ def scores(
     name = found.name if names is None else names[found.number - 1]
     base.module_title(ax, found.number, name, groups_in_words(found.groups))
     base.write_labels(ax, given)
-    base.apply_layout(ax)
+    fitting.apply_layout(ax)
     return ax
 
 
@@ -133,7 +135,7 @@ def _draw_lanes(ax: Axes, values: NDArray[Any], known: list[base.Strip]) -> None
             text = base.level_text(strip.name, label)
             ax.annotate(
                 text, (1, low - height / 2), (4, 0), ("axes fraction", "data"), textcoords="offset points", va="center",
-                size=base.SMALL, annotation_clip=False, **base.LITERAL,
+                size=fitting.small(), annotation_clip=False, **base.LITERAL,
             )  # fmt: skip
             low -= height
         low -= height * 0.4
@@ -213,7 +215,7 @@ def sample_scores(source: Any, X: Any, module: int, key: str) -> ModuleScores:
     return ModuleScores(samples, values, groups, module)
 
 
-@base.documented
+@base.plot
 def survival(
     source: base.ModelLike | pd.DataFrame | str | Path,
     module: int = 1,
@@ -288,7 +290,6 @@ def survival(
         lost = curve["n_censored"].to_numpy() > 0
         ax.plot(times[lost], shares[lost], "|", color=inks[name], ms=5, mew=0.8)
     split = "median split" if found.is_median_split else None
-    ax.legend(frameon=False, fontsize=base.SMALL, loc="best", title=split, title_fontsize=base.SMALL)
     longest = max(float(times.max()) for times in found.times)
     ax.set(xlim=(0, until or longest * 1.02 or 1.0), ylim=(0, 1.02), ylabel=endpoint_in_words(variable.name))
     ax.set_xlabel(unit_of_time(variable.name) or base.label_text(variable.name, 40), **base.LITERAL)
@@ -302,16 +303,22 @@ def survival(
     low, high = ax.get_xlim()
     ticks = np.array([tick for tick in ax.get_xticks() if low <= tick <= high], dtype=float)
     ax.set_xticks(ticks.tolist())
-    style: dict[str, Any] = {"textcoords": "offset points", "va": "top", "size": base.SMALL, "annotation_clip": False}
-    ax.annotate("at risk", (0, 0), (-6, -_ABOVE), "axes fraction", ha="right", color="0.35", **style)
+    size = fitting.small()
+    style: dict[str, Any] = {"textcoords": "offset points", "va": "top", "size": size, "annotation_clip": False}
+    ax.annotate("at risk", (0, 0), (-0.75 * size, -_ABOVE * size), "axes fraction", ha="right", color="0.35", **style)
     for line, (name, counts) in enumerate(zip(found.names, found.at_risk(ticks), strict=True), start=1):
-        down = -_ABOVE - line * _ROW
-        ax.annotate(name, (0, 0), (-22, down), "axes fraction", ha="right", color=inks[name], **style)
+        down = -(_ABOVE + line * _ROW) * size
+        ax.annotate(name, (0, 0), (-2.75 * size, down), "axes fraction", ha="right", color=inks[name], **style)
         for tick, count in zip(ticks, counts, strict=True):
             ax.annotate(f"{count:,}", (tick, 0), (0, down), ("data", "axes fraction"), ha="center", **style)
-    below = -_ABOVE - (len(found.names) + 1.6) * _ROW
-    ax.annotate(f"{log_rank}\n{cox}", (0, 0), (0, below), "axes fraction", ha="left", **style)
-    base.apply_layout(ax)
+    below = -(_ABOVE + (len(found.names) + 1.6) * _ROW) * size
+    tests = ax.annotate(f"{log_rank}\n{cox}", (0, 0), (0, below), "axes fraction", ha="left", **style)
+    tests.set_in_layout(False)  # or the axes would become narrower, because it is wider than they are
+    fitting.place_legend(ax, title=split)
+    fitting.wrap_text(ax, tests)
+    lines = "\n".join("." for _ in tests.get_text().splitlines())
+    ax.annotate(lines, (0, 0), (0, below), "axes fraction", ha="left", alpha=0.0, **style)  # reserves its height
+    fitting.apply_layout(ax)
     return ax
 
 
@@ -347,7 +354,7 @@ def _in_words(test: Result, ratio: str) -> str:
     return f"p {p}, hazard ratio {ratio} {effect}{ends}"
 
 
-@base.documented
+@base.plot
 def loadings(
     model: base.ModelLike,
     module: int = 1,
@@ -400,6 +407,6 @@ def loadings(
     shown = f"{drawn.size} of {members.size:,}" if drawn.size < members.size else f"{members.size:,}"
     base.set_title(ax, f"Module {module}: {shown} {base.noun_of(model, axis, feature_name)}")
     base.write_labels(ax, given)
-    base.apply_layout(ax)
+    fitting.apply_layout(ax)
     base.name_ticks(ax, "y", positions, names_of(found, axis)[drawn], np.abs(values))
     return ax

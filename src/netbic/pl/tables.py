@@ -17,7 +17,7 @@ from netbic.errors import InputError
 from netbic.estimators.parameters import check_count, is_number
 from netbic.estimators.results import position_of
 from netbic.get import gene_sets_df
-from netbic.pl import base
+from netbic.pl import base, fitting
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from netbic.association.associate import Associations
     from netbic.association.words import Words
     from netbic.comparison import Comparison
-    from netbic.selection import Stability, Tuning
+    from netbic.selection import ModuleCount, Stability, Tuning
 
 _UNSIGNED = "Blues"  # white: no evidence, nothing in common
 _LEVEL = 0.05
@@ -49,7 +49,7 @@ _PALE = 0.35  # opacity of the cells of doubtful modules, and of associations th
 _LINE = 32  # letters of a line of the name of a variable and its level
 
 
-@base.documented
+@base.plot
 def enrichment(
     table: pd.DataFrame | AnnData,
     *,
@@ -117,12 +117,10 @@ def enrichment(
     _draw_dots(ax, drawn, columns, terms)
     described = drawn.drop_duplicates("term").set_index("term")
     descriptions = described["name"].to_dict() if "name" in described else {}
-    labels = [base.label_text(descriptions.get(term) or term, _LONGEST_TERM) for term in terms]
-    marked = (labels_of["label"] != labels_of.index).any()
-    ax.set_xticks(range(len(columns)), labels_of["label"], fontsize=base.SMALL, rotation=90 if marked else 0)
-    for tick, is_pale in zip(ax.get_xticklabels(), labels_of["pale"], strict=True):
-        tick.set_color("0.45" if is_pale else "black")
-    ax.set_yticks(range(len(terms)), labels, fontsize=base.SMALL, **base.LITERAL)
+    longest = base.longest_label(ax, 0.4, _LONGEST_TERM)
+    labels = [base.label_text(descriptions.get(term) or term, longest) for term in terms]
+    ax.set_xticks(range(len(columns)), labels_of["label"], fontsize=fitting.small(), rotation=90)
+    ax.set_yticks(range(len(terms)), labels, fontsize=fitting.small(), **base.LITERAL)
     ax.set(xlabel="module", xlim=(-0.6, len(columns) - 0.4), ylim=(len(terms) - 0.4, -0.6))
     ax.grid(color="0.93", lw=0.6)
     ax.set_axisbelow(True)
@@ -130,6 +128,16 @@ def enrichment(
         base.set_title(ax, f"no term is significant at {_LEVEL}")
     base.without_frame(ax)
     base.write_labels(ax, given)
+    fitting.apply_layout(ax)
+    places = np.arange(len(columns))
+    base.number_ticks(ax, "x", places, labels_of["label"].tolist())
+    for tick, place in zip(ax.get_xticklabels(), ax.get_xticks(), strict=True):
+        tick.set_color("0.45" if labels_of["pale"].iloc[round(place)] else "black")
+    cell = np.abs(np.diff(ax.transData.transform([(0, 0), (1, 1)]), axis=0)).min() / base.pixels(ax, 1.0)
+    shrink = min(1.0, cell**2 / _LARGEST_DOT)  # dots of neighbours do not cover each other
+    legend: Any = ax.get_legend()
+    for dots in (*ax.collections, *legend.legend_handles):
+        dots.set_sizes(shrink * dots.get_sizes())
     return ax
 
 
@@ -157,11 +165,11 @@ def _draw_dots(ax: Axes, table: pd.DataFrame, columns: list[str], terms: list[An
     base.colour_bar(dots, ax, r"$-\log_{10}$ q", anchor=(0.0, 0.0))
     sizes = sorted({1, max(1, round(most / 2)), round(most)})
     handles = [ax.scatter([], [], s=areas([size]), c="0.6", label=f"{size}") for size in sizes]
-    style: dict[str, Any] = {"frameon": False, "fontsize": base.SMALL, "title_fontsize": base.SMALL}
+    style: dict[str, Any] = {"frameon": False, "fontsize": fitting.small(), "title_fontsize": fitting.small()}
     ax.legend(handles=handles, title="genes", loc="upper left", bbox_to_anchor=(1.0, 1.0), **style)
 
 
-@base.documented
+@base.plot
 def comparison(
     comparison: Comparison, *, values: str = "similarity", ax: Axes | None = None, **given: Unpack[base.Labels]
 ) -> Axes:
@@ -207,24 +215,27 @@ def comparison(
     for row, column in partners.items():
         place = columns.index(column), row - 1
         ax.add_patch(Rectangle(place, 1, 1, fill=False, ec="black", lw=1.2, zorder=3, clip_on=False))
+    written = []
     if numbers.size <= _MOST_NUMBERS:
         for (row, column), number in np.ndenumerate(numbers):
             if abs(number) >= 0.005:  # neither missing nor written as 0.00
                 ink, text = "white" if abs(number) > 0.65 else "black", f"{number:.2f}".replace("-", base.MINUS)
-                ax.text(column + 0.5, row + 0.5, text, ha="center", va="center", size=base.SMALL - 1.5, color=ink)
+                style: dict[str, Any] = {"ha": "center", "va": "center", "size": fitting.tiny(), "color": ink}
+                written.append(ax.text(column + 0.5, row + 0.5, text, **style))
     base.colour_bar(shown, ax, _SIMILARITIES[values])
-    ax.set_xticks(np.arange(len(columns)) + 0.5, [str(column) for column in columns], fontsize=base.SMALL)
-    ax.set_yticks(np.arange(len(table)) + 0.5, [str(row) for row in table.index], fontsize=base.SMALL)
     first, second = (f"module of {base.label_text(label, 40)}" for label in comparison.labels)
     ax.set_xlabel(second, **base.LITERAL)
     ax.set_ylabel(first, **base.LITERAL)
     ax.set(xlim=(0, len(columns)), ylim=(len(table), 0))
     base.without_frame(ax)
     base.write_labels(ax, given)
+    fitting.fit_into_cells(ax, written, [""] * len(written))
+    base.number_ticks(ax, "x", np.arange(len(columns)) + 0.5, columns)
+    base.number_ticks(ax, "y", np.arange(len(table)) + 0.5, list(table.index))
     return ax
 
 
-@base.documented
+@base.plot
 def stability(
     result: Stability,
     module: int = 1,
@@ -283,19 +294,19 @@ def stability(
         ax.axhline(threshold, color="0.3", lw=0.8, ls="--", label="_threshold")
         ax.annotate(
             f"threshold {threshold:.3g}", (1, threshold), (0, 2), xycoords=("axes fraction", "data"),
-            textcoords="offset points", ha="right", va="bottom", size=base.SMALL, color="0.3",
+            textcoords="offset points", ha="right", va="bottom", size=fitting.small(), color="0.3",
         )  # fmt: skip
     ax.set(xlabel=f"{noun}, by decreasing frequency", ylabel="selection frequency in halves of the data")
     ax.set_ylim(0, 1.03)
     base.despine(ax)
-    ax.legend(frameon=False, fontsize=base.SMALL, loc="best")
     n_stable, chance = int(part.members[at].sum()), float(part.false[at])
     base.set_title(ax, f"Module {module}: {n_stable} stable {noun} (at most {chance:.2g} by chance)")
     base.write_labels(ax, given)
+    fitting.place_legend(ax)
     return ax
 
 
-@base.documented
+@base.plot
 def tuning(tuning: Tuning, *, ax: Axes | None = None, **given: Unpack[base.Labels]) -> Axes:
     """Plot the score of every setting of a tuning.
 
@@ -334,22 +345,35 @@ def tuning(tuning: Tuning, *, ax: Axes | None = None, **given: Unpack[base.Label
     ax = base.axes_for(ax, (5.5 if len(varying) < 3 else 10.0, 4.0), given)
     (_draw_curve if len(varying) == 1 else _draw_surface)(ax, table, varying, level)
     chosen = ", ".join(f"{name}={value}" for name, value in tuning.best_params_.items())
-    above = 1.8 * base.SMALL * len(varying[2:])  # for the titles of the panels
-    base.set_title(ax, f"chosen: {base.label_text(chosen, 80)}", pad=6 + above, **base.LITERAL)
+    title = f"chosen: {base.label_text(chosen, 80)}"
+    above = 1.8 * fitting.small() * len(varying[2:])  # for the titles of the panels
+    if len(varying) > 1:
+        title = f"star: {title}" + "\ndots: within one standard error of the best" * bool(
+            len(np.asarray(ax.collections[0].get_offsets()))
+        )
+    base.set_title(ax, title, pad=6 + above, **base.LITERAL)
     base.write_labels(ax, given)
+    if len(varying) == 1:
+        fitting.place_legend(ax)
     return ax
 
 
-@base.documented
-def n_modules(model: object, *, key: str = "netbic", ax: Axes | None = None, **given: Unpack[base.Labels]) -> Axes:
-    """Plot how many modules are found again in halves of the samples against how many are searched for.
+@base.plot
+def n_modules(
+    model: base.ModelLike | ModuleCount, *, key: str = "netbic", ax: Axes | None = None, **given: Unpack[base.Labels]
+) -> Axes:
+    """Plot how the number of modules was found.
 
-    The line is that of one split of the samples, the circles at its end are all splits, the dashed line would be
-    reached if all were found again. For models with `n_components="auto"`.
+    Of a model with `n_components="auto"`: how many modules are found in both halves of the samples against how many are
+    searched for. A quarter more modules than there are directions stronger than noise (dotted) are searched for; the
+    number is how many of these are found again, on average over several splits of the samples (circles, at the right
+    end). The line is the first split if fewer are searched for; on the dashed line, all would be found again.
+
+    Of the result of `selection.n_modules`: the strength of each module, and that expected in data with random signs.
 
     Parameters
     ----------
-    model : SparseGraphSVD or AnnData
+    model : SparseGraphSVD, AnnData, or ModuleCount
     $key
     $ax
 
@@ -358,26 +382,56 @@ def n_modules(model: object, *, key: str = "netbic", ax: Axes | None = None, **g
     >>> import netbic
     >>> cohort = netbic.simulate.cohort(200, 1000, strength=1.5, random_state=0)
     >>> netbic.pl.n_modules(netbic.SparseGraphSVD().fit(cohort.expression)).get_title(loc="left")
-    '5 modules'
+    '5 modules of ... searched for are found again, on average'
     """
-    found = base.fitted(model, key)
-    if found.count_ is None or not found.count_.curve:
-        raise ValueError(
-            "the number of modules of this model does not come from halves of the samples: use n_components='auto'"
-        )
-    ax = base.axes_for(ax, (4.5, 3.5), given)
-    searched, again = zip(*found.count_.curve, strict=True)
-    ax.plot([0, searched[-1]], [0, searched[-1]], ls="--", lw=0.8, color=base.GREY, label="if all were found again")
-    ax.plot(searched, again, marker="o", ms=4, lw=1.2, color=base.LINE, label="found again")
-    splits: Any = {"s": 26, "facecolors": "white", "edgecolors": base.LINE, "label": "in each split of the samples"}
-    ax.scatter([searched[-1]] * len(found.count_.found_again), found.count_.found_again, zorder=3, **splits)
-    ax.axhline(found.n_components_, lw=1.2, color=base.ALARM, label="number chosen")
-    ax.set(xlabel="modules searched for", ylabel="found again", xlim=(0, None), ylim=(0, None))
-    ax.legend(frameon=False, fontsize=base.SMALL, loc="upper left")
-    base.set_title(ax, f"{found.n_components_} modules")
+    from matplotlib.ticker import MaxNLocator
+
+    from netbic.selection import ModuleCount
+
+    if isinstance(model, ModuleCount):
+        ax = base.axes_for(ax, (4.5, 3.5), given)
+        _draw_tested(ax, model)
+    else:
+        found = base.fitted(model, key)
+        count = found.count_
+        if count is None or not count.curve:
+            raise ValueError(
+                "the number of modules of this model was given: use n_components='auto', or draw the result of "
+                "selection.n_modules"
+            )
+        ax = base.axes_for(ax, (4.5, 3.8), given)
+        searched, again = zip(*count.curve, strict=True)
+        ends = [0, count.searched]
+        ax.plot(ends, ends, ls="--", lw=0.8, color=base.GREY, label="if all were found again")
+        ax.axvline(count.directions, lw=1.0, ls=":", color="0.3", label="directions stronger than noise")
+        ax.plot(searched, again, marker="o", ms=4, lw=1.2, color=base.LINE, label="first split of the samples")
+        splits: Any = {"s": 26, "facecolors": "white", "edgecolors": base.LINE, "label": "all splits"}
+        ax.scatter([count.searched] * len(count.found_again), count.found_again, zorder=3, **splits)
+        ax.axhline(found.n_components_, lw=1.2, color=base.ALARM, label="their average: the number of modules")
+        ax.set(xlabel="modules searched for in each half", ylabel="found in both halves", xlim=(0, None))
+        ax.set_ylim(0, count.searched)
+        n, of = count.n, f"of {count.searched} searched for"
+        title = f"{n} modules {of} are found again, on average" if n > 1 else f"{n or 'No'} module {of} is found again"
+        base.set_title(ax, title)
+    for axis in (ax.xaxis, ax.yaxis)[: 1 if isinstance(model, ModuleCount) else 2]:
+        axis.set_major_locator(MaxNLocator(integer=True))
     base.write_labels(ax, given)
     base.despine(ax)
+    fitting.place_legend(ax)
     return ax
+
+
+def _draw_tested(ax: Axes, count: ModuleCount) -> None:
+    """The modules that were tested one after another, those that stand out as filled circles."""
+    table = count.table
+    at, strengths = table["module"].to_numpy(), table["statistic"].to_numpy()
+    ax.plot(at, table["expected"], marker="o", ms=4, lw=1.2, color=base.GREY, label="data with random signs")
+    ax.plot(at, strengths, lw=1.2, color=base.LINE, label="_strength")
+    for own, face, label in ((at <= count.n, base.LINE, "stands out"), (at > count.n, "white", "does not stand out")):
+        if own.any():
+            ax.scatter(at[own], strengths[own], s=26, c=face, edgecolors=base.LINE, label=label, zorder=3)
+    ax.set(xlabel="module", ylabel="strength of the module", ylim=(0, None))
+    base.set_title(ax, count.verdict)
 
 
 def _values(column: pd.Series[Any]) -> list[Any]:
@@ -391,9 +445,10 @@ def _draw_curve(ax: Axes, table: pd.DataFrame, settings: list[str], level: float
     values = _values(table[settings[0]])
     table = table.assign(at=[values.index(value) for value in table[settings[0]]]).sort_values("at", kind="stable")
     ax.errorbar(table["at"], table["score"], table["standard_error"], marker="o", ms=4, lw=1.2, color=base.LINE)
-    ax.axhline(level, color=base.GREY, lw=0.8, ls="--", label="_one standard error")
+    ax.axhline(level, color=base.GREY, lw=0.8, ls="--", label="one standard error below the best")
     own = table[table["chosen"]]
-    ax.scatter(own["at"], own["score"], marker="*", s=180, c=base.ALARM, edgecolors="black", lw=0.5, zorder=4)
+    star: dict[str, Any] = {"marker": "*", "s": 120, "c": base.ALARM, "edgecolors": "black", "lw": 0.5, "zorder": 4}
+    ax.scatter(own["at"], own["score"], label="chosen", **star)
     ax.set_xticks(range(len(values)), [base.label_text(value) for value in values], **base.LITERAL)
     ax.set(xlabel=settings[0], ylabel="score")
     base.despine(ax)
@@ -415,10 +470,10 @@ def _draw_surface(ax: Axes, table: pd.DataFrame, settings: list[str], level: flo
     own = table["chosen"].to_numpy()
     near = (table["score"].to_numpy() >= level) & ~own
     ax.scatter(positions[near], heights[near], s=10, c="black", zorder=3, label="within one standard error of the best")
-    star: dict[str, Any] = {"marker": "*", "s": 180, "c": base.ALARM, "edgecolors": "black", "lw": 0.5, "zorder": 4}
+    star: dict[str, Any] = {"marker": "*", "s": 120, "c": base.ALARM, "edgecolors": "black", "lw": 0.5, "zorder": 4}
     ax.scatter(positions[own], heights[own], label="chosen", **star)
     ticks = [step * panel + place for panel in range(len(panels)) for place in range(len(across))]
-    style: dict[str, Any] = {"fontsize": base.SMALL, **base.LITERAL}
+    style: dict[str, Any] = {"fontsize": fitting.small(), **base.LITERAL}
     rotated: dict[str, Any] = {"rotation": 90} if len(ticks) > 8 else {}
     ax.set_xticks(ticks, [base.label_text(value, 12) for value in across * len(panels)], **style, **rotated)
     ax.set_yticks(range(len(up)), [base.label_text(value, 12) for value in up], **style)
@@ -426,11 +481,11 @@ def _draw_surface(ax: Axes, table: pd.DataFrame, settings: list[str], level: flo
     for panel, values in enumerate(panels if others else ()):
         title = "\n".join(f"{name}={base.label_text(value, 16)}" for name, value in zip(others, values, strict=True))
         middle = step * panel + (len(across) - 1) / 2
-        ax.text(middle, len(up) - 0.4, title, ha="center", va="bottom", size=base.SMALL, **base.LITERAL)
+        ax.text(middle, len(up) - 0.4, title, ha="center", va="bottom", size=fitting.small(), **base.LITERAL)
     base.without_frame(ax)
 
 
-@base.documented
+@base.plot
 def associations(
     table: Associations | pd.DataFrame | AnnData | str | Path,
     *,
@@ -515,13 +570,16 @@ def associations(
     if names is not None and max(modules) > len(names):
         raise InputError(f"{len(names)} names are given but the table has module {max(modules)}: name all")
     if names is not None:
-        labels = [base.label_text(f"{module}: {names[module - 1]}", _LONGEST_NAME) for module in modules]
+        labels = [f"{module}: {names[module - 1]}" for module in modules]
     per_row = len(all_labels) // max(int(table[unit_of(table)].max()), 1)  # two tables of a pair, one of a module
     words = [verdicts.get(1 + (module - 1) // per_row, "") for module in modules]
     labels = [label + mark(word) for label, word in zip(labels, words, strict=True)]
     pale = np.array([reliability(word) == 2 for word in words])
-    width = 2.0 + 0.06 * max(map(len, labels)) + 0.52 * len(columns)
+    longest = min(max(map(len, labels)), _LONGEST_NAME)
+    width = 2.0 + 0.06 * longest + 0.52 * len(columns)
     ax = base.axes_for(ax, (width, max(1.9 + 0.27 * len(modules), 3.2)), given)
+    longest = base.longest_label(ax, 0.45, _LONGEST_NAME)
+    labels = [base.label_text(label, longest) for label in labels]
     colours = colormaps[base.DIVERGING].with_extremes(bad="0.88")
     found = np.isnan(values)  # or significant
     for (module, column), row in grid.cells.items():
@@ -529,17 +587,20 @@ def associations(
     shades: Any = np.where(found & ~pale[:, None], 1.0, _PALE)
     drawn: dict[str, Any] = {"cmap": colours, "vmin": -1, "vmax": 1, "aspect": "auto", "interpolation": "none"}
     ax.imshow(values, alpha=shades, **drawn)
-    style: dict[str, Any] = {"ha": "center", "va": "center", "size": base.SMALL - 1.5}
+    style: dict[str, Any] = {"ha": "center", "va": "center", "size": fitting.tiny()}
+    written, stars = [], []
     for (module, column), row in grid.cells.items():
         at = modules.index(module)
         ink = "0.35" if shades[at, column] < 1 else "white" if abs(row["signed"]) > 0.6 else "black"
-        ax.text(column, at, f"{row['text']}{row['stars']}", color=ink, **style)
-    ax.set_yticks(range(len(modules)), labels, fontsize=base.SMALL, **base.LITERAL)
+        written.append(ax.text(column, at, f"{row['text']}{row['stars']}", color=ink, **style))
+        stars.append(row["stars"])
+    ax.set_yticks(range(len(modules)), labels, fontsize=fitting.small(), **base.LITERAL)
     for tick, is_pale in zip(ax.get_yticklabels(), pale, strict=True):
         tick.set_color("0.45" if is_pale else "black")
     rotated: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor", **base.LITERAL}
-    texts = ["\n".join(wrap(base.label_text(name, 3 * _LINE), _LINE)) for name in columns]
-    ax.set_xticks(range(len(columns)), texts, fontsize=base.SMALL, **rotated)
+    line = base.longest_label(ax, 0.35, _LINE)
+    texts = ["\n".join(wrap(base.label_text(name, 3 * _LINE), line)) for name in columns]
+    ax.set_xticks(range(len(columns)), texts, fontsize=fitting.small(), **rotated)
     ax.set_ylabel(unit_of(table))
     base.without_frame(ax)
     share = min(0.9, _LONGEST_BAR / (ax.figure.get_window_extent().height / base.pixels(ax, 72)))
@@ -548,6 +609,7 @@ def associations(
     if caution:
         base.set_title(ax, caution, **base.LITERAL)
     base.write_labels(ax, given)
+    fitting.fit_into_cells(ax, written, stars)
     return ax
 
 
@@ -562,7 +624,7 @@ def _caution(source: object, name: str, key: str) -> str:
     units = [] if params.get("by") else repeated_units(source.obs)  # type: ignore[attr-defined]
     if not units:
         return ""
-    return f"tests of single cells: those of one {units[0]} are not\nindependent, so that p-values are too small"
+    return f"tests of single cells: those of one {units[0]} are not independent, so that p-values are too small"
 
 
 def _verdicts_of(source: object, key: str) -> Words:

@@ -137,7 +137,10 @@ def _found_again(count: Count) -> Chart:
     drawing = _drawing(groups, ("modules searched for", x.ticks), ("found again", y.ticks))
     level, every = f"M{_LEFT} {y.at(count.n):g}h{_WIDTH}", f"M{x.at(0):g} {y.at(0):g}L{x.at(most):g} {y.at(most):g}"
     drawing["lines"] = [("every", every), ("found", level), ("again", f"M{'L'.join(places)}")]
-    caption = f"{count.sentence[0].upper()}{count.sentence[1:]} (horizontal line). Dashed: all are found again."
+    caption = (
+        f"{count.sentence[0].upper()}{count.sentence[1:]} (horizontal line). Points: the first pair of halves, "
+        "if so many are searched for. Dashed: all are found again."
+    )
     return Chart("count", "Modules found again in halves of the samples", caption, drawing)
 
 

@@ -41,6 +41,8 @@ Figure = dict[str, Any]  # what a template needs: positions, texts, colours
 _GROUPS: Final = {"down": "#2166AC", "": "#CDCDCD", "up": "#B2182B"}  # in the order in which bars are stacked
 _ACROSS, _UP, _BINS = 600, 120, 40  # width of histograms and box plots; height and bins of histograms
 _MOST_LEVELS, _ROW = 12, 26  # of box plots
+_MOST_POINTS, _JITTER = 300, 16  # samples of a box plot that are drawn; the height over which they are spread
+_GOLDEN = (5**0.5 - 1) / 2  # its multiples are spread evenly
 _MOST_STRIPS = 4
 _SURVIVAL: Final[dict[str, Any]] = {"box": (0, -58, 514, 384), "left": 72, "width": 428, "height": 210}
 _STYLES: Final = {"up": "up", "high": "up", "down": "down", "low": "down", "others": "others"}
@@ -367,13 +369,21 @@ def box_plot(scores: Floats, variable: Variable, q: float, test: str = "") -> Fi
     scale = Scale(min(float(scores[known].min()), 0.0), max(float(scores[known].max()), 0.0), 0.0, _ACROSS)
     if variable.kind != "ordered":
         groups.sort(key=lambda pair: float(np.median(pair[1])))
-    boxes = list[Figure]()
+    boxes, share = list[Figure](), min(1.0, _MOST_POINTS / sum(own.size for _, own in groups))
     for level, own in groups:
         ends = ("low", "first", "median", "third", "high")
         places = zip(ends, map(scale.at, np.quantile(own, [0, 0.25, 0.5, 0.75, 1])), strict=True)
-        boxes.append({"label": level, "n": own.size, **dict(places)})
+        boxes.append({"label": level, "n": own.size, **dict(places), "points": _points(own, share, scale)})
     drawn = {"boxes": boxes, "zero": scale.at(0.0), "ticks": scale.ticks, "width": _ACROSS, "row": _ROW}
-    return {"kind": "boxes", "variable": variable.name, "q": q, "test": test, **drawn}
+    return {"kind": "boxes", "variable": variable.name, "q": q, "test": test, "all": share == 1.0, **drawn}
+
+
+def _points(scores: Floats, share: float, scale: Scale) -> str:
+    """A share of the samples as a path of dots, with the lowest and the highest; neighbours have different heights."""
+    few = np.unique(np.linspace(0, scores.size - 1, max(math.ceil(share * scores.size), 2)).astype(np.intp))
+    heights = _ROW / 2 + _JITTER * ((np.arange(few.size) + 1) * _GOLDEN % 1 - 0.5)
+    points = zip(np.sort(scores)[few].tolist(), heights.tolist(), strict=True)
+    return "".join(f"M{round(scale.at(score))} {round(height)}h0" for score, height in points)
 
 
 def survival_plot(scores: SampleScores, variable: Variable, q: float, test: str, tests: pd.DataFrame) -> Figure | None:
