@@ -39,7 +39,7 @@ def readme():
     left, right = figure.subfigures(1, 2, width_ratios=(1.0, 1.05))
     top, bottom = right.subplots(2, 1, height_ratios=(1.0, 1.35))
     heatmap = {"modules": [1, 2, 3, 4, 5, 6], "n_others": 0, "annotation": info[["tissue", "stage"]]}
-    pl.heatmap(model, X, **heatmap, ax=left.subplots(), title="Six modules of 172 ovarian tissues")
+    pl.heatmap(model, X, **heatmap, feature_name="gene", ax=left.subplots(), title="Six modules of 172 ovarian tissues")
     pl.survival(model, CILIA, X=X, table=info, ax=top)
     pl.associations(tests, ax=bottom)
     figure.savefig(IMAGES / "demo.png", dpi=105)
