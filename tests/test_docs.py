@@ -107,7 +107,7 @@ def test_the_code_of_a_page_runs_and_prints_what_is_shown(page, tmp_path, monkey
 
 @pytest.mark.filterwarnings("ignore:treatment is the same in all cells of one donor")
 @pytest.mark.filterwarnings("ignore:.*explains most of module")
-@pytest.mark.filterwarnings("ignore:batch. 19 % of the features differ")
+@pytest.mark.filterwarnings("ignore:batch. 19 % of the genes differ")
 @pytest.mark.parametrize("page", ["tumours", pytest.param("single-cells", marks=pytest.mark.nightly)])
 def test_a_tutorial_runs_offline_and_prints_what_is_shown(page, tmp_path, monkeypatch):
     plt = pytest.importorskip("matplotlib.pyplot")

@@ -119,7 +119,7 @@ def associate(
     if (model := objects.from_anndata(adata, key) if key in adata.varm else None) is not None:
         X = objects.matrix_of_model(adata, key)
         design = removed_design(model, X)
-        found = found.noting(batch_effects(X, found.match.table, listed_names(keys), design=design))
+        found = found.noting(batch_effects(X, found.match.table, listed_names(keys), design=design, features="genes"))
     for note in found.of_batches:
         warnings.warn(note, UserWarning, stacklevel=2)
     stored = adata.uns.setdefault(key, {})
