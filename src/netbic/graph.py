@@ -127,6 +127,9 @@ class Graph:
         Graph(3 nodes, 2 edges, 1 of them inhibits)
         """
         _check_signed(signed)
+        if not isinstance(edges, pd.DataFrame):
+            remedy = "give a DataFrame of edges, or read a file with netbic.io.read_network"
+            raise TypeError(f"edges={type(edges).__name__}: {remedy}")
         if edges.shape[1] < 2:
             raise ValueError(f"an edge table needs two columns (source, target), this one has {edges.shape[1]}")
         columns = list(edges.columns)
@@ -431,7 +434,7 @@ def match(graph: Any, size: int, names: Array | None, axis: str, table: str = "X
         raise ValueError(
             f"the {axis} graph has {made.n_nodes} nodes but {table} has {size} {axis}s: "
             f"give a graph of that size, or names on both sides (a Graph with names, {table} as a DataFrame; in a "
-            'Pipeline, set_output(transform="pandas")\' keeps them)'
+            'Pipeline, set_output(transform="pandas") keeps them)'
         )
     return made
 

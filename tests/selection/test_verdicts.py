@@ -557,3 +557,13 @@ def test_noise_of_normalised_cells_is_no_module():
     np.testing.assert_allclose(depth, depth_of(X.toarray()), atol=1e-9)
     assert depth_of(generator.standard_normal((50, 20))) is None
     assert depth_of(sp.csr_array(counts.astype(float))) is None  # counts: the smallest is always 1
+
+
+def test_noise_that_neighbours_share_is_remarked():
+    generator, p = np.random.default_rng(0), 150
+    noise = generator.standard_normal((120, p + 1))
+    chain = Graph(sp.diags_array([1.0, 1.0], offsets=[1, -1], shape=(p, p)))
+    for X, shared in ((noise[:, 1:] + noise[:, :-1], True), (noise[:, 1:], False)):
+        model = SparseGraphSVD(2, n_columns=15, column_graph=chain, random_state=0).fit(X)
+        hint = verdicts(model, X, n_pairs=3, random_state=0).hint
+        assert hint.startswith("Neighbours in the graph are correlated") == shared

@@ -60,7 +60,7 @@ _SHOWN = 3  # associations per variable
 _SMALL: Final = 0.05  # share of the degrees of freedom whose loss hardly changes a p-value: 0.05 becomes 0.056
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Associations:
     """Associations of modules with variables.
 
@@ -107,6 +107,9 @@ class Associations:
         """The same with further notes about batches."""
         batches = tuple(batches)
         return replace(self, notes=(*self.notes, *batches), of_batches=(*self.of_batches, *batches))
+
+    def __repr__(self) -> str:
+        return "\n".join(self.lines())
 
     def lines(self, verdicts: Words | None = None) -> Iterator[str]:
         """The summary as lines of text: matching, variables, and the strongest associations of each variable."""

@@ -203,6 +203,7 @@ def in_options(text: str, table: str = "") -> str:
         name, value = found[1] or found[3], found[2] if found[1] else None
         number = name[-1] if name not in known and name[:-1] in known else ""
         param = known.get(name.removesuffix(number)) or by_option.get(_OPTIONS.get(name, ""))
+        param = param or (by_option.get(_OF_FIT.get(name, "")) if found[1] else None)
         if param is None and value and name in _OF_FIT:
             return f"netbic fit {_OF_FIT[name]} {value}"
         if param is None:

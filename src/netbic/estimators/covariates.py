@@ -49,7 +49,7 @@ class Covariate:
         if holds_numbers(values):
             numbers = _numbers(name, values)
             different = np.unique(numbers).size
-            if is_table and types.is_integer_dtype(values.dtype) and different in _CODES:
+            if is_table and types.is_integer_dtype(values.dtype) and _are_codes(numbers, different):
                 warnings.warn(
                     f"covariate {shown(name)} has {different} different integers and is used as a number: if they are "
                     "codes of groups, give it as a category (.astype('category')), otherwise as .astype(float)",
@@ -90,6 +90,13 @@ class Covariate:
                 f"({some_names(self.levels, 10)}): its effect is not known, fit a model to samples with this level, too"
             )
         return pd.get_dummies(pd.Categorical(labels, categories=list(self.levels)), dtype=float).to_numpy()[:, 1:]
+
+
+def _are_codes(numbers: Floats, different: int) -> bool:
+    """Whether integers look like the codes of groups: few different ones, or 1 to 13, each of which is repeated."""
+    lowest, highest = float(numbers.min()), float(numbers.max())
+    counted = different > 2 and lowest in (0.0, 1.0) and highest - lowest < 1.5 * different
+    return different in _CODES or (counted and 2 * different <= numbers.size)
 
 
 @dataclass(frozen=True)

@@ -210,9 +210,11 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         The offsets and factors by which X was centred and scaled.
     covariates_ : DataFrame or None
         The covariates of the fit as a design matrix: a row per sample, a column per number and per level of a category
-        (without the first level, the constant and the redundant ones), of mean zero. None without covariates.
+        (without the first level, the constant and the redundant ones), of mean zero; numbers are standardised. None
+        without covariates.
     covariate_effects_ : DataFrame or None
-        Their least-squares coefficients in every feature, a row per column of `covariates_`.
+        Their least-squares coefficients in every feature, a row per column of `covariates_`: of numbers, which are
+        standardised there, per standard deviation.
     covariate_coding_ : CovariateCoding or None
         How covariates of new samples are encoded.
     studies_ : DataFrame or None

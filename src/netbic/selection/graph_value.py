@@ -44,7 +44,7 @@ _JOBS_PER_THREAD = 3  # with fewer of them, threads would wait for the last one
 _HUB_DRIVEN = 0.3  # rank correlation of membership and degree above which a module is called hub-driven
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GraphValue:
     """How well a graph helps to explain samples that were not fitted.
 
@@ -74,6 +74,9 @@ class GraphValue:
     def share(self) -> float:
         """Variance of held-out samples explained with the graph."""
         return float(self.table.loc[self.table["graph"] == "true", "share"].mean())
+
+    def __repr__(self) -> str:
+        return self.verdict
 
     @property
     def verdict(self) -> str:

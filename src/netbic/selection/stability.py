@@ -87,7 +87,7 @@ class AxisStability:
         return np.asarray((lowest <= self.frequency.to_numpy().T) & (lowest <= self.found[:, None]))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Stability:
     """How stable the modules of a model are.
 
@@ -134,6 +134,9 @@ class Stability:
     @property
     def _unit(self) -> str:
         return "pair" if isinstance(self.reference, TwoTableModel) else "module"
+
+    def __repr__(self) -> str:
+        return self.verdict
 
     @property
     def verdict(self) -> str:

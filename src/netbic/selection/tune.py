@@ -61,7 +61,7 @@ _FEWEST, _N_SIZES = 5, 5  # features of the smallest size of the default grid, a
 _FEWEST_OF_PAIRS = 3  # samples of a fold of two tables: a correlation of two is 1 or -1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Tuning:
     """The result of a grid search, with the names of scikit-learn's GridSearchCV.
 
@@ -92,6 +92,9 @@ class Tuning:
     cv_results_: Results = field(repr=False)
     verdict: str
     unidentified: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return self.verdict
 
     @property
     def table(self) -> pd.DataFrame:

@@ -44,6 +44,8 @@ _BREADTH = 0.15  # of a broad axis: squared correlation of other features, relat
 _TOGETHER = 2.0  # coherence of random features on a broad axis
 _ALIKE = 0.4  # median correlation of successive samples of a time series
 _DRIFT = 2.0  # times as much as between successive samples that scores change over a tenth of a slow series
+_PATCHES = 0.04  # mean correlation of neighbours in the graph, beyond random features, that makes patches
+_FEWEST_EDGES, _MOST_EDGES = 30, 1000  # by which it is known
 _BY_DATA = 0.5  # smallest share of features that would be chosen without the graph
 _COLUMNS = [
     "module", "verdict", "score", "ratio", "z", "confidence", "features_found_again", "kme_by_chance", "breadth",
@@ -91,7 +93,8 @@ class Verdicts:
     unit : str
         What `n_pairs` counts, in words.
     hint : str
-        What to do if modules follow the mean of the samples; empty otherwise.
+        What to do if modules follow the mean of the samples, and a remark if neighbours in the graph are alike
+        everywhere; usually empty.
     """
 
     table: pd.DataFrame
@@ -254,7 +257,7 @@ def judged(
         found = _judgements(evidence, known)
     words = replace(words, left_out=bool(plan.left_out.size))
     table = _table(found, evidence.total(), known, model, plan.too_few, words)
-    hint = _hint(known, model, words)
+    hint = " ".join(filter(None, [_hint(known, model, words), _patches(known, splits, words)]))
     return Verdicts(table, _features(evidence, found, model, words.feature), evidence.n_pairs, plan.unit, hint)
 
 
@@ -699,6 +702,34 @@ def _hint(known: _Known, model: SparseGraphSVD, words: Words) -> str:
         return ""
     which = f"{n} module{'s follow' if n > 1 else ' follows'}"
     return f'{which} the mean of the {words.sample}s: center="both" removes it, so that what is beyond it can be seen.'
+
+
+def _patches(known: _Known, splits: Splits, words: Words) -> str:
+    """A remark if neighbours in the graph are alike everywhere, so that any patch of the graph is found again."""
+    graph = splits.model.column_graph
+    if graph is None or not len(known.weights) or splits.X.shape[0] < FEWEST_SAMPLES:
+        return ""
+    random, (tails, heads, _), p = np.random.default_rng(splits.seed), graph.edges(), splits.X.shape[1]
+    members = known.weights != 0
+    outside = np.flatnonzero(~(members[:, tails] & members[:, heads]).any(axis=0))
+    if outside.size < _FEWEST_EDGES:
+        return ""
+    at = random.choice(outside, min(outside.size, _MOST_EDGES), replace=False)
+    ends = tails[at], heads[at]
+    used, where = np.unique(np.concatenate([*ends, random.integers(p, size=2 * at.size)]), return_inverse=True)
+    part = splits.part(np.arange(splits.X.shape[0]))
+    basis = np.linalg.qr(np.vstack([part.scores(known.weights), part.depth]).T)[0]
+    rest = part.columns(used)
+    rest -= basis @ (basis.T @ rest)
+    rest /= np.maximum(np.linalg.norm(rest, axis=0), np.finfo(float).tiny)
+    one, two, three, four = np.split(where, 4)
+    near, far = (float(np.einsum("ij,ij->j", rest[:, a], rest[:, b]).mean()) for a, b in ((one, two), (three, four)))
+    if near - far < max(_PATCHES, 4 / math.sqrt(len(rest) * at.size)):
+        return ""
+    return (
+        f"Neighbours in the graph are correlated outside of these modules, too (by {near:.2f}, random {words.feature}s "
+        f"by {far:.2f}): where all neighbours vary together, any patch of them is found again."
+    )
 
 
 def _down(value: float, digits: int = 0) -> str:
