@@ -11,8 +11,8 @@ from netbic.estimators.studies import coherence
 from netbic.selection import verdicts
 from netbic.selection.confidence import confidence
 from netbic.selection.halves import Part, Splits, judged_features, resized
+from netbic.selection.independence import successive_correlation
 from netbic.selection.technical import SampleProperties, carriers, depth_of
-from netbic.selection.verdicts import successive_correlation
 
 
 def two_groups(n=80, p=300, k=30, strength=1.5, seed=0):

@@ -19,13 +19,13 @@ from netbic.arrays import Array, Floats, Indices, Matrix, RandomState, jaccard
 from netbic.errors import plural, some_names
 from netbic.estimators.inputs import check_same_data
 from netbic.estimators.parameters import check_count
-from netbic.estimators.prediction import module_scores
 from netbic.estimators.results import heaviest, name_features, names_of
 from netbic.estimators.studies import study_labels
 from netbic.estimators.svd import SparseGraphSVD, fitted_model
 from netbic.selection.confidence import confidence, confidence_in_set
 from netbic.selection.fits import Fits, Jobs, Progress, quiet
 from netbic.selection.halves import FEWEST_GROUPS, Measures, Splits
+from netbic.selection.independence import FEWEST_SAMPLES, alike, patches
 from netbic.selection.resampling import correlation, draw_seed
 from netbic.selection.technical import Followed, SampleProperties, carriers
 from netbic.solver.search import LOW_RANK, REPEATED, SIMILAR
@@ -33,7 +33,6 @@ from netbic.solver.search import LOW_RANK, REPEATED, SIMILAR
 TOO_FEW: Final = "too few samples to tell"
 BROAD: Final = "broad axis"
 KINDS: Final = ("strong", "moderate", BROAD, "repeats", "doubtful")  # of verdicts, the best first
-FEWEST_SAMPLES: Final = 20  # fewer leave fewer than ten in each half
 _FEWEST_IN_GROUP = 10  # samples of a group that is left out
 _MIN_PAIRS = 3
 _MORE_PAIRS = 2  # after which it is checked again whether verdicts change
@@ -42,10 +41,6 @@ _Z = 5.0  # standard deviations of random features by which those of a module mo
 _STRONG, _MODERATE = 0.8, 0.4  # smallest mean confidence of the features
 _BREADTH = 0.15  # of a broad axis: squared correlation of other features, relative to its own ones
 _TOGETHER = 2.0  # coherence of random features on a broad axis
-_ALIKE = 0.4  # median correlation of successive samples of a time series
-_DRIFT = 2.0  # times as much as between successive samples that scores change over a tenth of a slow series
-_PATCHES = 0.04  # mean correlation of neighbours in the graph, beyond random features, that makes patches
-_FEWEST_EDGES, _MOST_EDGES = 30, 1000  # by which it is known
 _BY_DATA = 0.5  # smallest share of features that would be chosen without the graph
 _COLUMNS = [
     "module", "verdict", "score", "ratio", "z", "confidence", "features_found_again", "kme_by_chance", "breadth",
@@ -216,7 +211,7 @@ def verdicts(
     model = fitted_model(model)
     check_same_data(model, X)
     numbers, labels = group_numbers(groups, X.shape[0], model.names_["rows"])
-    if groups is None and (seen := _alike(model, X, sample_name)):
+    if groups is None and (seen := alike(model, X, sample_name)):
         warnings.warn(
             f"successive {sample_name}s are alike ({seen}): if they are replicates or a time series, noise can be "
             f"called strong; give replicates, or blocks of time points, as `groups`",
@@ -257,58 +252,8 @@ def judged(
         found = _judgements(evidence, known)
     words = replace(words, left_out=bool(plan.left_out.size))
     table = _table(found, evidence.total(), known, model, plan.too_few, words)
-    hint = " ".join(filter(None, [_hint(known, model, words), _patches(known, splits, words)]))
+    hint = " ".join(filter(None, [_hint(known, model, words), patches(known.weights, splits, words.feature)]))
     return Verdicts(table, _features(evidence, found, model, words.feature), evidence.n_pairs, plan.unit, hint)
-
-
-def _alike(model: SparseGraphSVD, X: Matrix, sample_name: str) -> str:
-    """How successive samples are alike, in words; "" if they are not."""
-    if (r := successive_correlation(X)) >= _ALIKE:
-        return f"the median feature correlates by {r:.2f} with itself one {sample_name} later"
-    lag, times = drift(module_scores(model, X)) if model.n_components_ else (1, 0.0)
-    if times < _DRIFT:
-        return ""
-    return f"scores of modules change {times:.1f} times as much over {lag} {sample_name}s as from one to the next"
-
-
-def drift(scores: Floats) -> tuple[int, float]:
-    """A tenth of the samples (5 to 50), and how many times scores change over so many compared with the next one.
-
-    It is the median over modules of medians over samples, which do not see a few jumps, as between sorted groups. It is
-    1 if samples are independent, and large if scores follow a slow trend, also under noise that hides the trend from
-    one sample to the next.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> noise = np.random.default_rng(0).standard_normal((200, 3))
-    >>> lag, times = drift(noise)
-    >>> lag, round(times, 1), drift(noise + np.linspace(0, 30, 200)[:, None])[1] > 2
-    (20, 1.0, True)
-    """
-    lag = int(np.clip(len(scores) // 10, 5, 50))
-    if len(scores) < FEWEST_SAMPLES:
-        return lag, 1.0
-    near, far = (np.nanmedian(np.abs(scores[k:] - scores[:-k]), axis=0) for k in (1, lag))
-    return lag, float(np.median(far[near > 0] / near[near > 0])) if (near > 0).any() else 1.0
-
-
-def successive_correlation(X: Any, n_features: int = 200) -> float:
-    """The median correlation of a feature with itself one sample later, in a dense table; 0 for other data.
-
-    It is that of an autoregressive series, r, whose differences correlate by -(1 - r) / 2. Differences do not see
-    batches, studies and groups in which the samples are sorted.
-    """
-    values = X.to_numpy() if isinstance(X, pd.DataFrame) else X
-    if not isinstance(values, np.ndarray) or len(values) < FEWEST_SAMPLES:
-        return 0.0
-    some = np.unique(np.linspace(0, values.shape[1] - 1, n_features).astype(int))
-    some = np.asarray(values[:, some], dtype=float)
-    steps = np.nan_to_num(np.diff(some, axis=0))
-    squares = (steps**2).sum(axis=0)
-    if not (varies := squares > 0).any():
-        return 0.0
-    return float(1 + 2 * np.median((steps[1:] * steps[:-1]).sum(axis=0)[varies] / squares[varies]))
 
 
 def called(groups: Any, sample_name: str = "sample") -> str:
@@ -702,34 +647,6 @@ def _hint(known: _Known, model: SparseGraphSVD, words: Words) -> str:
         return ""
     which = f"{n} module{'s follow' if n > 1 else ' follows'}"
     return f'{which} the mean of the {words.sample}s: center="both" removes it, so that what is beyond it can be seen.'
-
-
-def _patches(known: _Known, splits: Splits, words: Words) -> str:
-    """A remark if neighbours in the graph are alike everywhere, so that any patch of the graph is found again."""
-    graph = splits.model.column_graph
-    if graph is None or not len(known.weights) or splits.X.shape[0] < FEWEST_SAMPLES:
-        return ""
-    random, (tails, heads, _), p = np.random.default_rng(splits.seed), graph.edges(), splits.X.shape[1]
-    members = known.weights != 0
-    outside = np.flatnonzero(~(members[:, tails] & members[:, heads]).any(axis=0))
-    if outside.size < _FEWEST_EDGES:
-        return ""
-    at = random.choice(outside, min(outside.size, _MOST_EDGES), replace=False)
-    ends = tails[at], heads[at]
-    used, where = np.unique(np.concatenate([*ends, random.integers(p, size=2 * at.size)]), return_inverse=True)
-    part = splits.part(np.arange(splits.X.shape[0]))
-    basis = np.linalg.qr(np.vstack([part.scores(known.weights), part.depth]).T)[0]
-    rest = part.columns(used)
-    rest -= basis @ (basis.T @ rest)
-    rest /= np.maximum(np.linalg.norm(rest, axis=0), np.finfo(float).tiny)
-    one, two, three, four = np.split(where, 4)
-    near, far = (float(np.einsum("ij,ij->j", rest[:, a], rest[:, b]).mean()) for a, b in ((one, two), (three, four)))
-    if near - far < max(_PATCHES, 4 / math.sqrt(len(rest) * at.size)):
-        return ""
-    return (
-        f"Neighbours in the graph are correlated outside of these modules, too (by {near:.2f}, random {words.feature}s "
-        f"by {far:.2f}): where all neighbours vary together, any patch of them is found again."
-    )
 
 
 def _down(value: float, digits: int = 0) -> str:
