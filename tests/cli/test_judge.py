@@ -2,8 +2,10 @@
 
 import json
 
+import anndata
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 
 from support.commands import run, run_successfully
 
@@ -55,3 +57,16 @@ def test_problems_are_explained_in_one_line(cohort, tmp_path):
     assert unused.exit_code == 2
     assert "--sample-info is used for --covariates and --by only" in " ".join(unused.output.split())
     assert not (tmp_path / "out").exists()
+
+
+def test_sparse_data_are_judged_by_names(cohort, tmp_path):
+    table = pd.read_csv(cohort / "expression.tsv.gz", sep="\t", index_col=0).T
+    adata = anndata.AnnData(sp.csr_matrix(table.to_numpy()), table.index.to_frame(), table.columns.to_frame())
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    both = []
+    for name, data in (("dense", cohort / "expression.tsv.gz"), ("sparse", tmp_path / "cells.h5ad")):
+        run_successfully("judge", data, cohort / "sets.gmt", "--found-elsewhere", "--out", tmp_path / name)
+        tables = [pd.read_csv(tmp_path / name / f"judged{each}.tsv", sep="\t") for each in ("", "_genes", "_scores")]
+        both.append((tables[0][["set", "verdict"]], tables[1].groupby("set")["gene"].agg(set), tables[2]["sample"]))
+    for one, other in zip(*both, strict=True):
+        assert one.equals(other)

@@ -317,6 +317,18 @@ def in_words(row: dict[Any, Any], verdicts: Words | None = None) -> str:
     return f"{what}{after}, {numbers(row)}" if after else f"{what} ({numbers(row)})"
 
 
+def _rounded(q: float) -> str:
+    """One digit, or two if one would hide on which side of the level it is.
+
+    Examples
+    --------
+    >>> _rounded(0.0312), _rounded(0.0532)
+    ('0.03', '0.053')
+    """
+    short = f"{q:.1g}"
+    return short if (float(short) <= LEVEL) == (q <= LEVEL) else f"{q:.2g}"
+
+
 def direction(row: dict[Any, Any]) -> str:
     """What an association says about a level ("higher", "lower", "more often up"), a number or the risk."""
     name, test, effect = str(row["effect_name"]), str(row.get("test", "")), float(row["effect"])
@@ -332,4 +344,4 @@ def numbers(row: dict[Any, Any]) -> str:
     """The effect and its q-value; more than two decimals where they would hide that an effect is not complete."""
     q, effect = float(row["q"]), float(row["effect"])
     decimals = 4 if 0 < min(abs(effect), abs(1 - effect)) < 0.005 else 2
-    return f"{row['effect_name']} {effect:.{decimals}f}, {f'q = {q:.1g}' if q > 0 else 'q < 1e-300'}"
+    return f"{row['effect_name']} {effect:.{decimals}f}, {f'q = {_rounded(q)}' if q > 0 else 'q < 1e-300'}"

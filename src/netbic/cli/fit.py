@@ -186,12 +186,29 @@ def read_data(expression: str, graph: str | None, zscore: bool, missing: str, **
     from netbic.io.dataset import open_dataset
 
     dataset = open_dataset(expression, graph, **reading)
+    echo(*_unused_genes(expression, dataset.expression.shape[1]))
     echo(*map(in_options, dataset.alignment.lines()))
     matrix = dataset.expression.matrix
     dataset = check_data(dataset, scaled=zscore or (kind_of(matrix) != "dask" and is_mostly_zero(matrix)))
     if missing == "error" and (found := dataset.expression.missing_entries()):
         raise click.ClickException(f"{found}: use --missing ignore or --missing impute, or fill the missing entries")
     return dataset
+
+
+def _unused_genes(expression: str, n_genes: int) -> Iterator[str]:
+    """A line if the file of an AnnData object marks genes that `netbic.tl.modules` would use."""
+    from netbic.io.stores import read_obs
+
+    if expression.endswith((".h5ad", ".zarr")):
+        try:
+            marked = int(read_obs(Path(expression), "var")["highly_variable"].sum())
+        except (KeyError, ValueError, TypeError):
+            return
+        if marked < n_genes:
+            yield (
+                f"var has {marked:,} genes marked as highly_variable: this command uses all {n_genes:,} "
+                "(netbic.tl.modules uses these; or keep the most variable ones, --top-genes)"
+            )
 
 
 def check_data(dataset: Dataset, *, scaled: bool = False, table: tuple[int, str] | None = None) -> Dataset:

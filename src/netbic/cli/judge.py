@@ -97,6 +97,7 @@ def judge(
             random_state=seed,
             n_jobs=jobs,
             feature_name="gene",
+            names=dataset.names,
         )
     scores = found.scores.rename_axis("sample").reset_index()
     tables = dict(zip(files.RECORDS[_RECORD], (found.table, found.features, scores), strict=True))

@@ -127,6 +127,10 @@ class DataOperator(ABC):
 
     # Caches are optional: by default, nothing is done.
 
+    def in_double(self) -> DataOperator:
+        """The same matrix in double precision, or itself: for numbers that rounding errors should not change."""
+        return self
+
     def for_one_start(self) -> DataOperator:
         """The same matrix with a cache for one sequence of slowly changing supports, used by one thread only."""
         return self

@@ -19,6 +19,9 @@ _GRAM_BLOCK = 256  # rows of the Gram matrix computed at a time
 _CACHED_ENTRIES = 1 << 18  # of the vectors in a product: a megabyte in single precision, which fits into a cache
 
 
+_LARGEST_COPY = 50_000_000  # entries of a copy in double precision
+
+
 class SparseOperator(DataOperator):
     """A CSR matrix as an operator, with a CSC copy to gather columns from, which is made when it is first needed.
 
@@ -39,6 +42,11 @@ class SparseOperator(DataOperator):
         if not self._rows.has_canonical_format:
             self._rows = self._rows.copy()
             self._rows.sum_duplicates()
+
+    def in_double(self) -> SparseOperator:
+        """The same matrix in double precision, a copy, unless it is large."""
+        is_single = self.dtype == np.float32 and self._rows.nnz <= _LARGEST_COPY
+        return SparseOperator(self._rows.astype(np.float64)) if is_single else self
 
     @cached_property
     def _columns(self) -> sp.csc_array:

@@ -45,9 +45,9 @@ _MOST_ENTRIES = 10**8
 
 
 def noun_of(model: object, axis: str, feature_name: str | None) -> str:
-    """What features or samples are called in a figure; features of an AnnData object are genes."""
+    """What features or samples are called in a figure; those of an AnnData object are genes and cells."""
     own = feature_name or ("gene" if kind_of(model) == "anndata" else "feature")
-    return plural(own) if axis == "columns" else "samples"
+    return plural(own) if axis == "columns" else "cells" if kind_of(model) == "anndata" else "samples"
 
 
 # Labels of samples, in strips, lanes and points, also in the report. Any two of the first eight differ clearly, also

@@ -271,7 +271,8 @@ def stability(
     from netbic.selection import Stability
 
     if not isinstance(result, Stability):
-        raise TypeError(f"result={type(result).__name__}: expected the result of selection.stability")
+        remedy = "of selection.stability; for an AnnData object: selection.stability(tl.from_anndata(adata), X)"
+        raise TypeError(f"result={type(result).__name__}: expected the result {remedy}")
     check_choice("axis", axis, ("columns", "rows"), InputError)
     noun = base.noun_of(result.reference, axis, feature_name)
     part = result.columns if axis == "columns" else result.rows

@@ -69,6 +69,7 @@ def judge(
     random_state: RandomState = None,
     n_jobs: Jobs = None,
     feature_name: str = "feature",
+    names: tuple[ArrayLike, ArrayLike] | None = None,
 ) -> JudgedSets:
     """Judge sets of features, such as the modules of another program, by the same evidence as modules of netbic.
 
@@ -97,6 +98,8 @@ def judge(
         the samples in X was used to choose their features. If it was, even noise may be called strong.
     groups, n_pairs, early_stopping, progress, random_state, n_jobs, feature_name : as for `verdicts`
     covariates, missing : as for `SparseGraphSVD`
+    names : pair of array-likes, optional
+        Names of samples and features, of a matrix without names, such as a sparse one.
 
     Returns
     -------
@@ -118,20 +121,20 @@ def judge(
     >>> found.scores.shape
     (200, 2)
     """
-    names = axis_names(X)[1]
-    known = {name: _positions(members, names, int(X.shape[1])) for name, members in sets.items()}
+    columns = axis_names(X)[1] if names is None else np.asarray(names[1], dtype=object)
+    known = {name: _positions(members, columns, int(X.shape[1])) for name, members in sets.items()}
     usable = {str(name): at for name, at in known.items() if at.size >= FEWEST}
     if not usable:
         largest = max((at.size for at in known.values()), default=0)
         what = f"none of the {len(sets)} sets has at least {FEWEST} {feature_name}s in X (at most {largest})"
-        why = explain_mismatch([] if names is None else names, [*chain(*sets.values())], ("data", "sets"))
+        why = explain_mismatch([] if columns is None else columns, [*chain(*sets.values())], ("data", "sets"))
         remedy = f". {why.text()}" if why.is_known else ": give sets of the names (or positions) of its columns"
         raise ValueError(f"{what}{remedy}")
     if few := [str(name) for name, at in known.items() if at.size < FEWEST]:
         what = f"{len(few)} of {len(sets)} sets have fewer than {FEWEST} {feature_name}s in X and are not judged"
         warnings.warn(f"{what}: {some_names(few)}", stacklevel=2)
     seed = draw_seed(random_state)
-    model = _as_modules(X, list(usable.values()), covariates, missing, seed)
+    model = _as_modules(X, list(usable.values()), covariates, missing, seed, names)
     with quiet():
         numbers, labels = group_numbers(groups, X.shape[0], model.names_["rows"])
         splits = _SetSplits(model, X, numbers, seed)
@@ -164,14 +167,16 @@ def _n_to_find(X: Matrix, n_sets: int, covariates: Any, missing: str) -> int:
     return min(max(fitted.n_components_, n_sets), MOST_MODULES)
 
 
-def _as_modules(X: Matrix, sets: list[Indices], covariates: Any, missing: str, seed: int) -> SparseGraphSVD:
+def _as_modules(
+    X: Matrix, sets: list[Indices], covariates: Any, missing: str, seed: int, names: Any = None
+) -> SparseGraphSVD:
     """A fitted model whose modules are the given sets."""
     model = SparseGraphSVD(len(sets), missing=missing, random_state=seed)
     with quiet():
         operator = model.prepared(X, covariates).operator
         modules = [_module(operator, at) for at in sets]
         given = {} if covariates is None else {"covariates": covariates}
-        for _ in model.iter_fit(X, modules, **given):  # nothing is left to be found
+        for _ in model.iter_fit(X, modules, names=names, **given):  # nothing is left to be found
             pass
     return model
 

@@ -181,6 +181,7 @@ def count_modules(operator: Corrected, space: Subspace, columns: Axis, settings:
     n_splits = _SPLITS if n <= _LARGEST_GRAM else 1
     halves = _random_halves(n, n_splits)
     if n_splits == 1:  # which is not averaged: it should at least hardly depend on the order of the samples
+        operator = operator.on(operator.data.in_double())  # rounding errors depend on the order, too
         halves = halves[_ranks(operator)]
     spaces = _subspaces(operator, halves, ceil(SURPLUS * searched))
     fewer = sorted({ceil(share * searched) for share in _SHARES} - {searched})

@@ -122,6 +122,14 @@ def associate(
         found = found.noting(batch_effects(X, found.match.table, listed_names(keys), design=design, features="genes"))
     for note in found.of_batches:
         warnings.warn(note, UserWarning, stacklevel=2)
+    asked = listed_names(keys)
+    if lost := [each for each in asked if each in found.not_averaged]:
+        what = "differs" if len(lost) == 1 else "differ"
+        warnings.warn(
+            f"{some_names(lost)} {what} within {', '.join(found.by)} and cannot be tested with `by`",
+            UserWarning,
+            stacklevel=2,
+        )
     stored = adata.uns.setdefault(key, {})
     params = {"by": ", ".join(found.by), "adjust": ", ".join(found.adjusted_for), "within": within or ""}
     tests, variables, notes = found.table, found.variables, list(found.notes)

@@ -389,7 +389,8 @@ def n_modules(
     """Count the modules that stand out against noise, before they are searched for.
 
     See :func:`netbic.selection.n_modules` for the test. It takes far longer than `modules`, which counts modules that
-    are found again in halves of the cells, and treats cells as independent: take the result as an upper bound.
+    are found again in halves of the cells, and treats cells as independent. It looks for modules one after another and
+    stops at the first that does not stand out (of cells, whose modules are alike, often early): a lower bound.
 
     Parameters
     ----------
