@@ -106,3 +106,16 @@ def test_anndata_objects_are_warned_about(X):
     with pytest.warns(UserWarning, match="of the features differ between its 3 levels"):
         netbic.tl.associate(adata, keys="plate")
     assert any("differ between" in note for note in adata.uns["netbic"]["association_notes"])
+
+
+def test_nothing_is_said_of_what_was_removed_from_two_tables(X, tmp_path):
+    other = pd.DataFrame(np.random.default_rng(2).standard_normal((N, 50)), index=X.index).add_prefix("h")
+    for name, table in (("x", X.T), ("y", other.T), ("samples", PLATES)):
+        table.to_csv(tmp_path / f"{name}.tsv", sep="\t")
+    given = [*(tmp_path / f"{name}.tsv" for name in "xy"), "--sample-info", tmp_path / "samples.tsv", "--pairs", 1]
+    given += ["--permutations", 0]
+    said = "% of the features of x differ between its 3 levels"
+    assert said in run_successfully("pairs", *given, "--out", tmp_path / "out").output
+    removed = tmp_path / "removed"
+    assert said not in run_successfully("pairs", *given, "--covariates", "plate", "--out", removed).output
+    assert said not in (removed / "report.html").read_text()

@@ -154,10 +154,9 @@ def _with_batch_effects(
 ) -> Associations:
     """The same associations with notes about batches that differ in the data (matrices by the names of features)."""
     from netbic.association.batches import batch_effects, removed_design
-    from netbic.estimators.svd import SparseGraphSVD
 
     for features, X in data.items():
-        design = removed_design(model, X) if isinstance(model, SparseGraphSVD) else None
+        design = removed_design(model, X)
         found = found.noting(batch_effects(X, found.match.table, variables or (), design=design, features=features))
     return found
 
