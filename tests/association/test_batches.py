@@ -103,7 +103,7 @@ def test_the_command_says_it_and_no_association_is_not_no_batch_effect(X, tmp_pa
 def test_anndata_objects_are_warned_about(X):
     adata = anndata.AnnData(X, obs=PLATES)
     netbic.tl.modules(adata, n_modules=1)
-    with pytest.warns(UserWarning, match="of the features differ between its 3 levels"):
+    with pytest.warns(UserWarning, match="of the genes differ between its 3 levels"):
         netbic.tl.associate(adata, keys="plate")
     assert any("differ between" in note for note in adata.uns["netbic"]["association_notes"])
 
