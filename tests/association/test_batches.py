@@ -116,6 +116,11 @@ def test_nothing_is_said_of_what_was_removed_from_two_tables(X, tmp_path):
     given += ["--permutations", 0]
     said = "% of the features of x differ between its 3 levels"
     assert said in run_successfully("pairs", *given, "--out", tmp_path / "out").output
+    top, _, rest = (tmp_path / "out" / "report.html").read_text().partition("</section>")
+    assert said in top
+    assert "--covariates plate removes" in top
+    assert said not in rest
+    assert "look as expected" not in rest
     removed = tmp_path / "removed"
     assert said not in run_successfully("pairs", *given, "--covariates", "plate", "--out", removed).output
     assert said not in (removed / "report.html").read_text()

@@ -74,6 +74,7 @@ def write_associations(found: Associations, folder: Path, *, name: str = "", for
             for row in found.variables.to_dict("records")
         ],
         "notes": list(found.notes),
+        "of_batches": list(found.of_batches),
         "survival": [list(pair) for pair in found.survival],
     }
     if found.by:
@@ -153,9 +154,11 @@ def _with_earlier(record: dict[str, Any], before: dict[str, Any], kept: set[str]
     for event in (event for _, event in record["survival"] if event not in kept):
         variables.pop(event, None)
     survival = [list(pair) for pair in before["survival"] if pair[0] in kept] + record["survival"]
-    notes = [*(before.get("notes", []) if kept else []), *record["notes"]]
-    merged = {"variables": list(variables.values()), "notes": list(dict.fromkeys(notes)), "survival": survival}
-    return record | merged
+    notes = {
+        kind: list(dict.fromkeys([*(before.get(kind, []) if kept else []), *record[kind]]))
+        for kind in ("notes", "of_batches")
+    }
+    return record | {"variables": list(variables.values()), "survival": survival} | notes
 
 
 def _with_columns(samples: pd.DataFrame, earlier: pd.DataFrame, kept: set[str]) -> pd.DataFrame:

@@ -7,7 +7,7 @@ import shlex
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -152,13 +152,17 @@ def _associate(model: SparseGraphSVD | PairModel, folder: Path, table: Any, test
 def _with_batch_effects(
     found: Associations, model: SparseGraphSVD | PairModel, data: Mapping[str, Any], variables: list[str] | None
 ) -> Associations:
-    """The same associations with notes about batches that differ in the data (matrices by the names of features)."""
+    """The same associations with notes about batches that differ in the data (matrices by the names of features).
+
+    All notes name options of the command, also where they are stored.
+    """
     from netbic.association.batches import batch_effects, removed_design
 
     for features, X in data.items():
         design = removed_design(model, X)
         found = found.noting(batch_effects(X, found.match.table, variables or (), design=design, features=features))
-    return found
+    notes, of_batches = (tuple(map(in_options, lines)) for lines in (found.notes, found.of_batches))
+    return replace(found, notes=notes, of_batches=of_batches)
 
 
 def _data_of(folder: Path, table: pd.DataFrame) -> dict[str, Any]:
