@@ -64,7 +64,7 @@ def gather_pairs(folder: Path, model: PairModel | None = None, record: Row | Non
     scores = read_known(folder / "scores.tsv", {"pair"}, "fit again")
     tests, pairs = None if labels is None else labels["tests"], list[dict[str, Any]]()
     beside = Beside({} if tests is None else adjusted_tests(folder))
-    sentences, titles = findings(tests, beside), module_names(model, sets)
+    sentences, titles = findings(tests, beside), module_names(model, _of_sure_pairs(sets, table))
     for row, title in zip(table.to_dict("records"), titles, strict=True):
         at, word = row["pair"] - 1, str(row.get("verdict", ""))
         texts, colouring = ([], None) if labels is None else _associations(labels, row["pair"])
@@ -116,6 +116,13 @@ def gather_pairs(folder: Path, model: PairModel | None = None, record: Row | Non
         level=float(options.get("level", DEFAULT_LEVEL)),
         names={"sample": names, "feature": np.concatenate([feature_names(model, side) for side in SIDES])},
     )
+
+
+def _of_sure_pairs(sets: pd.DataFrame | None, table: pd.DataFrame) -> pd.DataFrame | None:
+    """The gene sets without those of doubtful pairs, which would name noise."""
+    if sets is None or "verdict" not in table:
+        return sets
+    return sets[~sets["pair"].isin(table.loc[table["verdict"] == "doubtful", "pair"])]
 
 
 def _numbers(row: Row) -> dict[str, str]:
