@@ -81,7 +81,9 @@ def gather_pairs(folder: Path, model: PairModel | None = None, record: Row | Non
             "same_names": shared_sentence(row, model.table_names_),
             "sides": (sides := [_side(model, row, number, sets, weights) for number in (1, 2)]),
             "opposite": _opposite(sides),
-            "scatter": scatter(*both, names, model.table_names_, colouring),
+            "scatter": scatter(
+                *both, names, model.table_names_, colouring, "score" if drawn is None else "mean held-out score"
+            ),
             "is_held_out": drawn is not None,
             "findings": sentences.get(row["pair"], []),
             "labels": texts,
@@ -250,7 +252,14 @@ def _associations(labels: dict[str, Any], pair: int) -> tuple[list[str], Colouri
     return texts, (name, values, strip.colours.tolist(), strip.legend)
 
 
-def scatter(x: Floats, y: Floats, names: Array, tables: tuple[str, str], colouring: Colouring | None = None) -> Figure:
+def scatter(
+    x: Floats,
+    y: Floats,
+    names: Array,
+    tables: tuple[str, str],
+    colouring: Colouring | None = None,
+    kind: str = "score",
+) -> Figure:
     """The drawing of scores in both tables (the first one horizontal); a random choice of very many samples."""
     n = len(x)
     shown = np.arange(n) if n <= _MOST else np.sort(np.random.default_rng(0).choice(n, _MOST, replace=False))
@@ -262,8 +271,8 @@ def scatter(x: Floats, y: Floats, names: Array, tables: tuple[str, str], colouri
         points.append({"x": across.at(x[k]), "y": up.at(y[k]), "text": text, "colour": colours[k]})
     drawn = {"points": points, "n": n, "radius": 4.5 if n <= _MANY else 2.5, "variable": variable, "legend": legend}
     drawn |= {
-        "x_title": f"score in {tables[0]}",
-        "y_title": f"score in {tables[1]}",
+        "x_title": f"{kind} in {tables[0]}",
+        "y_title": f"{kind} in {tables[1]}",
         "x_ticks": across.ticks,
         "y_ticks": up.ticks,
     }
