@@ -121,6 +121,9 @@ def test_nothing_is_said_of_what_was_removed_from_two_tables(X, tmp_path):
     assert "--covariates plate removes" in top
     assert said not in rest
     assert "look as expected" not in rest
+    run_successfully("associate", tmp_path / "out", *given[2:4])
+    run_successfully("report", tmp_path / "out")
+    assert said in (tmp_path / "out" / "report.html").read_text().partition("</section>")[0]
     removed = tmp_path / "removed"
     assert said not in run_successfully("pairs", *given, "--covariates", "plate", "--out", removed).output
     assert said not in (removed / "report.html").read_text()

@@ -116,7 +116,9 @@ def _added(new: _Written, folder: Path, name: str) -> _Written:
     if not name and (folder / SAMPLES).is_file():
         of_kept = kept | {event for time, event in before["survival"] if time in kept}
         samples = _with_columns(samples, read_table(folder / SAMPLES, as_text=True), of_kept)
-    record = _with_earlier(new.record, before, kept)
+    # Of pairs, the data are not read again: what was said of their batches still holds.
+    said_again = new.record | {"of_batches": before.get("of_batches", [])} if "pair" in new.tests else new.record
+    record = _with_earlier(said_again, before, kept)
     return _Written(tests.assign(q_all=adjust_p_values(tests["p"].astype(np.float64))), samples, record, said)
 
 
