@@ -120,7 +120,7 @@ def measured(**changed):
         (
             {"confidence_2": 0.5},
             "moderate",
-            "Not strong, because so few features of protein are related to the other table.",
+            "Not strong, because fewer than 80% of its features of protein are related to",
         ),
         ({"confidence_2": 0.3, "n_sure_2": 7}, "moderate", "of protein cannot be relied on (7 have a confidence of at"),
         ({"extreme_samples": "s3 makes 31% of it"}, "strong", "table. Most extreme: s3 makes 31% of it; look at"),

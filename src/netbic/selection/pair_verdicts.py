@@ -234,7 +234,7 @@ def judge_pair(row: dict[Any, Any], tables: tuple[str, str]) -> tuple[str, str]:
     surer = {name: f" ({n:.0f} have a confidence of at least {SURE:g})" * (n > 0) for name, n in numbers.items()}
     unreliable, few = (
         "its list of features of {} cannot be relied on",
-        "so few features of {} are related to the other table",
+        f"fewer than {100 * RELIABLE:.0f}% of its features of {{}} are related to the other table",
     )
     against = [unreliable.format(name) + surer[name] for mean, name in sure if mean < _UNRELIABLE]
     against += [few.format(name) + surer[name] for mean, name in sure if _UNRELIABLE <= mean < RELIABLE]
