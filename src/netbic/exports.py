@@ -298,8 +298,11 @@ class PairResults:
 
     @cached_property
     def names(self) -> list[str]:
-        """The names of the pairs, see `netbic.enrichment.module_names`."""
-        return module_names(self.model, self.tables.get("gene_sets"))
+        """The names of the pairs, see `netbic.enrichment.module_names`; gene sets name no doubtful pair."""
+        sets = self.tables.get("gene_sets")
+        if sets is not None:
+            sets = sets[[self.verdicts_by_number.get(pair) != "doubtful" for pair in sets["pair"]]]
+        return module_names(self.model, sets)
 
     @property
     def verdicts(self) -> list[str]:

@@ -103,6 +103,27 @@ def test_the_command_says_it_and_no_association_is_not_no_batch_effect(X, tmp_pa
 def test_anndata_objects_are_warned_about(X):
     adata = anndata.AnnData(X, obs=PLATES)
     netbic.tl.modules(adata, n_modules=1)
-    with pytest.warns(UserWarning, match="of the features differ between its 3 levels"):
+    with pytest.warns(UserWarning, match="of the genes differ between its 3 levels"):
         netbic.tl.associate(adata, keys="plate")
     assert any("differ between" in note for note in adata.uns["netbic"]["association_notes"])
+
+
+def test_nothing_is_said_of_what_was_removed_from_two_tables(X, tmp_path):
+    other = pd.DataFrame(np.random.default_rng(2).standard_normal((N, 50)), index=X.index).add_prefix("h")
+    for name, table in (("x", X.T), ("y", other.T), ("samples", PLATES)):
+        table.to_csv(tmp_path / f"{name}.tsv", sep="\t")
+    given = [*(tmp_path / f"{name}.tsv" for name in "xy"), "--sample-info", tmp_path / "samples.tsv", "--pairs", 1]
+    given += ["--permutations", 0]
+    said = "% of the features of x differ between its 3 levels"
+    assert said in run_successfully("pairs", *given, "--out", tmp_path / "out").output
+    top, _, rest = (tmp_path / "out" / "report.html").read_text().partition("</section>")
+    assert said in top
+    assert "--covariates plate removes" in top
+    assert said not in rest
+    assert "look as expected" not in rest
+    run_successfully("associate", tmp_path / "out", *given[2:4])
+    run_successfully("report", tmp_path / "out")
+    assert said in (tmp_path / "out" / "report.html").read_text().partition("</section>")[0]
+    removed = tmp_path / "removed"
+    assert said not in run_successfully("pairs", *given, "--covariates", "plate", "--out", removed).output
+    assert said not in (removed / "report.html").read_text()

@@ -421,3 +421,31 @@ def test_pairs_are_exported_and_drawn_with_the_names_of_their_tables(done, label
     shown = failure("plot", done, "heatmap", "--out", tmp_path / "heatmap.svg")
     assert "has pairs of two tables, of which heatmap cannot be drawn: choose scores, loadings" in shown
     assert "--pair 3: pairs are numbered from 1" in failure("plot", done, "scores", "--pair", 3, "--out", "x.svg")
+
+
+def test_doubtful_pairs_are_neither_named_after_gene_sets_nor_compared(tables, labels, tmp_path):
+    order = np.random.default_rng(0).permutation(N)
+    other = read_table(tables[1]).set_index(read_table(tables[1]).columns[0])
+    other.iloc[:, order].set_axis(other.columns, axis=1).to_csv(tmp_path / "shuffled.tsv", sep="\t")
+    genes = read_table(tables[0]).iloc[:, 0]
+    out, given = tmp_path / "out", (tables[0], tmp_path / "shuffled.tsv", "--sample-info", labels)
+    shown = run_successfully(
+        "pairs", *given, "--out", out, "--pairs", 1, "--features1", 12, "--permutations", 19
+    ).output
+    assert "no pair is tested: all are doubtful; " in shown
+    again = run("associate", out, "--sample-info", labels, "--force")
+    assert "no pair is tested: all are doubtful, and nothing is written" in again.output
+    weights = read_table(out / "weights.tsv")
+    own = weights.loc[weights["name"].isin(genes), "name"].tolist()
+    (tmp_path / "sets.gmt").write_text("GO:1\tname of the set\t" + "\t".join(own))
+    shown = run_successfully("enrich", out, "--gene-sets", tmp_path / "sets.gmt").output
+    assert "(q <= 0.05), all of them in doubtful pairs" in shown
+    run_successfully("report", out)
+    page = (out / "report.html").read_text()
+    assert page.count("name of the set") > 0
+    assert "<bdi>name of the set with" not in page
+    assert "held out" in page
+    for number, axis in ((1, "x"), (2, "y")):
+        held_out = read_table(out / "scores.tsv")[f"held_out_{number}"]
+        circles = re.findall(rf'<circle [^>]*c{axis}="([-\d.]+)"', page)
+        assert abs(np.corrcoef(held_out, np.array(circles, dtype=float))[0, 1]) > 0.9999

@@ -77,7 +77,10 @@ def test_adjusted_differences_are_on_the_scale_of_the_auc():
         (1, "x", level, "linear model, level", d, "standardised difference", 0.5)
         for level, d in zip("abc", sizes, strict=True)
     ]
-    values = np.asarray(pl.associations(table(*rows)).images[0].get_array())[0]
+    ax = pl.associations(table(*rows))
+    values = np.asarray(ax.images[0].get_array())[0]
+    bar = ax.figure.axes[-1].get_ylabel()
+    assert bar.startswith("2 AUC \N{MINUS SIGN} 1, from standardised difference\n* q")
     np.testing.assert_allclose(values, 2 * norm.cdf(np.array(sizes) / np.sqrt(2)) - 1)  # P(N(d, 1) > N(0, 1))
 
 

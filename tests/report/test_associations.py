@@ -96,6 +96,17 @@ def test_best_modules_have_a_line_each_and_the_level_and_auc_of_the_terminal():
     assert [(line.label, line.module, line.mark) for line in lines[:2]] == [("er: ER-", 1, ""), ("age", 3, "repeats 1")]
 
 
+def test_batches_are_last_with_the_levels_that_have_a_module():
+    columns = ["module", "variable", "level", "test", "effect", "effect_name", "q"]
+    rows = [(1, "plate", f"p{k}", "Mann-Whitney", 0.6, "AUC", 0.3) for k in range(4)]
+    tests = [*rows, (1, "er", "ER+", "Mann-Whitney", 0.9, "AUC", 1e-5)]
+    lines = answer_lines(pd.DataFrame(tests, columns=columns), {})[0]
+    assert [(line.label, line.module) for line in lines] == [("er: ER+", 1), ("plate", None)]
+    tests[2] = (1, "plate", "p2", "Mann-Whitney", 0.9, "AUC", 1e-3)
+    lines = answer_lines(pd.DataFrame(tests, columns=columns), {})[0]
+    assert [(line.label, line.module) for line in lines] == [("er: ER+", 1), ("plate: p2", 1)]
+
+
 def test_adjusted_tests_and_another_study_are_beside_each_association(labelled_folder, tmp_path):
     labelled_folder = shutil.copytree(labelled_folder, tmp_path / "copy")
     tests = netbic.io.read_table(labelled_folder / "associations.tsv").fillna({"level": ""})

@@ -21,7 +21,7 @@ def test_the_page_shows_both_sides_of_every_pair(tmp_path):
         for name in own.groupby("table").head(15)["name"]:
             assert f"<bdi>{name}</bdi>" in page
     for value in model.correlations_:
-        assert f"Scores of the samples: correlation {value:.2f}" in page
+        assert f"Scores of the samples in the fit: correlation {value:.2f}" in page
     assert page.count("<circle") == 2 * len(model.x_scores_)
     assert page.count("<title>") == 1 + 2 * len(model.x_scores_)  # names of the samples at the points
     assert "script-src 'none'" in html.unescape(page)

@@ -105,16 +105,25 @@ def measured(**changed):
 @pytest.mark.parametrize(
     ("changed", "verdict", "why"),
     [
-        ({}, "strong", "90% of its features of RNA and 90% of its features of protein are expected to be right."),
+        ({}, "strong", "90% of its features of RNA and 90% of its features of protein are related to the other table."),
         ({"p_value": 0.06, "held_out_low": 0.25}, "doubtful", "no stronger than expected by chance (p = 0.06)"),
         ({"p_value": 0.06, "held_out_low": 0.25}, "doubtful", "; it may be below 0.3 there."),
-        ({"p_value": 0.06}, "moderate", "Not strong, because its strength alone could be chance (p = 0.06)."),
+        ({"p_value": 0.06}, "moderate", "Not strong, because p > 0.05."),
+        (
+            {"p_value": 0.06},
+            "moderate",
+            "Moderate: its permutation test alone does not show it (p = 0.06), but the corr",
+        ),
         ({"held_out_low": -0.01}, "doubtful", "; it may be 0 there."),
         ({"found_again": 0.4}, "doubtful", "only 40% of the fits without a part of the samples find it again."),
         ({"held_out_low": 0.2}, "moderate", "Not strong, because its correlation in other samples may be below 0.3."),
-        ({"confidence_2": 0.5}, "moderate", "Not strong, because so few of protein are expected to be right."),
+        (
+            {"confidence_2": 0.5},
+            "moderate",
+            "Not strong, because fewer than 80% of its features of protein are related to",
+        ),
         ({"confidence_2": 0.3, "n_sure_2": 7}, "moderate", "of protein cannot be relied on (7 have a confidence of at"),
-        ({"extreme_samples": "s3 makes 31% of it"}, "strong", "right. Most extreme: s3 makes 31% of it; look at"),
+        ({"extreme_samples": "s3 makes 31% of it"}, "strong", "table. Most extreme: s3 makes 31% of it; look at"),
         ({"carried_by": "s3, s8"}, "moderate", "few samples carry it: s3, s8 (look at them, and fit without them)."),
     ],
 )

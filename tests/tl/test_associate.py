@@ -128,7 +128,7 @@ def test_columns_that_vary_within_a_donor_are_refused(adata):
 def test_modules_that_follow_a_batch_are_said(adata):
     adata.obs["batch"] = np.where(np.asarray(adata.obsm["X_netbic"])[:, 1] > 0, "one", "two")
     adata.obs["side"] = adata.obs["batch"]  # no name of a batch
-    with pytest.warns(UserWarning, match=r"batch explains most of|batch: \d+ % of the features differ") as caught:
+    with pytest.warns(UserWarning, match=r"batch explains most of|batch: \d+ % of the genes differ") as caught:
         netbic.tl.associate(adata)
     first, second = (str(each.message) for each in caught)
     assert re.match("batch explains most of .*module 2 .6", first)

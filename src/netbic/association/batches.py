@@ -15,6 +15,7 @@ from netbic.association.variables import CATEGORICAL, guess
 from netbic.association.words import batch_columns
 from netbic.estimators.covariates import design_of_new
 from netbic.estimators.inputs import axis_names
+from netbic.estimators.pairs import TwoTableModel
 from netbic.estimators.svd import SparseGraphSVD
 from netbic.operators.blocks import select_columns
 from netbic.operators.masked import regress_on_observed
@@ -89,7 +90,7 @@ def batch_effects(
         )
 
 
-def removed_design(model: SparseGraphSVD, X: Any, covariates: Any = None) -> Floats | None:
+def removed_design(model: SparseGraphSVD | TwoTableModel, X: Any, covariates: Any = None) -> Floats | None:
     """The covariates of the samples in X as columns: those of the fit, or others; None without covariates."""
     if model.covariate_coding_ is None:
         return None

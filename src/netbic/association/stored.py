@@ -74,6 +74,7 @@ def write_associations(found: Associations, folder: Path, *, name: str = "", for
             for row in found.variables.to_dict("records")
         ],
         "notes": list(found.notes),
+        "of_batches": list(found.of_batches),
         "survival": [list(pair) for pair in found.survival],
     }
     if found.by:
@@ -115,7 +116,9 @@ def _added(new: _Written, folder: Path, name: str) -> _Written:
     if not name and (folder / SAMPLES).is_file():
         of_kept = kept | {event for time, event in before["survival"] if time in kept}
         samples = _with_columns(samples, read_table(folder / SAMPLES, as_text=True), of_kept)
-    record = _with_earlier(new.record, before, kept)
+    # Of pairs, the data are not read again: what was said of their batches still holds.
+    said_again = new.record | {"of_batches": before.get("of_batches", [])} if "pair" in new.tests else new.record
+    record = _with_earlier(said_again, before, kept)
     return _Written(tests.assign(q_all=adjust_p_values(tests["p"].astype(np.float64))), samples, record, said)
 
 
@@ -153,9 +156,11 @@ def _with_earlier(record: dict[str, Any], before: dict[str, Any], kept: set[str]
     for event in (event for _, event in record["survival"] if event not in kept):
         variables.pop(event, None)
     survival = [list(pair) for pair in before["survival"] if pair[0] in kept] + record["survival"]
-    notes = [*(before.get("notes", []) if kept else []), *record["notes"]]
-    merged = {"variables": list(variables.values()), "notes": list(dict.fromkeys(notes)), "survival": survival}
-    return record | merged
+    notes = {
+        kind: list(dict.fromkeys([*(before.get(kind, []) if kept else []), *record[kind]]))
+        for kind in ("notes", "of_batches")
+    }
+    return record | {"variables": list(variables.values()), "survival": survival} | notes
 
 
 def _with_columns(samples: pd.DataFrame, earlier: pd.DataFrame, kept: set[str]) -> pd.DataFrame:

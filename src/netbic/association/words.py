@@ -218,15 +218,21 @@ def best_modules(table: pd.DataFrame, verdicts: Words | None = None) -> tuple[li
     """The module or pair that goes best with each label, number and survival, and how many more are left out.
 
     These are the tests of the scores (`strongest`), as in what commands print, not those of groups. Modules that are
-    neither doubtful nor repetitions are preferred. A variable of which no level has a module gives one answer. At most
-    12 answers are given, those with the smallest q-values; of every variable at least one, if possible.
+    neither doubtful nor repetitions are preferred. A variable of which no level has a module gives one answer. Batches,
+    donors and the like come last, only with the levels that have a module. At most 12 answers are given, those with the
+    smallest q-values; of every variable at least one, if possible.
     """
-    answers = list[Answer]()
+    answers, technical = list[Answer](), list[Answer]()
     for variable, own in strongest(table, verdicts).groupby("variable", sort=False):
         rows = own if own["level"].nunique() > 2 else own.head(1)
         found = [Answer(str(variable), str(row["level"]), row) for row in rows.to_dict("records")]
         some = len(found) == 1 or any(answer.found for answer in found)
-        answers += found if some else [found[0]._replace(level="")]
+        found = found if some else [found[0]._replace(level="")]
+        if says_batch_or_unit(variable):
+            technical += [answer for answer in found if answer.found] or found
+        else:
+            answers += found
+    answers += technical
     if len(answers) <= _MOST_ANSWERS:
         return answers, 0
     known = pd.DataFrame({"variable": [each.variable for each in answers], "q": [each.row["q"] for each in answers]})

@@ -7,7 +7,7 @@ import shlex
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,7 @@ _CODES = 10  # up to so many different whole numbers are the codes of groups, un
 _LISTED = 5
 _FAR = 5.0  # standard deviations of the scores of the fit
 _NOTHING = "no column of the sample table can be tested"
+_ALL_DOUBTFUL = "no pair is tested: all are doubtful"
 _TYPES = "types are guessed: change one with --types NAME=TYPE (categorical, ordered, numeric, or low<middle<high)"
 
 
@@ -126,7 +127,8 @@ class SampleTable:
             names = ",".join(found.not_averaged)
             again = ["netbic", "associate", str(out), "--sample-info", self.origin, "--variables", names]
             yield f"single samples: {shlex.join([*again, '--name', 'cells'])}"
-        yield f"{'' if len(found.table) else f'{_NOTHING}; '}{out}/{written}"
+        nothing = _ALL_DOUBTFUL if _are_doubtful_pairs(model, folder) else _NOTHING
+        yield f"{'' if len(found.table) else f'{nothing}; '}{out}/{written}"
 
 
 def _associate(model: SparseGraphSVD | PairModel, folder: Path, table: Any, tests: dict[str, Any]) -> Associations:
@@ -149,17 +151,28 @@ def _associate(model: SparseGraphSVD | PairModel, folder: Path, table: Any, test
         return association.associate_scores(*scores, table, **tests, removed=association.Removed.of(model))
 
 
+def _are_doubtful_pairs(model: SparseGraphSVD | PairModel, folder: Path) -> bool:
+    """Whether the folder has pairs that are all doubtful, so that none is compared with labels."""
+    from netbic.association.stored import stored_verdicts
+    from netbic.storage.models import is_pair_model
+
+    return is_pair_model(model) and set(stored_verdicts(folder).values()) == {"doubtful"}
+
+
 def _with_batch_effects(
     found: Associations, model: SparseGraphSVD | PairModel, data: Mapping[str, Any], variables: list[str] | None
 ) -> Associations:
-    """The same associations with notes about batches that differ in the data (matrices by the names of features)."""
+    """The same associations with notes about batches that differ in the data (matrices by the names of features).
+
+    All notes name options of the command, also where they are stored.
+    """
     from netbic.association.batches import batch_effects, removed_design
-    from netbic.estimators.svd import SparseGraphSVD
 
     for features, X in data.items():
-        design = removed_design(model, X) if isinstance(model, SparseGraphSVD) else None
+        design = removed_design(model, X)
         found = found.noting(batch_effects(X, found.match.table, variables or (), design=design, features=features))
-    return found
+    notes, of_batches = (tuple(map(in_options, lines)) for lines in (found.notes, found.of_batches))
+    return replace(found, notes=notes, of_batches=of_batches)
 
 
 def _data_of(folder: Path, table: pd.DataFrame) -> dict[str, Any]:
@@ -326,6 +339,8 @@ def associate(
             lines += map(in_options, _before_and_after(found, folder))
         if found.table.empty:
             echo(*lines)
+            if _are_doubtful_pairs(model, folder):
+                raise click.ClickException(f"{_ALL_DOUBTFUL}, and nothing is written")
             raise click.ClickException(f"{_NOTHING} (reasons above), and nothing is written: give other columns")
         try:
             added = stored.write_associations(found, folder, name=name, force=force)

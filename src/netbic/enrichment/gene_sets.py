@@ -30,7 +30,7 @@ from netbic.files import add_files, json_bytes, read_bytes, read_json, table_byt
 from netbic.identifiers import explain_mismatch, hardly_match
 from netbic.io.samples import GeneSets, read_gene_sets
 from netbic.storage.models import PairModel, fitted_pair_model, is_pair_model, npz_arrays, npz_bytes
-from netbic.storage.tables import SIDES, feature_names, sides_of
+from netbic.storage.tables import SIDES, feature_names, read_results_table, sides_of
 
 Sets = Mapping[str, Iterable[str]]  # term to genes
 
@@ -645,17 +645,22 @@ def write_enrichment(
         found = gene_sets(model, sets, by_sign=by_sign, collapse=collapse)
         tables["gene_sets"] = found = found[found["q_value"] <= level]
         options["gene_sets"] = {"level": level, "by_sign": by_sign, "collapse": collapse}
-        summaries.append(_sets_line(found, "module", level))
+        summaries.append(_sets_line(found, "module", level, read_results_table(folder, "verdicts")))
     files[RECORD] = json_bytes(dict(sorted((enrichment_record(folder) | options).items())))
     files |= {f"{name}.tsv": table_bytes(folder / f"{name}.tsv", table) for name, table in tables.items()}
     add_files(folder, files)
     yield from summaries
 
 
-def _sets_line(found: pd.DataFrame, unit: str, level: float) -> str:
+def _sets_line(found: pd.DataFrame, unit: str, level: float, judged: pd.DataFrame | None) -> str:
+    """How many sets are enriched, and how many of them in doubtful modules or pairs, by a table of verdicts."""
     n_sets, n_units = len(found), found[unit].nunique()
     enriched = f"{n_sets:,} enriched gene set{'s' * (n_sets != 1)} in {n_units} {unit}{'s' * (n_units != 1)}"
-    return f"gene_sets.tsv: {enriched} (q <= {level:g})"
+    n_doubtful = 0
+    if judged is not None and "verdict" in judged:
+        n_doubtful = int(found[unit].isin(judged.loc[judged["verdict"] == "doubtful", unit]).sum())
+    which = f", {'all' if n_doubtful == n_sets else f'{n_doubtful:,}'} of them in doubtful {unit}s"
+    return f"gene_sets.tsv: {enriched} (q <= {level:g}){which * (n_doubtful > 0)}"
 
 
 def _write_sets_of_pairs(
@@ -668,7 +673,7 @@ def _write_sets_of_pairs(
     options = {"gene_sets": {"level": level, "by_sign": by_sign, "collapse": collapse}}
     contents = {"gene_sets.tsv": table_bytes(folder / "gene_sets.tsv", found)}
     add_files(folder, contents | {RECORD: json_bytes(enrichment_record(folder) | options)})
-    yield _sets_line(found, "pair", level)
+    yield _sets_line(found, "pair", level, read_results_table(folder, "pairs", "pair"))
     names = {table: feature_names(model, side) for side, table in zip(SIDES, model.table_names_, strict=True)}
     yield from untested_tables(sets, names).values()
 

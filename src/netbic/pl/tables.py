@@ -42,7 +42,7 @@ _SIMILARITIES = {
 _MOST_NUMBERS = 400  # cells with numbers
 _MANY_BATCHES = 4  # levels of a batch above which only the strongest one is drawn
 _STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
-_LEGEND = "effect; * q \N{LESS-THAN OR EQUAL TO} 0.05, ** 0.01, *** 0.001"
+_LEGEND = "* q \N{LESS-THAN OR EQUAL TO} 0.05, ** 0.01, *** 0.001"
 _LONGEST_NAME = 72
 _LONGEST_BAR = 3.0  # inches
 _PALE = 0.35  # opacity of the cells of doubtful modules, and of associations that are not significant
@@ -606,7 +606,7 @@ def associations(
     base.without_frame(ax)
     share = min(0.9, _LONGEST_BAR / (ax.figure.get_window_extent().height / base.pixels(ax, 72)))
     scale = ScalarMappable(Normalize(-1, 1), colours)  # of all rows, also the paler ones
-    base.colour_bar(scale, ax, _LEGEND, shrink=share, anchor=(0.0, 1.0))
+    base.colour_bar(scale, ax, "\n".join([*grid.scales, _LEGEND]), shrink=share, anchor=(0.0, 1.0))
     if caution:
         base.set_title(ax, caution, **base.LITERAL)
     base.write_labels(ax, given)

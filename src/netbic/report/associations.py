@@ -87,7 +87,8 @@ def association_grid(table: pd.DataFrame | None, n_modules: int, verdicts: Words
             colour = 3 + (shade if signed > 0 else -shade)
             rows[module - 1][column] = {"text": row["text"] + stars, "colour": colour, "title": title}
     marks = [(mark(word), reliability(word)) for word in words]
-    return {"columns": grid.columns, "rows": rows, "labels": labels, "n_left_out": grid.n_left_out, "marks": marks}
+    about = {"n_left_out": grid.n_left_out, "marks": marks, "scales": grid.scales}
+    return {"columns": grid.columns, "rows": rows, "labels": labels} | about
 
 
 @dataclass(frozen=True)

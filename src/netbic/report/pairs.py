@@ -29,7 +29,7 @@ from netbic.report.pictures import Figure, Scale
 from netbic.report.settings import Rows, covariate_rows, input_rows, parameter_rows, sample_rows
 from netbic.selection.pair_verdicts import held_out_text, p_text, pairs_verdict
 from netbic.storage.models import PairModel, fitted_pair_model, load
-from netbic.storage.tables import SIDES, feature_names, pairs_table, sample_names, sides_of
+from netbic.storage.tables import HELD_OUT, SIDES, feature_names, pairs_table, sample_names, sides_of
 
 _FILES = (
     *(f"{name}{number}" for name in ("table", "graph", "string_info", "graph_names", "id_map") for number in (1, 2)),
@@ -61,12 +61,15 @@ def gather_pairs(folder: Path, model: PairModel | None = None, record: Row | Non
     failed = ", ".join(map(str, table.loc[~model.converged_, "pair"]))
     labels, sets = _labels(folder, names), read_known(folder / "gene_sets.tsv", SETS - {"module"} | {"pair"}, "enrich")
     weights = read_known(folder / "weights.tsv", {"pair", "table", "name", "weight"}, "fit again")
+    scores = read_known(folder / "scores.tsv", {"pair"}, "fit again")
     tests, pairs = None if labels is None else labels["tests"], list[dict[str, Any]]()
     beside = Beside({} if tests is None else adjusted_tests(folder))
-    sentences, titles = findings(tests, beside), module_names(model, sets)
+    sentences, titles = findings(tests, beside), module_names(model, _of_sure_pairs(sets, table))
     for row, title in zip(table.to_dict("records"), titles, strict=True):
         at, word = row["pair"] - 1, str(row.get("verdict", ""))
         texts, colouring = ([], None) if labels is None else _associations(labels, row["pair"])
+        drawn = _held_out_scores(scores, row["pair"], len(names))
+        both = (model.x_scores_[:, at], model.y_scores_[:, at]) if drawn is None else drawn
         pair = {
             "row": row,
             "name": title,
@@ -78,7 +81,10 @@ def gather_pairs(folder: Path, model: PairModel | None = None, record: Row | Non
             "same_names": shared_sentence(row, model.table_names_),
             "sides": (sides := [_side(model, row, number, sets, weights) for number in (1, 2)]),
             "opposite": _opposite(sides),
-            "scatter": scatter(model.x_scores_[:, at], model.y_scores_[:, at], names, model.table_names_, colouring),
+            "scatter": scatter(
+                *both, names, model.table_names_, colouring, "score" if drawn is None else "mean held-out score"
+            ),
+            "is_held_out": drawn is not None,
             "findings": sentences.get(row["pair"], []),
             "labels": texts,
         }
@@ -104,6 +110,7 @@ def gather_pairs(folder: Path, model: PairModel | None = None, record: Row | Non
         removed=covariate_names(model),
         whitened=isinstance(model, SparseGraphCCA) and model.covariance != "diagonal",
         labels=labels,
+        of_batches=[] if labels is None else labels["of_batches"],
         answers=answer_lines(tests, words, beside),
         associations=association_grid(tests, 2 * len(pairs), words),
         is_unadjusted=labels is not None and not beside.adjusted and is_survival_unadjusted(tests, labels),
@@ -111,6 +118,13 @@ def gather_pairs(folder: Path, model: PairModel | None = None, record: Row | Non
         level=float(options.get("level", DEFAULT_LEVEL)),
         names={"sample": names, "feature": np.concatenate([feature_names(model, side) for side in SIDES])},
     )
+
+
+def _of_sure_pairs(sets: pd.DataFrame | None, table: pd.DataFrame) -> pd.DataFrame | None:
+    """The gene sets without those of doubtful pairs, which would name noise."""
+    if sets is None or "verdict" not in table:
+        return sets
+    return sets[~sets["pair"].isin(table.loc[table["verdict"] == "doubtful", "pair"])]
 
 
 def _numbers(row: Row) -> dict[str, str]:
@@ -194,13 +208,23 @@ def _judged(stored: pd.DataFrame | None, pair: int, table: str) -> list[Row]:
     return own.head(TOP_MEMBERS).to_dict("records")
 
 
+def _held_out_scores(stored: pd.DataFrame | None, pair: int, n_samples: int) -> tuple[Floats, Floats] | None:
+    """The scores of the samples by fits that did not use them, as `netbic.pl.pairs` draws them; None without tests."""
+    if stored is None or not {*HELD_OUT} <= {*stored}:
+        return None
+    own = stored[stored["pair"] == pair]
+    x, y = (own[name].to_numpy(dtype=np.float64) for name in HELD_OUT)
+    return (x, y) if len(own) == n_samples else None
+
+
 def _labels(folder: Path, samples: Array) -> dict[str, Any] | None:
     """Tests of associations.tsv, variables of sample_info.tsv, and what associations.json says; None without tests."""
     tests, info = read_known(folder / "associations.tsv", {"pair", "table", *TESTS}, _AGAIN), stored_samples(folder)
     if tests is None or tests.empty:
         return None
     record, variables = stored_record(folder), list[Variable]()
-    notes = [str(note) for note in record.get("notes", [])]
+    of_batches = [str(note) for note in record.get("of_batches", [])]
+    notes = [str(note) for note in record.get("notes", []) if note not in of_batches]
     if info is None or [*map(str, info.index)] != [*map(str, samples)]:
         missing = "points have no colours, because sample_info.tsv is missing or about other samples"
         notes.append(f"{missing}: {_AGAIN}")
@@ -208,8 +232,8 @@ def _labels(folder: Path, samples: Array) -> dict[str, Any] | None:
         variables, problems = stored_variables(info, record)
         notes += [f"not shown: {problem}" for problem in problems]
     adjusted = record.get("adjusted_for", [])
-    rows = sample_rows(record)
-    return {"tests": tests, "variables": variables, "rows": rows, "notes": notes, "adjusted_for": adjusted}
+    about = {"rows": sample_rows(record), "notes": notes, "of_batches": of_batches, "adjusted_for": adjusted}
+    return {"tests": tests, "variables": variables} | about
 
 
 def _associations(labels: dict[str, Any], pair: int) -> tuple[list[str], Colouring | None]:
@@ -228,7 +252,14 @@ def _associations(labels: dict[str, Any], pair: int) -> tuple[list[str], Colouri
     return texts, (name, values, strip.colours.tolist(), strip.legend)
 
 
-def scatter(x: Floats, y: Floats, names: Array, tables: tuple[str, str], colouring: Colouring | None = None) -> Figure:
+def scatter(
+    x: Floats,
+    y: Floats,
+    names: Array,
+    tables: tuple[str, str],
+    colouring: Colouring | None = None,
+    kind: str = "score",
+) -> Figure:
     """The drawing of scores in both tables (the first one horizontal); a random choice of very many samples."""
     n = len(x)
     shown = np.arange(n) if n <= _MOST else np.sort(np.random.default_rng(0).choice(n, _MOST, replace=False))
@@ -240,8 +271,8 @@ def scatter(x: Floats, y: Floats, names: Array, tables: tuple[str, str], colouri
         points.append({"x": across.at(x[k]), "y": up.at(y[k]), "text": text, "colour": colours[k]})
     drawn = {"points": points, "n": n, "radius": 4.5 if n <= _MANY else 2.5, "variable": variable, "legend": legend}
     drawn |= {
-        "x_title": f"score in {tables[0]}",
-        "y_title": f"score in {tables[1]}",
+        "x_title": f"{kind} in {tables[0]}",
+        "y_title": f"{kind} in {tables[1]}",
         "x_ticks": across.ticks,
         "y_ticks": up.ticks,
     }

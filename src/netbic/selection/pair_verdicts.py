@@ -219,19 +219,26 @@ class _Columns(NamedTuple):
 
 def judge_pair(row: dict[Any, Any], tables: tuple[str, str]) -> tuple[str, str]:
     """The verdict on a pair, "strong", "moderate" or "doubtful", and the reason in words, from what was measured."""
-    low, used = row["held_out_low"], f"{row['correlation']:.2f} in those that were"
-    held_out = f"the correlation of its scores is {held_out_text(row)} in samples not used to find it, and {used}"
+    low = row["held_out_low"]
+    held_out = f"{held_out_text(row)} in samples not used to find it, and {row['correlation']:.2f} in those that were"
+    measured = f"{_chance_text(row)}; the correlation of its scores is {held_out}"
     sure = [(float(row[f"confidence_{number}"]), name) for number, name in enumerate(tables, start=1)]
     features = " and ".join(f"{100 * mean:.0f}% of its features of {name}" for mean, name in sure)
     if why := _doubts(row):
-        return "doubtful", f"Doubtful: {chance_text(row)}; {held_out}{''.join(f'; {doubt}' for doubt in why)}."
-    text = f"{chance_text(row)}; {held_out}; {features} are expected to be right"
+        return "doubtful", f"Doubtful: {measured}{''.join(f'; {doubt}' for doubt in why)}."
+    if row["p_value"] > LEVEL:
+        shown = f"its permutation test alone does not show it ({p_text(row)})"
+        measured = f"{shown}, but the correlation of its scores is {held_out}"
+    text = f"{measured}; {features} are related to the other table"
     numbers = dict(zip(tables, (row.get(f"n_sure_{number}", 0) for number in (1, 2)), strict=True))
     surer = {name: f" ({n:.0f} have a confidence of at least {SURE:g})" * (n > 0) for name, n in numbers.items()}
-    unreliable, few = "its list of features of {} cannot be relied on", "so few of {} are expected to be right"
+    unreliable, few = (
+        "its list of features of {} cannot be relied on",
+        f"fewer than {100 * RELIABLE:.0f}% of its features of {{}} are related to the other table",
+    )
     against = [unreliable.format(name) + surer[name] for mean, name in sure if mean < _UNRELIABLE]
     against += [few.format(name) + surer[name] for mean, name in sure if _UNRELIABLE <= mean < RELIABLE]
-    against += [f"its strength alone could be chance ({p_text(row)})"] * (row["p_value"] > LEVEL)
+    against += [f"p > {LEVEL:g}"] * (row["p_value"] > LEVEL)
     against += [f"its correlation in other samples may be below {_CORRELATED:g}"] * (low < _CORRELATED)
     if row["carried_by"]:
         against.append(f"few samples carry it: {row['carried_by']} (look at them, and fit without them)")
@@ -261,7 +268,7 @@ def _doubts(row: dict[Any, Any]) -> list[str]:
     return [*others, *[again] * (found_again < _FOUND)]
 
 
-def chance_text(row: dict[Any, Any]) -> str:
+def _chance_text(row: dict[Any, Any]) -> str:
     """The comparison of a pair with permuted tables in words."""
     return f"{'stronger' if row['p_value'] <= LEVEL else 'no stronger'} than expected by chance ({p_text(row)})"
 
