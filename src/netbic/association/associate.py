@@ -15,7 +15,7 @@ from netbic.arrays import Floats
 from netbic.association import tests
 from netbic.association.batches import batch_effects, removed_design
 from netbic.association.one_variable import all_tests
-from netbic.association.survival import find_survival
+from netbic.association.survival import find_survival, mixed_endpoints
 from netbic.association.tests import Residuals
 from netbic.association.variables import (
     CATEGORICAL,
@@ -332,9 +332,10 @@ def associate_scores(
         notes += [averages.note(sample_name), *[averages.differing_note(sample_name)] * bool(not_averaged)]
     notes += of_batches
     repeated = list(repeated_measures(described, tested, sample_name)) if averages is None else []
-    for each in repeated:
+    doubtful = [*repeated, *filter(None, (mixed_endpoints(*pair) for pair in given))]
+    for each in doubtful:
         warnings.warn(each, UserWarning, stacklevel=3)
-    notes += repeated
+    notes += doubtful
     levels = {variable.name: variable.levels for variable in chosen if variable.levels}
     grouped = () if averages is None else averages.by
     about = tuple(covariates), tuple(notes), tuple(pairs), grouped, levels, tuple(of_batches), not_averaged

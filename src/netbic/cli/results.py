@@ -615,6 +615,8 @@ def replicate(
     if out is None:
         numbers = {"n_genes": found.n_features, "n_samples": found.n_samples, "n_shared": found.n_shared}
         record: files.Record = {"study": Path(other).name, **numbers, "verdict": verdict}
+        if repeated is not None:
+            record |= {"adjusted_for": list(repeated.adjusted_for), "go_with_survival": repeated.go_with_survival}
         written = {place.name: content for place, content in contents.items()}
         files.add_files(folder, written | {_REPLICATION[1]: files.json_bytes(record)})
         if repeated is None:  # that of an earlier run is about another study
