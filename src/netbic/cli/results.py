@@ -625,7 +625,7 @@ def replicate(
         check_places()  # they may have been created meanwhile
         files.write_together(contents)
     click.echo(verdict)
-    if found.n_shared:
+    if 0 < found.n_shared < found.n_samples:
         click.echo("--new-samples-only leaves these samples out")
     top = summary_table(model)["top_features"]
     for number, genes, reason in zip(found.table["module"], top, found.table["reason"], strict=True):
