@@ -152,6 +152,8 @@ def test_diagnostics_say_what_is_wrong_with_a_module():
                         ("one sample carries it: 's7'", "few samples")):  # fmt: skip
         page = module_page(verdict=modules.Verdict("strong", "Strong.", text, None, 0.0, 0.0))
         assert badges(page) == [badge]
+        assert ("may be technical" in page.kinds) == (badge == "may be technical")
+        assert page.details[0].kind in modules.EXPLANATIONS
         assert page.details[0].text[1:] == f"{text[1:]}."
     assert all(kind in modules.EXPLANATIONS for kind in ("graph-driven", "repeats", same.kind))
     star, everyone = np.zeros((20, 20)), np.arange(20)

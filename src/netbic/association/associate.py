@@ -45,6 +45,7 @@ from netbic.association.words import (
     is_survival,
     says_batch_or_unit,
     strongest,
+    strongest_found,
     unit_of,
 )
 from netbic.enrichment import adjust_p_values
@@ -56,7 +57,6 @@ from netbic.estimators.svd import SparseGraphSVD, fitted_model
 from netbic.selection import SampleGroups
 
 _COLUMNS = ["module", "variable", "level", "test", "n", "effect", "effect_name", "ci_low", "ci_high", "p"]
-_SHOWN = 3  # associations per variable
 _SMALL: Final = 0.05  # share of the degrees of freedom whose loss hardly changes a p-value: 0.05 becomes 0.056
 
 
@@ -123,8 +123,9 @@ class Associations:
             not_tested = "; groups of samples are not tested" if "module" in self.table else ""
             yield f"adjusted for {', '.join(self.adjusted_for)}{not_tested}"
         yield from map(one_line, self.notes)
+        every = strongest_found(self.table, verdicts)
         for name, own in strongest(self.table, verdicts).groupby("variable", sort=False):
-            found = own[own["q"] <= LEVEL].head(_SHOWN)
+            found = every[every["variable"] == name]
             for row in found.to_dict("records"):
                 yield one_line(f"{name}: {in_words(row, verdicts)}")
             if found.empty:
