@@ -121,6 +121,8 @@ class ModulePage:
         shown = self.name.endswith(", ".join(self.genes.names[:_IN_NAMES]))
         self.leading_genes = [] if shown else self.genes.names[:_LEADING]
         kind = "" if self.verdict is None else self.verdict.kind
+        surest = self.judged if kind in ("strong", "moderate") else ()
+        self.to_validate = [str(row["name"]) for row in surest[:_LEADING]]
         self.studies = "" if kind == "doubtful" else str(self.summary.get("studies", ""))  # a doubtful one may be noise
         # If no other genes have the same degrees, random sets of such genes are the module itself.
         edges = self.edges or {}
