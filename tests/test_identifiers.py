@@ -49,6 +49,16 @@ def test_names_of_no_kind_are_not_called_genes():
         assert not explain_mismatch(names, ["north", "south"]).is_known
 
 
+@pytest.mark.parametrize("names", [["GSM662576", "GSM662564"], ["TCGA-02-0001-01", "TCGA.02.0003"], ["SRR1039508"]])
+def test_names_of_samples_in_the_place_of_genes_are_recognised(names):
+    found = explain_mismatch(names, ["TP53", "MDM2"], ("data", "gene sets"))
+    assert found.text(from_files=True).endswith(": exchange genes and samples (`samples_in_rows`)")
+    found = explain_mismatch(names, ["TP53", "MDM2"], ("data", "gene sets"), in_rows=True)
+    assert found.text(from_files=True).endswith(": leave out `samples_in_rows`")
+    found = explain_mismatch(["s1", "s2"], ["TP53", "MDM2"], samples=["TP53", "MDM2"], in_rows=True)
+    assert found.text(from_files=True) == "The names of the samples match instead: leave out `samples_in_rows`"
+
+
 @pytest.mark.parametrize("kind", ["Ensembl gene ids (ENSG...)", ""])
 def test_graphs_say_the_kinds_of_names_if_these_are_known(kind):
     names = [f"ENSG{k:011d}" for k in range(60)] if kind else [f"sensor {k}" for k in range(60)]

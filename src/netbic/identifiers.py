@@ -12,7 +12,9 @@ ENSEMBL: Final = re.compile(r"^(?P<prefix>ENS[A-Z]*(?P<type>[GTP]))\d{6,}")
 _VERSION = re.compile(r"(?<=\d)\.\d+$")
 _TYPES = {"G": "gene", "T": "transcript", "P": "protein"}
 # Kinds of names, special ones first: most of them would also be symbols.
+_OF_SAMPLES: Final = "names of samples (GSM..., TCGA-...)"
 _KINDS: Final = {
+    r"GSM\d{4,}|TCGA([-.])\w{2}\1\w{4}(\1\S+)?|[SED]R[RSX]\d{5,}": _OF_SAMPLES,
     r"\d+\.[A-Za-z]\S*\d\S*": "STRING's proteins (9606.ENSP...)",
     r"\d+": "numbers, as of Entrez",
     r"[NX][MRP]_\d{6,}(\.\d+)?": "RefSeq ids (NM_...)",
@@ -34,13 +36,13 @@ class Mismatch(NamedTuple):
 
     reason: str
     remedy: str
-    parameter: str  # of `netbic.io.open_dataset`, that does it
+    parameter: str  # of `netbic.io.open_dataset`, that does it; "" if the remedy says all
     is_known: bool = True  # whether a reason was found
 
     def text(self, *, from_files: bool = False) -> str:
         """The sentence; `from_files` names the parameter, otherwise the function that reads a table of names."""
         where = " (netbic.io.read_id_map)" * (self.parameter == "id_map")
-        return f"{self.reason}: {self.remedy}{f' (`{self.parameter}`)' if from_files else where}"
+        return f"{self.reason}: {self.remedy}{f' (`{self.parameter}`)' * bool(self.parameter) if from_files else where}"
 
 
 def without_version(name: str) -> str:
@@ -78,8 +80,11 @@ def explain_mismatch(
     others: Iterable[object],
     sides: tuple[str, str] = ("data", "network"),
     samples: Collection[object] = (),
+    in_rows: bool = False,
 ) -> Mismatch:
     """Why hardly any name is the same; `sides` says whose names they are, `samples` recognises a transposed matrix.
+
+    `in_rows` says that the matrix was read with samples in rows, because this was asked for.
 
     >>> explain_mismatch(["ENSG00000141510.5"], ["TP53"]).text()[:72]
     'The data have Ensembl gene ids (ENSG...), the network has gene symbols: '
@@ -92,13 +97,17 @@ def explain_mismatch(
     def overlap(some: Iterable[str], those: set[str]) -> bool:
         return len(those.intersection(some)) >= enough
 
-    if overlap(map(str, samples), theirs):
-        return Mismatch("The names of the samples match instead", "exchange genes and samples", "samples_in_rows")
+    kinds = kind_of_names(listed[0]), kind_of_names(listed[1])
+    instead = overlap(map(str, samples), theirs)
+    if instead or (kinds[0] == _OF_SAMPLES != kinds[1] and sides[0] == "data"):
+        reason = "The names of the samples match instead" if instead else f"The genes of the data have {_OF_SAMPLES}"
+        if in_rows:
+            return Mismatch(reason, "leave out `samples_in_rows`", "")
+        return Mismatch(reason, "exchange genes and samples", "samples_in_rows")
     stripped = {without_version(name) for name in mine}
     if overlap(stripped, {without_version(name) for name in theirs}):
         reason = "They differ in Ensembl versions (the .5 of ENSG00000141510.5)"
         return Mismatch(reason, "remove the versions", "strip_versions")
-    kinds = kind_of_names(listed[0]), kind_of_names(listed[1])
     if {*kinds} == {*_SYMBOLS}:
         reason = "They differ in capital letters, as mouse (Trp53) and human (TP53) genes do"
         return Mismatch(reason, "translate one into the other with a table of orthologues", "id_map")

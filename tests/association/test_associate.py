@@ -90,6 +90,12 @@ def test_effects_are_those_of_known_samples_and_q_values_within_a_variable_and_k
     np.testing.assert_allclose(fisher["q"], false_discovery_control(fisher["p"]))
 
 
+def test_times_of_one_endpoint_with_events_of_another_warn(scores, table):
+    table = table.rename(columns={"days": "os_days", "dead": "rfs_event"})
+    with pytest.warns(UserWarning, match="'os_days' and 'rfs_event' are of different endpoints by their names"):
+        associate_scores(scores, None, table, variables=[], survival=("os_days", "rfs_event"))
+
+
 def test_overall_tests_and_those_of_levels_are_adjusted_apart(scores, table):
     found = associate_scores(scores, None, table, variables="centre", adjust="age").table
     for test in ("linear model", "linear model, level"):

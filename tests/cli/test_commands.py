@@ -274,3 +274,10 @@ def test_errors_about_data_name_no_python(cohort):
     assert "whose squares leave the range of numbers: rescale X (divide it by a number)" in done.output
     assert "np." not in done.output
     assert not list((cohort / "out").iterdir())
+
+
+def test_a_second_file_of_gene_sets_is_an_error_that_says_how_to_join_them():
+    done = run("fit", "data.tsv", "--gene-sets", "a.gmt", "--gene-sets", "b.gmt", "--out", "out")
+    assert done.exit_code == 2
+    assert "--gene-sets is given 2 times: give it once (several GMT files: zcat -f" in done.output
+    assert "GMT" not in run("fit", "data.tsv", "--graph", "a.sif", "--graph", "b.sif", "--out", "out").output

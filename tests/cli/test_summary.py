@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import netbic
-from netbic.cli.fit import _cautions
+from netbic.cli.fit import _cautions, summary_lines
 from support.commands import run, run_successfully
 
 
@@ -47,6 +47,18 @@ def test_a_line_says_in_which_samples_a_module_is_up_or_down(fitted):
         counts = samples.loc[samples["module"] == row["module"], "group"].value_counts()
         expected = [f"{side} in {counts[side]}" for side in ("up", "down") if side in counts]
         assert line.endswith(f", {', '.join(expected)} of 120 samples" if expected else "), gradient")
+
+
+def test_modules_that_associations_name_are_listed_after_the_first_ten(tmp_path):
+    X = np.random.default_rng(0).normal(size=(40, 300))
+    data, out = written(tmp_path / "data.tsv", X), tmp_path / "out"
+    run_successfully("fit", data, "--modules", 13, "--no-verdict", "--no-report", "--out", out)
+    score = netbic.load(out).left_vectors_[:, 11]
+    table = pd.DataFrame({"sample": [f"s{k}" for k in range(40)], "high": np.where(score > 0, "yes", "no")})
+    table.to_csv(tmp_path / "samples.tsv", sep="\t", index=False)
+    assert f"  and 3 more (see {out}/summary.tsv)" in summary_lines(out)
+    run_successfully("associate", out, "--sample-info", tmp_path / "samples.tsv")
+    assert "  module 12" in [line.split(":")[0] for line in summary_lines(out)]
 
 
 def test_the_number_of_modules_and_their_sizes_come_from_the_data(data, tmp_path):

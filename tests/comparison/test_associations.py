@@ -106,6 +106,7 @@ def test_survival_is_adjusted_here_or_said_to_be_not(model, study, tables):
         for adjust in (None, "kind")
     )
     assert any(note.startswith("months: kind goes with survival here (log-rank p") for note in plain.notes)
+    assert (plain.go_with_survival, adjusted.go_with_survival) == ({"months": ["kind"]}, {})
     assert list(plain.lines())[-1].startswith("survival is not adjusted for stage, age")
     assert "adjusted for kind here, but not in the fit" in adjusted.notes
     assert not any("not adjusted" in line or "goes with survival" in line for line in adjusted.lines())

@@ -25,7 +25,7 @@ def test_modules_hold_in_new_samples_and_not_in_other_genes(model, other):
     assert found.verdict == "Of 3 modules, 3 are replicated in the other study (900 features in common, 200 samples)."
     beside = found.verdict_beside({1: "strong", 2: "doubtful", 3: "moderate"})
     assert "3 are replicated (1 of them doubtful in the fit) in the other study" in beside
-    assert "Module 2 is doubtful in the fit, but the features move together here too" in beside
+    assert "Module 2 is doubtful in the fit, but its features move together here too" in beside
     shuffled = other.set_axis(np.random.default_rng(0).permutation(other.columns), axis=1)
     found = netbic.replicate(model, shuffled, random_state=0)
     assert found.table["verdict"].tolist() == ["not replicated"] * 3
@@ -234,7 +234,10 @@ def test_too_little_to_tell(model, other):
 def test_samples_of_the_fit_are_recognised(study, model):
     found = netbic.replicate(model, study.expression[150:], n_draws=20, random_state=0)
     assert found.n_shared == 50
-    assert "Not independent: 50 samples of it may be in the first study too" in found.verdict
+    assert found.verdict.startswith("Not independent: 50 of 250 samples may be in the first study too, by name. Of 3 ")
+    assert "hardly noise" not in found.verdict_beside({1: "doubtful"})
+    same = netbic.replicate(model, study.expression[:200], n_draws=20, random_state=0)
+    assert same.verdict.startswith("Not independent: all 200 samples may be")
     new = netbic.replicate(model, study.expression[150:], new_samples_only=True, n_draws=20, random_state=0)
     assert (new.n_samples, new.n_shared) == (200, 0)
     barcodes = study.expression[150:].rename(index=lambda name: f"{name}-01A")

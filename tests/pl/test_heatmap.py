@@ -153,6 +153,22 @@ def test_each_of_many_lanes_has_its_number_in_the_colour_of_the_legend():
         assert fills == [handle.get_facecolor() for handle in handles]
 
 
+def test_lines_lead_from_low_blocks_to_their_numbers():
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 400)))
+    model = netbic.SparseGraphSVD(9, n_columns=100, random_state=0).fit(X)
+    for weights in model.components_[2:]:  # leaves five genes
+        weights[np.argsort(-np.abs(weights))[5:]] = 0
+    ax = pl.heatmap(model, X)
+    ax.figure.draw_without_rendering()
+    bounds = module_order(model.components_).bounds
+    numbers = [text for text in ax.texts if text.get_weight() == "bold"]
+    for k, (line, text) in enumerate(zip(ax.lines, numbers, strict=True)):
+        assert line.get_ydata()[0] == bounds[k : k + 2].mean() - 0.5
+        box = text.get_window_extent()
+        assert box.y0 < ax.transData.transform((0, line.get_ydata()[1]))[1] < box.y1
+    assert not pl.heatmap(model, X, modules=[1, 2]).lines  # at their blocks
+
+
 @pytest.mark.parametrize("size", [(3, 2.5), (16, 6)])
 def test_names_never_cover_each_other_and_the_heaviest_come_first(study, model, size):
     ax = pl.heatmap(model, study.expression, ax=Figure(figsize=size, layout="constrained").subplots())

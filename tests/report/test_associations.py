@@ -9,7 +9,7 @@ import pandas as pd
 
 import netbic
 from netbic.association.words import in_words, strongest
-from netbic.report.associations import AnswerLine, answer_lines, association_grid, findings, group_findings
+from netbic.report.associations import AnswerLine, Beside, answer_lines, association_grid, findings, group_findings
 from netbic.report.contents import gather
 from netbic.report.modules import distinct_terms
 from support import report_folders
@@ -130,6 +130,14 @@ def test_adjusted_tests_and_another_study_are_beside_each_association(labelled_f
     count = f"{int(first.sum())} of {n_tested} associations that could be tested there"
     assert contents.repeated.startswith(f"In other.tsv, {count} hold")
     assert contents.repeated.endswith(f": type with module {module}.")
+    survival = main[main["test"] == "Cox score"].assign(effect_other=1.1, q_other=0.3, p_other=0.2, holds=False)
+    survival = survival.assign(effect_name_other=survival["effect_name"], q=0.01)
+    for record, said in (
+        ({"adjusted_for": [], "go_with_survival": {TIME: ["kind", "stage"]}}, "but kind, stage go with it: test again"),
+        ({"adjusted_for": [], "go_with_survival": {}}, "Survival is not adjusted there."),
+        ({"adjusted_for": ["stage"], "go_with_survival": {}}, "hold."),
+    ):
+        assert said in Beside({}, "other.tsv", survival, record).sentence
     found = adjusted[(tests["q"].loc[adjusted.index] <= 0.05)]
     for number in found["module"]:
         said = [each.remarks for each in contents.modules[number - 1].findings if each.text.startswith(TIME)]

@@ -152,6 +152,8 @@ def test_diagnostics_say_what_is_wrong_with_a_module():
                         ("one sample carries it: 's7'", "few samples")):  # fmt: skip
         page = module_page(verdict=modules.Verdict("strong", "Strong.", text, None, 0.0, 0.0))
         assert badges(page) == [badge]
+        assert ("may be technical" in page.kinds) == (badge == "may be technical")
+        assert page.details[0].kind in modules.EXPLANATIONS
         assert page.details[0].text[1:] == f"{text[1:]}."
     assert all(kind in modules.EXPLANATIONS for kind in ("graph-driven", "repeats", same.kind))
     star, everyone = np.zeros((20, 20)), np.arange(20)
@@ -256,6 +258,13 @@ def test_a_module_is_shown_as_replicated_only_if_the_table_is_about_it(folder):
     assert text.count("(not independent: 2 samples may be in both studies)") == 6
     netbic.io.write_table(folder / "replication.tsv", table.head(2))
     assert all(module.replication is None for module in contents.gather(folder).modules)
+
+
+def test_a_card_of_a_sound_module_has_the_genes_of_the_highest_confidence_and_kme():
+    genes = [{"name": f"G{k}", "confidence": 1.0, "kme": 0.9 - k / 10, "weight": k} for k in range(7)]
+    for word, expected in (("strong", 5), ("moderate", 5), ("doubtful", 0), ("broad axis", 0), ("repeats 1", 0)):
+        page = module_page(verdict=modules.Verdict(word, "Why.", "", None, 0.0, 0.0), judged=genes)
+        assert page.to_validate == [f"G{k}" for k in range(expected)]
 
 
 def test_a_card_has_leading_genes_unless_its_name_does_and_directions_of_gene_sets(folder_of_all_samples, gathered):

@@ -15,7 +15,7 @@ from netbic.arrays import Floats
 from netbic.association import tests
 from netbic.association.batches import batch_effects, removed_design
 from netbic.association.one_variable import all_tests
-from netbic.association.survival import find_survival
+from netbic.association.survival import find_survival, mixed_endpoints
 from netbic.association.tests import Residuals
 from netbic.association.variables import (
     CATEGORICAL,
@@ -45,6 +45,7 @@ from netbic.association.words import (
     is_survival,
     says_batch_or_unit,
     strongest,
+    strongest_found,
     unit_of,
 )
 from netbic.enrichment import adjust_p_values
@@ -56,7 +57,6 @@ from netbic.estimators.svd import SparseGraphSVD, fitted_model
 from netbic.selection import SampleGroups
 
 _COLUMNS = ["module", "variable", "level", "test", "n", "effect", "effect_name", "ci_low", "ci_high", "p"]
-_SHOWN = 3  # associations per variable
 _SMALL: Final = 0.05  # share of the degrees of freedom whose loss hardly changes a p-value: 0.05 becomes 0.056
 
 
@@ -126,8 +126,9 @@ class Associations:
             not_tested = "; groups of samples are not tested" if "module" in self.table else ""
             yield f"adjusted for {', '.join(self.adjusted_for)}{not_tested}"
         yield from map(one_line, self.notes)
+        every = strongest_found(self.table, verdicts)
         for name, own in strongest(self.table, verdicts).groupby("variable", sort=False):
-            found = own[own["q"] <= LEVEL].head(_SHOWN)
+            found = every[every["variable"] == name]
             for row in found.to_dict("records"):
                 yield one_line(f"{name}: {in_words(row, verdicts)}")
             if found.empty:
@@ -335,9 +336,10 @@ def associate_scores(
         notes += [averages.note(sample_name), *[averages.differing_note(sample_name)] * bool(not_averaged)]
     notes += of_batches
     repeated = list(repeated_measures(described, tested, sample_name)) if averages is None else []
-    for each in repeated:
+    doubtful = [*repeated, *filter(None, (mixed_endpoints(*pair) for pair in given))]
+    for each in doubtful:
         warnings.warn(each, UserWarning, stacklevel=3)
-    notes += repeated
+    notes += doubtful
     levels = {variable.name: variable.levels for variable in chosen if variable.levels}
     grouped = () if averages is None else averages.by
     about = tuple(covariates), tuple(notes), tuple(pairs), grouped, levels, tuple(of_batches), not_averaged

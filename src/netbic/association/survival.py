@@ -26,6 +26,8 @@ _WRITTEN_OUT: Final = {"survival", "surv", "vital", *_SEEN}
 _FOLLOWED: Final = {"follow", "up", "followup", "fu", "last", "contact"}
 _DETAILS: Final = {"overall", "free", "disease", "specific", "cancer", "distant", "local"}
 _DEATH: Final = {"os", "overall", "survival", "surv", "vital", "death", "dead", "died", "deceased", *_FOLLOWED}
+_SAYS_DEATH: Final = _DEATH - {"survival", "surv", *_FOLLOWED}
+_OF_THE_SAME_TIME: Final = {"dss", "css", "bcss"}  # as deaths of all causes
 _UNITS: Final = {"days", "months", "mos", "mo", "weeks", "years", "yrs", "time"}
 _UNIT: Final = {"t", "day", "month", "week", "year", "yr"}  # with an abbreviation only: year of death
 _LONG_UNITS: Final = {
@@ -209,6 +211,24 @@ def unit_of_time(name: str) -> str:
     ('months', 'days', '')
     """
     return next((_LONG_UNITS[word] for word in _words(name) if word in _LONG_UNITS), "")
+
+
+def mixed_endpoints(time: str, event: str) -> str:
+    """A warning if the names of a time and an event say different endpoints; otherwise "".
+
+    Examples
+    --------
+    >>> mixed_endpoints("os_months", "rfs_event")
+    "'os_months' and 'rfs_event' are of different endpoints by their names: name the time and the event of one"
+    >>> mixed_endpoints("os_months", "vital_status"), mixed_endpoints("months", "rfs_event")
+    ('', '')
+    """
+    found = {role.endpoint: role.words for name in (time, event) if (role := role_of_name(name)) is not None}
+    of_death = bool(found.get("death", frozenset()) & _SAYS_DEATH)
+    others = [name for name, words in found.items() if name != "death" and (of_death or words & _SHORT)]
+    differ = len(others) == 2 or (of_death and any(not found[name] <= _OF_THE_SAME_TIME for name in others))
+    both = f"{shown(time)} and {shown(event)}"
+    return f"{both} are of different endpoints by their names: name the time and the event of one" * differ
 
 
 def _words(name: str) -> Iterator[str]:

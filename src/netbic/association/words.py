@@ -21,6 +21,7 @@ UNADJUSTED: Final = "survival is not adjusted for stage, age or other variables:
 _MAIN = ("Mann-Whitney", "linear model, level", "Spearman", "partial Spearman", "Cox score")
 _MOST_ANSWERS = 12
 _NO: Final = {"0", "no", "n", "false", "negative", "neg", "-", "absent", "never"}
+_SHOWN = 3  # associations per variable that commands print
 _COMPARED = 3  # associations of a variable that are printed before and after adjustment
 _EXPLAINED = 0.5  # share of the ranks of the scores that a batch explains, from which on it is said
 _MINUS = "\N{MINUS SIGN}"
@@ -133,6 +134,12 @@ def strongest(table: pd.DataFrame, verdicts: Words | None = None) -> pd.DataFram
     parts = [own for name in table["variable"].unique() if len(own := main[main["variable"] == name])]
     parts = [own.drop_duplicates("level") if own["level"].nunique() > 2 else own for own in parts]
     return (pd.concat(parts) if parts else main).drop(columns=["_open", "_trust"])
+
+
+def strongest_found(table: pd.DataFrame, verdicts: Words | None = None) -> pd.DataFrame:
+    """Of `strongest`, the first three significant associations of each variable, which commands print."""
+    found = strongest(table, verdicts)
+    return found[found["q"] <= LEVEL].groupby("variable", sort=False).head(_SHOWN)
 
 
 def adjusted_lines(before: pd.DataFrame, after: pd.DataFrame, verdicts: Words | None = None) -> Iterator[str]:

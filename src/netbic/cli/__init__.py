@@ -30,11 +30,7 @@ def main() -> None:
     \b
     netbic demo                              a first example: ovarian tumours
     netbic simulate DIR                      example files for the other commands
-    netbic convert EXPR OUT.zarr             for data larger than memory
-    netbic graph OTHER --out NET.npz         a network from another study
-    netbic align EXPR --graph NET            check gene names against the network
-    netbic fit EXPR --graph NET --out DIR    find modules, write them as tables
-    netbic tune EXPR --graph NET --out DIR   choose sizes and smoothness
+    netbic fit EXPR --out DIR                find modules, write them as tables
     netbic pairs TABLE1 TABLE2 --out DIR     features of two tables that vary together
     netbic enrich DIR --gene-sets GMT        test edges and gene sets
     netbic associate DIR --sample-info TABLE compare modules with labels of samples
@@ -45,6 +41,10 @@ def main() -> None:
     netbic score DIR NEW                     score new samples
     netbic compare DIR1 DIR2                 match the modules of two fits
     netbic replicate DIR OTHER               look for modules in another study
+    netbic convert EXPR OUT.zarr             for data larger than memory
+    netbic graph OTHER --out NET.npz         a network from another study
+    netbic align EXPR --graph NET            check gene names against the network
+    netbic tune EXPR --graph NET --out DIR   choose sizes and smoothness
 
     netbic COMMAND --help describes the main options of a command, --help-all all of them.
     """

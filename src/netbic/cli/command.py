@@ -80,7 +80,8 @@ class Command(click.Command):
         for param in self.get_params(ctx):  # of numbers, the last one counts, as usual; a second file would be lost
             once = isinstance(param, click.Option) and not param.multiple and isinstance(param.type, click.Path)
             if once and (again := [each for each in param.opts if given[each] > 1]):
-                raise click.UsageError(f"{again[0]} is given {given[again[0]]} times: give it once")
+                remedy = " (several GMT files: zcat -f a.gmt b.gmt.gz > all.gmt)" * (again[0] == "--gene-sets")
+                raise click.UsageError(f"{again[0]} is given {given[again[0]]} times: give it once{remedy}")
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

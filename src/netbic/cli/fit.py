@@ -499,7 +499,7 @@ def _complete(
 
 
 def summary_lines(out: Path) -> Iterator[str]:
-    """The modules in a folder in words, a line per module."""
+    """The modules in a folder in words, a line per module: the first ones, and those that associations named."""
     from netbic.enrichment import naming_sets
     from netbic.files import read_table
 
@@ -510,12 +510,25 @@ def summary_lines(out: Path) -> Iterator[str]:
     variance = table["explained_variance_ratio"].sum()
     found = "1 module explains" if len(table) == 1 else f"{len(table)} modules explain"
     yield f"{found} {variance:.1%} of the variance. Tables: {out}/modules.tsv, {out}/summary.tsv"
-    for row, name in zip(table.head(_LISTED_MODULES).to_dict("records"), names, strict=False):
-        yield f"  module {row['module']}{f' ({name})' * bool(name)}: {_described(row)}"
-    if len(table) > _LISTED_MODULES:
-        yield f"  and {len(table) - _LISTED_MODULES} more (see {out}/summary.tsv)"
+    listed = {*table["module"].head(_LISTED_MODULES), *_named_modules(out)}
+    for row, name in zip(table.to_dict("records"), names, strict=True):
+        if row["module"] in listed:
+            yield f"  module {row['module']}{f' ({name})' * bool(name)}: {_described(row)}"
+    if n_more := int((~table["module"].isin(listed)).sum()):
+        yield f"  and {n_more} more (see {out}/summary.tsv)"
     if "sample_kind" in table and table["sample_kind"].eq("gradient").any():
         yield f"gradient: the samples form no groups; use their scores ({out}/samples.tsv)"
+
+
+def _named_modules(out: Path) -> set[int]:
+    """Modules of the associations in a folder that are printed."""
+    from netbic.association.stored import TABLE, stored_verdicts
+    from netbic.association.words import strongest_found
+    from netbic.files import read_table
+
+    if not (out / TABLE).is_file():
+        return set()
+    return {*strongest_found(read_table(out / TABLE).fillna({"level": ""}), stored_verdicts(out))["module"]}
 
 
 def _described(row: dict[Any, Any]) -> str:

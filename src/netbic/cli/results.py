@@ -615,6 +615,8 @@ def replicate(
     if out is None:
         numbers = {"n_genes": found.n_features, "n_samples": found.n_samples, "n_shared": found.n_shared}
         record: files.Record = {"study": Path(other).name, **numbers, "verdict": verdict}
+        if repeated is not None:
+            record |= {"adjusted_for": list(repeated.adjusted_for), "go_with_survival": repeated.go_with_survival}
         written = {place.name: content for place, content in contents.items()}
         files.add_files(folder, written | {_REPLICATION[1]: files.json_bytes(record)})
         if repeated is None:  # that of an earlier run is about another study
@@ -623,7 +625,7 @@ def replicate(
         check_places()  # they may have been created meanwhile
         files.write_together(contents)
     click.echo(verdict)
-    if found.n_shared:
+    if 0 < found.n_shared < found.n_samples:
         click.echo("--new-samples-only leaves these samples out")
     top = summary_table(model)["top_features"]
     for number, genes, reason in zip(found.table["module"], top, found.table["reason"], strict=True):

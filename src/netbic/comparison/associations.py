@@ -68,12 +68,15 @@ class RepeatedAssociations:
         Verdicts on the modules in the fit, by their numbers: `lines` marks doubtful modules.
     adjusted_for : tuple of str
         Covariates of the tests in the other study.
+    go_with_survival : dict
+        Categories that survival differs by in the other study, by the column of the times, if nothing was adjusted for.
     """
 
     table: pd.DataFrame
     notes: tuple[str, ...] = ()
     verdicts: Words = field(default_factory=dict)
     adjusted_for: tuple[str, ...] = ()
+    go_with_survival: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def verdict(self) -> str:
@@ -185,7 +188,7 @@ def repeat_associations(
         notes.append(f"no scores here of module{'s' * (len(absent) != 1)} {some_names(absent, 8, quoted=False)}")
     types = {str(each["name"]): each for each in record.get("variables", ())}
     events = {str(time): str(event) for time, event in record.get("survival", ()) or pairs}
-    parts = []
+    parts, driven = list[pd.DataFrame](), dict[str, list[str]]()
     for variable in first["variable"].unique():
         name = str(variable)
         if missing := [column for column in (name, events.get(name, name)) if column not in matched]:
@@ -208,13 +211,16 @@ def repeat_associations(
         parts.append(found.table[is_main(found.table)].assign(variable=name))
         if name in events and not adjust:
             used = {*events, *events.values(), *(column for pair in pairs for column in pair), *by}
-            notes += _driven(matched, name, events[name], used)
+            if columns := _driven(matched, name, events[name], used):
+                driven[name] = columns
+                notes.append(f"{name}: {_driven_in_words(columns)}")
         wanted, here = (_levels(each, name) for each in (tested, found.table))
         if here and not wanted & here:
             notes.append(f"{name}: levels are {_listed(here)} here, and {_listed(wanted)} in the fit: rename them")
         elif wanted and not here and len(found.table):
             notes.append(f"{name}: numbers here, but levels in the fit ({_listed(wanted)}): use the same ones")
-    return RepeatedAssociations(_side_by_side(first, parts), tuple(notes), dict(verdicts or {}), tuple(adjust))
+    both = _side_by_side(first, parts)
+    return RepeatedAssociations(both, tuple(notes), dict(verdicts or {}), tuple(adjust), driven)
 
 
 def _survival_of_fit(
@@ -284,8 +290,8 @@ def _fitting_column(table: pd.DataFrame, name: str, types: Mapping[str, Any] | N
     return ""
 
 
-def _driven(table: pd.DataFrame, time: str, event: str, used: set[str]) -> Iterator[str]:
-    """Say which categories go with survival here, such as benign and malignant samples in one table."""
+def _driven(table: pd.DataFrame, time: str, event: str, used: set[str]) -> list[str]:
+    """Which categories go with survival here, such as benign and malignant samples in one table."""
     survival, found = survival_times(table, time, event), list[str]()
     for column in map(str, table.columns):
         other = guess(table[column]) if column not in used and role_of_name(column) is None else None
@@ -297,13 +303,15 @@ def _driven(table: pd.DataFrame, time: str, event: str, used: set[str]) -> Itera
         tested = [group for group in groups if _FEWEST <= group.sum() <= len(group) - _FEWEST]
         if any(len(tested) * log_rank(times, events, group).p <= _CLEAR for group in tested):
             found.append(column)
-    if found:
-        names, verb = some_names(found, _LISTED, quoted=False), "goes" if len(found) == 1 else "go"
-        it = "it" if len(found) == 1 else "them"
-        yield (
-            f"{time}: {names} {verb} with survival here (log-rank p <= {_CLEAR:g}): adjust for {it} (`adjust`), or "
-            "give a table with the rows of comparable samples only"
-        )
+    return found
+
+
+def _driven_in_words(columns: list[str]) -> str:
+    names, one = some_names(columns, _LISTED, quoted=False), len(columns) == 1
+    return (
+        f"{names} {'goes' if one else 'go'} with survival here (log-rank p <= {_CLEAR:g}): adjust for "
+        f"{'it' if one else 'them'} (`adjust`), or give a table with the rows of comparable samples only"
+    )
 
 
 def _labels(column: pd.Series[Any]) -> list[str]:

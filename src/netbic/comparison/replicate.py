@@ -101,11 +101,11 @@ class Replication:
 
     @property
     def verdict(self) -> str:
-        """One plain sentence, and others if the studies share samples or entries are missing."""
+        """One plain sentence; before it, that the studies share samples, and after it, that entries are missing."""
         return self.verdict_beside({})
 
     def verdict_beside(self, verdicts: Mapping[int, str]) -> str:
-        """The same, with what to believe of modules that are replicated, but doubtful in the fit (by its verdicts)."""
+        """The same, with what is known of modules that are replicated, but doubtful in the fit (by its verdicts)."""
         if self.table.empty:
             return "The model has no modules, so there is none to look for in the other study."
         found = self.table["verdict"].tolist()
@@ -119,20 +119,21 @@ class Replication:
                 of_them = f" ({unsure} of them doubtful in the fit)" * (unsure > 0)
                 parts.append(f"{count} {'is' if count == 1 else 'are'} {text}{of_them}")
         parts += [f"{found.count(TOO_FEW)} cannot be judged"] * (TOO_FEW in found)
-        used, shared = (f"{number:,} sample{'s' * (number != 1)}" for number in (self.n_samples, self.n_shared))
-        given = f"{self.n_features:,} {self.feature_name}s in common, {used}"
+        samples = f"{self.n_samples:,} sample{'s' * (self.n_samples != 1)}"
+        given = f"{self.n_features:,} {self.feature_name}s in common, {samples}"
         text = f"Of {len(found)} module{'s' * (len(found) != 1)}, {', '.join(parts)} in the other study ({given})."
-        if len(believed):
-            which, verb = some_names(believed.tolist(), quoted=False), "is" if len(believed) == 1 else "are"
+        if self.n_shared:
+            shared = "all" if self.n_shared == self.n_samples else f"{self.n_shared:,} of"
+            text = f"Not independent: {shared} {samples} may be in the first study too, by name. {text}"
+        elif len(believed):
+            which, one = some_names(believed.tolist(), quoted=False), len(believed) == 1
+            its, it, is_, list_ = ("its", "it is", "is", "list") if one else ("their", "they are", "are", "lists")
             text += (
-                f" Module{'s' * (len(believed) > 1)} {which} {verb} doubtful in the fit, but the {self.feature_name}s "
-                "move together here too, which noise hardly does: believe the pattern, not every "
-                f"{self.feature_name} of it."
+                f" Module{'s' * (not one)} {which} {is_} doubtful in the fit, but {its} {self.feature_name}s move "
+                f"together here too: {it} hardly noise, but the {list_} of {self.feature_name}s {is_} unsure."
             )
         if self.n_missing:
             text += f" {filled_line(self.n_missing, self.feature_name)}."
-        if self.n_shared:
-            text += f" Not independent: {shared} of it may be in the first study too, by name."
         return text
 
     def __repr__(self) -> str:

@@ -176,6 +176,7 @@ def _match_dataset(data: Expression, network: Path | str | None, settings: Mappi
     steps, read, sets = _chosen(settings, _PREPROCESSING), None, settings.get("gene_sets")
     sets = read_gene_sets(sets) if isinstance(sets, (str, Path)) else sets
     strip_versions = settings.get("strip_versions", False)
+    about: Any = {"samples": data.samples, "from_files": True, "in_rows": bool(settings.get("samples_in_rows"))}
     if network is not None:
         reading = _chosen(settings, _NETWORK) | {"names": settings.get("graph_names")}
         read = read_network(network, **reading, strip_versions=strip_versions)
@@ -191,7 +192,7 @@ def _match_dataset(data: Expression, network: Path | str | None, settings: Mappi
         read = read._replace(graph=with_names(read.graph, genes, from_files=True))
         if rename is not None:
             read = translate_nodes(read, rename.changed(nodes, genes))
-        check_overlap(genes, read.graph, data.samples, from_files=True)
+        check_overlap(genes, read.graph, **about)
         warn_of_dates(np.asarray(read.graph.names), genes, "network")
         steps |= {"only": read.graph.names} if settings.get("matched_only") else {}
     prepared = prepare(data, rename=rename, **steps)
@@ -206,7 +207,7 @@ def _match_dataset(data: Expression, network: Path | str | None, settings: Mappi
     if sets is not None:
         changed = {} if rename is None else rename.changed(members, genes)
         sets = translate_gene_sets(sets, {name: [new] for name, new in changed.items()})
-        alignment = replace(alignment, gene_sets=check_gene_sets(sets, names, from_files=True))
+        alignment = replace(alignment, gene_sets=check_gene_sets(sets, names, **about))
     return Dataset(prepared.expression, graph, alignment, sets)
 
 

@@ -209,7 +209,14 @@ def first_names(names: Iterable[object]) -> tuple[str, ...]:
     return tuple(one_line(str(name), 40) for name in islice(names, 2))
 
 
-def check_overlap(genes: NameArray, graph: Graph, samples: Collection[str] = (), *, from_files: bool = False) -> Bools:
+def check_overlap(
+    genes: NameArray,
+    graph: Graph,
+    samples: Collection[str] = (),
+    *,
+    from_files: bool = False,
+    in_rows: bool = False,
+) -> Bools:
     """Which genes are nodes of a graph; an error if hardly any is, which may name a parameter of `open_dataset`."""
     nodes = np.asarray(graph.names)
     inside = pd.Index(genes).isin(nodes)
@@ -217,7 +224,7 @@ def check_overlap(genes: NameArray, graph: Graph, samples: Collection[str] = (),
     if matched < 2 or hardly_match(matched, len(genes), graph.n_nodes):
         found = "no gene of the data is" if not matched else f"only {matched:,} of {len(genes):,} genes of the data are"
         named = f"(data: {_first(genes)}; network: {_first(nodes)})"
-        why = explain_mismatch(genes, nodes, samples=samples)
+        why = explain_mismatch(genes, nodes, samples=samples, in_rows=in_rows)
         raise NamesDiffer.of(f"{found} in the network {named}. {why.text(from_files=from_files)}", nodes)
     return np.asarray(inside)
 
@@ -226,7 +233,14 @@ def _first(names: Iterable[object]) -> str:
     return ", ".join(shown(str(name)) for name in islice(names, 5))
 
 
-def check_gene_sets(sets: Mapping[str, Iterable[str]], genes: NameArray, *, from_files: bool = False) -> dict[str, int]:
+def check_gene_sets(
+    sets: Mapping[str, Iterable[str]],
+    genes: NameArray,
+    samples: Collection[str] = (),
+    *,
+    from_files: bool = False,
+    in_rows: bool = False,
+) -> dict[str, int]:
     """Numbers of gene sets, their genes, and those in the data: an error if there are none, a warning if hardly any."""
     members = list(dict.fromkeys(str(gene) for own in sets.values() for gene in own))
     matched = int(pd.Index(members).isin(genes.astype(str)).sum())
@@ -236,7 +250,7 @@ def check_gene_sets(sets: Mapping[str, Iterable[str]], genes: NameArray, *, from
             if not matched
             else f"only {matched:,} of {len(members):,} genes of the gene sets are"
         )
-        why = explain_mismatch(genes, members, ("data", "gene sets")).text(from_files=from_files)
+        why = explain_mismatch(genes, members, ("data", "gene sets"), samples, in_rows).text(from_files=from_files)
         text = f"{found} in the data (data: {_first(genes)}; gene sets: {_first(members)}). {why}"
         if not matched:
             raise NamesDiffer.of(text, members)

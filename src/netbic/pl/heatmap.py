@@ -28,7 +28,8 @@ _BELOW = 1.5  # inches of the height for title, label and colour bar
 _CAPTION = 1.4  # height of a lane with a caption, in lines before the layout
 _FINE = 4  # lines of a lane that is averaged per pixel
 _LINE = 10.0  # points, height of a strip with a caption in text of 8 points
-_NUMBERS = 20.0  # points at the right of the data for the numbers of the modules
+_NUMBERS = 28.0  # points at the right of the data for the numbers of the modules
+_BESIDE, _LED = 5.0, 13.0  # points between the data and the numbers: beside their blocks, and with lines to them
 _LETTER = 0.075  # inches, in text of 8 points
 _LEGEND_SHARE = 0.45  # of the width of the figure that a legend with names of modules may take
 _FEW = 5  # lanes that a figure of the usual height has room for
@@ -341,7 +342,12 @@ def _write_captions(ax: Axes, captions: list[Caption]) -> None:
 
 
 def _number_blocks(ax: Axes, bounds: Indices, numbers: list[str], inks: Sequence[str], written: Sequence[str]) -> None:
-    """Numbers of the modules at the right of their blocks, or next to them; if not all fit, those of larger modules."""
+    """Numbers of the modules at the right of their blocks; if not all fit, those of larger modules.
+
+    Where blocks are too low for their numbers, these are spread, and lines lead from the blocks to them.
+    """
+    from matplotlib.lines import Line2D
+
     middles, right = (bounds[:-1] + bounds[1:] - 1) / 2, ax.get_xlim()[1]
     height = float(np.ptp(_in_pixels(ax, np.array([-0.5, bounds[-1] - 0.5])))) / base.pixels(ax, 1)
     size = min(fitting.small(), max(height / (_NUMBER * len(numbers)), fitting.SMALLEST))
@@ -350,10 +356,17 @@ def _number_blocks(ax: Axes, bounds: Indices, numbers: list[str], inks: Sequence
     lines = bounds[-1] / height * size  # of genes in the height of a text
     half = _NUMBER / 2 * lines
     places = fitting.spread(middles[shown], _NUMBER * lines, half - 0.5, max(bounds[-1] - 0.5 - half, half))
+    is_led = bool((np.abs(places - middles[shown]) > half / 2).any())
+    away = _LED if is_led else _BESIDE
+    if is_led:
+        end = right + base.pixels(ax, away) / float(ax.get_window_extent().width) * float(np.ptp(ax.get_xlim()))
+        for middle, place in zip(middles[shown], places, strict=True):
+            line = Line2D([right, end], [middle, place], color="0.4", lw=0.6, clip_on=False, in_layout=False)
+            ax.add_artist(line)
     for k, place in zip(shown, places, strict=True):
         box = {"fc": inks[k], "ec": "none", "boxstyle": "square,pad=0.1"}
         style = {"ha": "left", "va": "center_baseline", "weight": "bold", "color": written[k], "bbox": box}
-        _write(ax, numbers[k], (right, place), (5, 0), **style | {"size": size})
+        _write(ax, numbers[k], (right, place), (away, 0), **style | {"size": size})
 
 
 def _in_pixels(ax: Axes, places: NDArray[Any]) -> NDArray[Any]:

@@ -103,11 +103,14 @@ class Beside:
         The other study.
     repeated : DataFrame, optional
         replication_associations.tsv.
+    record : dict
+        replication.json: `adjusted_for`, and `go_with_survival`, the categories that survival differs by there.
     """
 
     adjusted: dict[str, pd.DataFrame] = field(default_factory=dict)
     study: str = ""
     repeated: pd.DataFrame | None = None
+    record: Mapping[str, Any] = field(default_factory=dict)
 
     def remarks(self, row: Mapping[Any, Any]) -> tuple[str, ...]:
         """What is known about an association, in words: adjusted effects, and whether it holds in the other study."""
@@ -146,7 +149,19 @@ class Beside:
         ]
         which = f": {'; '.join(parts)}" if parts else ""
         count = f"{len(holding):,} of {len(tested):,} associations that could be tested there"
-        return f"In {self.study}, {count} hold{'s' * (len(holding) == 1)}{which}."
+        text = f"In {self.study}, {count} hold{'s' * (len(holding) == 1)}{which}."
+        return f"{text}{self._caution()}" if is_survival(tested).any() else text
+
+    def _caution(self) -> str:
+        """That survival is not adjusted in the other study, and what it differs by there; "" if it is adjusted."""
+        if self.record.get("adjusted_for", ["unknown"]):
+            return ""
+        driven: Mapping[str, list[str]] = self.record.get("go_with_survival") or {}
+        if not (names := list(dict.fromkeys(name for own in driven.values() for name in own))):
+            return " Survival is not adjusted there."
+        verb, them = ("goes", "it") if len(names) == 1 else ("go", "them")
+        which = some_names(names, _MODULES, quoted=False)
+        return f" Survival is not adjusted there, but {which} {verb} with it: test again, adjusted for {them}."
 
 
 class Finding(NamedTuple):

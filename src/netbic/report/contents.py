@@ -282,7 +282,8 @@ def _beside(folder: Path, tests: pd.DataFrame | None) -> Beside:
     if tests is None:
         return Beside()
     repeated = read_known(folder / "replication_associations.tsv", _REPEATED, "run netbic replicate again")
-    return Beside(adjusted_tests(folder), _other_study(read_record(folder / "replication.json")), repeated)
+    record = read_record(folder / "replication.json")
+    return Beside(adjusted_tests(folder), _other_study(record), repeated, record)
 
 
 def _judged_genes(folder: Path, n: int) -> list[list[Row]]:

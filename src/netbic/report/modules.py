@@ -32,6 +32,7 @@ EXPLANATIONS: Final = {
     "doubtful": "Possibly noise: the reason is given with the module.",
     "broad axis": "Many other genes follow them, too: interpret the scores of samples, not the lists of genes.",
     "may be technical": "",
+    "carried by few samples": "",
     "graph-driven": f"More than {LARGE_GRAPH_SHARE:.0%} of the scores come from the network, or a gene with one of the "
     f"largest weights has a rank beyond {LOW_RANK} by the data alone: decrease the smoothness unless you want the "
     "network to dominate.",
@@ -120,6 +121,8 @@ class ModulePage:
         shown = self.name.endswith(", ".join(self.genes.names[:_IN_NAMES]))
         self.leading_genes = [] if shown else self.genes.names[:_LEADING]
         kind = "" if self.verdict is None else self.verdict.kind
+        surest = self.judged if kind in ("strong", "moderate") else ()
+        self.to_validate = [str(row["name"]) for row in surest[:_LEADING]]
         self.studies = "" if kind == "doubtful" else str(self.summary.get("studies", ""))  # a doubtful one may be noise
         # If no other genes have the same degrees, random sets of such genes are the module itself.
         edges = self.edges or {}
@@ -168,8 +171,8 @@ class ModulePage:
             found.append(Diagnostic("repeats", text, f"repeats module {other}"))
         if self.verdict is not None and self.verdict.technical:
             text = self.verdict.technical
-            badge = "may be technical" if text.startswith("may be") else "few samples"
-            found.append(Diagnostic("may be technical", f"{text[0].upper()}{text[1:]}.", badge))
+            kind = "may be technical" if text.startswith("may be") else "carried by few samples"
+            found.append(Diagnostic(kind, f"{text[0].upper()}{text[1:]}.", kind.removeprefix("carried by ")))
         if self.recurrent:
             names, verb = ", ".join(self.recurrent), "is" if len(self.recurrent) == 1 else "are"
             text = f"{names} {verb} among the ten leading genes of half of the modules or more."
