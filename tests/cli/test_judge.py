@@ -61,7 +61,9 @@ def test_problems_are_explained_in_one_line(cohort, tmp_path):
 
 def test_sparse_data_are_judged_by_names(cohort, tmp_path):
     table = pd.read_csv(cohort / "expression.tsv.gz", sep="\t", index_col=0).T
-    adata = anndata.AnnData(sp.csr_matrix(table.to_numpy()), table.index.to_frame(), table.columns.to_frame())
+    adata = anndata.AnnData(
+        sp.csr_matrix(table.to_numpy()), pd.DataFrame(index=table.index), pd.DataFrame(index=table.columns)
+    )
     adata.write_h5ad(tmp_path / "cells.h5ad")
     both = []
     for name, data in (("dense", cohort / "expression.tsv.gz"), ("sparse", tmp_path / "cells.h5ad")):
