@@ -141,7 +141,7 @@ def heatmap(
         base.draw_legend(ax, legend, height, _NUMBERS)
     for write, order, noun in (
         (ax.set_ylabel, genes, base.noun_of(model, "columns", feature_name)),
-        (ax.set_xlabel, samples, "samples"),
+        (ax.set_xlabel, samples, base.noun_of(model, "rows", None)),
     ):
         n, n_more = int(order.bounds[-1]), order.members.size - int(order.bounds[-1])
         of_modules = f" of {len(chosen)} modules" * (order is genes and len(chosen) > 1)
