@@ -35,7 +35,8 @@ def as_coo(weights: Any) -> sp.coo_array:
     if weights.dtype.kind not in "fiub":
         raise ValueError(
             f"a graph cannot be made from an array of {weights.dtype}: give a square matrix of weights, "
-            "a DataFrame of edges (source, target[, weight]), or a networkx or igraph graph"
+            "a DataFrame of edges (source, target[, weight]), a networkx or igraph graph, or the `graph` of what "
+            "netbic.io.read_network returns"
         )
     if weights.ndim != 2 or weights.shape[0] != weights.shape[1]:
         raise ValueError(f"graph weights have shape {weights.shape}: a square matrix is needed")
