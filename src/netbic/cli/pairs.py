@@ -320,6 +320,8 @@ def _summary(out: Path, table: pd.DataFrame, tests: PairTests | None, names: tup
         else:
             yield f"  pair {row['pair']} ({row['verdict']}): correlation {held_out_text(row)} held out; {p_text(row)}"
             yield f"    {' and '.join(sides)}"
+            if row["verdict"] != "strong":
+                yield f"    {row['reason']}"
             if row["carried_by"]:
                 yield f"    carried by few samples: {row['carried_by']}"
             if row["extreme_samples"]:
